@@ -1,0 +1,58 @@
+# Two commands do everything on a machine with Python 3.11+ and make: `make demo` and `make test`.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow check format bench docs lock clean
+
+help: ## Show the targets
+	@grep -E '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+
+demo: $(VENV)/.core ## Evaluate policies on a simulated month whose truth is known
+	$(BIN)/warmstart demo
+
+test: check ## Check the code and run the tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+
+test-slow: $(VENV)/.dev ## Run the long statistical tests
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m slow
+
+check: $(VENV)/.dev ## Lint, format, types, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-logo
+
+format: $(VENV)/.dev ## Format the code
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(VENV)/.dev ## Run the benchmarks
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.dev ## Build the documentation into site/
+	$(BIN)/mkdocs build --strict --quiet
+
+lock: $(VENV)/.dev ## Pin the dependencies anew
+	$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements/core.txt
+	$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-emit-index-url --no-annotate --no-header pyproject.toml --group dev --extra spark -c requirements/core.txt -o requirements/dev.txt
+
+clean: ## Remove everything that was made
+	rm -rf $(VENV) site dist warmstart-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "warmstart needs Python 3.11 or later; say which with: make PYTHON=python3.11 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.core: requirements/core.txt pyproject.toml | $(BIN)/python
+	$(PIP) install -r requirements/core.txt
+	$(PIP) install --no-deps --editable .
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt pyproject.toml | $(BIN)/python
+	$(PIP) install -r requirements/dev.txt
+	$(PIP) install --no-deps --editable .
+	@touch $@ $(VENV)/.core

@@ -1,0 +1,66 @@
+"""Learn from logs in which nobody recorded the probability of what was shown.
+
+>>> import warmstart as ws
+>>> sorted(ws.__all__)[:3]
+['ColumnError', 'DataError', 'DecisionError']
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from warmstart.core.version import __version__
+
+if TYPE_CHECKING:
+    from warmstart.core.errors import ColumnError as ColumnError
+    from warmstart.core.errors import DataError as DataError
+    from warmstart.core.errors import DecisionError as DecisionError
+    from warmstart.core.errors import EmptyWindowError as EmptyWindowError
+    from warmstart.core.errors import EngineError as EngineError
+    from warmstart.core.errors import MissingValueError as MissingValueError
+    from warmstart.core.errors import RewardRangeError as RewardRangeError
+    from warmstart.core.errors import SourceError as SourceError
+    from warmstart.core.errors import UsageError as UsageError
+    from warmstart.core.errors import WarmstartError as WarmstartError
+    from warmstart.core.estimate import ValueEstimate as ValueEstimate
+    from warmstart.core.evaluation import Evaluation as Evaluation
+    from warmstart.events import Events as Events
+    from warmstart.events import read_events as read_events
+    from warmstart.pipeline import evaluate as evaluate
+    from warmstart.pipeline import policy_table as policy_table
+    from warmstart.simulate import TableWorld as TableWorld
+    from warmstart.value import bias_bounds as bias_bounds
+    from warmstart.value import corollary_bound as corollary_bound
+    from warmstart.value import regret_bound as regret_bound
+
+# Names are resolved when first used, so that importing the library stays quick.
+_ERRORS = (
+    *("ColumnError", "DataError", "DecisionError", "EmptyWindowError", "EngineError"),
+    *("MissingValueError", "RewardRangeError", "SourceError", "UsageError", "WarmstartError"),
+)
+_HOMES = {
+    **dict.fromkeys(_ERRORS, "warmstart.core.errors"),
+    "ValueEstimate": "warmstart.core.estimate",
+    "Evaluation": "warmstart.core.evaluation",
+    "Events": "warmstart.events",
+    "read_events": "warmstart.events",
+    "evaluate": "warmstart.pipeline",
+    "policy_table": "warmstart.pipeline",
+    "TableWorld": "warmstart.simulate",
+    "bias_bounds": "warmstart.value",
+    "corollary_bound": "warmstart.value",
+    "regret_bound": "warmstart.value",
+}
+
+__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'warmstart' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

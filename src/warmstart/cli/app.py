@@ -1,0 +1,58 @@
+"""The commands' front: names, help, errors, exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated, NoReturn
+
+import typer
+
+from warmstart.cli.demo import demo
+from warmstart.cli.evaluate import evaluate
+from warmstart.core.errors import WarmstartError
+from warmstart.core.version import __version__
+
+app = typer.Typer(
+    name="warmstart",
+    help="Learn from logs in which nobody recorded the probability of what was shown.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command()(evaluate)
+app.command()(demo)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"warmstart {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Learn from logs in which nobody recorded the probability of what was shown."""
+
+
+def main() -> NoReturn:
+    """Run the command line. Exit codes: 0 done, 1 something in the data, 2 wrong command, 130 interrupted."""
+    try:
+        app()
+    except WarmstartError as error:
+        typer.echo(f"error: {error.message}", err=True)
+        if error.hint:
+            typer.echo(f"hint: {error.hint}", err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    sys.exit(0)

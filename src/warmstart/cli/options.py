@@ -1,0 +1,32 @@
+"""Options that commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+EventsArgument = Annotated[
+    list[str], typer.Argument(metavar="EVENTS...", help="The log: Parquet or CSV files, or globs.", show_default=False)
+]
+ContextOption = Annotated[
+    list[str], typer.Option("--context", metavar="COLUMN", help="What was known before acting. May be repeated.")
+]
+ActionOption = Annotated[str, typer.Option("--action", metavar="COLUMN", help="What was shown.")]
+RewardOption = Annotated[str, typer.Option("--reward", metavar="COLUMN", help="What came of it, in [0, 1].")]
+TimeOption = Annotated[
+    str | None, typer.Option("--time", metavar="COLUMN", help="When: a timestamp, a date or an epoch integer.")
+]
+RewardRangeOption = Annotated[
+    tuple[float, float],
+    typer.Option("--reward-range", metavar="LO HI", help="The scale of rewards, if it is not [0, 1]."),
+]
+DropNullsOption = Annotated[
+    bool, typer.Option("--drop-nulls", help="Leave out rows with nulls, NaN or infinities, and count them.")
+]
+EngineOption = Annotated[str, typer.Option("--engine", metavar="NAME", help="Where to compute: duckdb or spark.")]
+MemoryOption = Annotated[
+    str | None, typer.Option("--memory-limit", metavar="SIZE", help="The engine's memory, such as 4GB (DuckDB).")
+]
+ThreadsOption = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, help="The engine's threads.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]

@@ -1,0 +1,1 @@
+"""Names, errors and results that every room shares. Imports no other room."""

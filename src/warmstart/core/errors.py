@@ -1,0 +1,69 @@
+"""What can go wrong, as types. Each message says what and where; the hint says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from warmstart.core.text import quoted
+
+
+class WarmstartError(Exception):
+    """Anything this library refuses to do. Carries a hint and the exit code of the command line."""
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(f"{message} {hint}".strip())
+        self.message = message
+        self.hint = hint
+
+
+class DataError(WarmstartError):
+    """Something in the data."""
+
+
+class UsageError(WarmstartError, ValueError):
+    """The call or the command is wrong, whatever the data."""
+
+    exit_code = 2
+
+
+class SourceError(DataError):
+    """A source is absent, empty or cannot be read."""
+
+
+class ColumnError(DataError):
+    """A column is absent or has a type that cannot serve."""
+
+
+class MissingValueError(DataError):
+    """Nulls, NaN or infinity where a value is needed."""
+
+
+class RewardRangeError(DataError):
+    """Rewards outside the stated range."""
+
+
+class EmptyWindowError(DataError):
+    """A window without events."""
+
+
+class DecisionError(DataError):
+    """A decisions table that is not a policy."""
+
+
+class EngineError(DataError):
+    """The engine gave up on a query."""
+
+
+def no_such_column(name: str, available: Iterable[str], *, where: str) -> ColumnError:
+    """Build the error for a column that is not there, with the nearest names."""
+    names = list(available)
+    folded = {candidate.casefold(): candidate for candidate in reversed(names)}
+    near = [folded[match] for match in get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
+    listed = near or names[:10]
+    more = "" if near or len(names) <= 10 else f" and {len(names) - 10} more"
+    lead = "Did you mean" if near else "Its columns are"
+    hint = f"{lead} {', '.join(map(quoted, listed))}{more}{'?' if near else '.'}"
+    return ColumnError(f"{where} has no column {quoted(name)}.", hint)

@@ -1,0 +1,130 @@
+"""The value of a policy, and everything that must be shown beside it."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, fields, replace
+from math import isfinite
+from typing import Any
+
+from warmstart.core.interval import Guarantee
+
+
+@dataclass(frozen=True)
+class Support:
+    """Shares of the traffic by what the window knows of the action chosen there; they sum to 1.
+
+    supported: propensity >= tau; clipped: shown, but more rarely; unsupported: never shown in that context in this
+    window; undecided: the policy says nothing.
+    """
+
+    supported: float
+    clipped: float
+    unsupported: float
+    undecided: float
+
+
+@dataclass(frozen=True)
+class OnSupported:
+    """The policy against logging on the traffic where the policy is supported.
+
+    ``difference`` is the gain over logging per event of that traffic; ``contested`` is the share of all traffic that
+    is supported and lies in contexts with more than one action: elsewhere the two cannot differ.
+    """
+
+    share: float
+    contested: float
+    value: float | None
+    logging: float | None
+    difference: float | None
+    lower: float | None
+    upper: float | None
+    guarantee: Guarantee
+
+    def scaled(self, low: float, width: float) -> OnSupported:
+        """Return the comparison with rewards r in [0, 1] shown as low + width * r."""
+        changed: dict[str, Any] = {}
+        for name, start in (("value", low), ("logging", low), ("difference", 0.0), ("lower", 0.0), ("upper", 0.0)):
+            value = getattr(self, name)
+            changed[name] = None if value is None else start + width * value
+        return replace(self, **changed)
+
+
+@dataclass(frozen=True)
+class PropensityError:
+    """How far propensities of another window can move the estimate: Lemma 3.1's term, and the same without slack."""
+
+    paper: float
+    tight: float
+
+
+@dataclass(frozen=True)
+class Rho:
+    """The ratio of the window's own propensity to the one used: the factor each chosen action's reward gets.
+
+    ``mean``: over the traffic whose chosen action was shown; ``above_one``: share of all traffic that is counted too
+    much.
+    """
+
+    mean: float
+    above_one: float
+
+
+@dataclass(frozen=True)
+class ValueEstimate:
+    """What a policy would have earned, how sure that is, and which traffic it rests on.
+
+    ``value`` is the mean of reward * probability / max(propensity, tau); ``lower`` and ``upper`` bound its expectation
+    given contexts and actions; ``joint_lower`` and ``joint_upper`` hold for all rows of the table at once.
+    ``certified_lower`` and ``certified_upper`` bound the expected earnings on this window's traffic; None where no
+    guarantee holds.
+    """
+
+    policy: str
+    tau: float
+    value: float
+    lower: float
+    upper: float
+    delta: float
+    interval: str
+    guarantee: Guarantee
+    joint_lower: float
+    joint_upper: float
+    events: int
+    matched: int
+    effective_sample_size: float
+    support: Support
+    certified_lower: float | None
+    certified_upper: float | None
+    on_supported: OnSupported
+    rho: Rho | None
+    propensity_error: PropensityError | None
+
+    def scaled(self, reward_range: tuple[float, float]) -> ValueEstimate:
+        """Return the estimate on the user's own scale of rewards."""
+        low, high = reward_range
+        if (low, high) == (0.0, 1.0):
+            return self
+        width = high - low
+
+        def moved(value: float | None) -> float | None:
+            return None if value is None else low + width * value
+
+        levels = ("value", "lower", "upper", "joint_lower", "joint_upper", "certified_lower", "certified_upper")
+        changed: dict[str, Any] = {name: moved(getattr(self, name)) for name in levels}
+        changed["on_supported"] = self.on_supported.scaled(low, width)
+        if self.propensity_error is not None:
+            error = self.propensity_error
+            changed["propensity_error"] = PropensityError(width * error.paper, width * error.tight)
+        return replace(self, **changed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the estimate as JSON shows it; what is not finite is None."""
+        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if isinstance(value, Support | OnSupported | PropensityError | Rho):
+        return {name: _plain(part) for name, part in asdict(value).items()}
+    return value

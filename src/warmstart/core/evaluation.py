@@ -1,0 +1,242 @@
+"""The answer to "what would these policies have earned?", as one value that shows and saves well."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+from warmstart.core.estimate import ValueEstimate
+from warmstart.core.names import WindowName
+from warmstart.core.tables import TextTable
+from warmstart.core.text import counted, shortened
+from warmstart.core.window import Window
+
+ASSUMPTIONS = (
+    "It rests on this: (1) the context columns hold everything the logging policy used that also predicts the "
+    "reward - this cannot be tested from the log; (2) an action's mean reward in a context does not drift "
+    "inside the window; (3) nothing inside the window reacts to rewards inside it; (4) the policy was not "
+    "chosen with this window's rewards; and rewards are independent across events."
+)
+
+
+@dataclass(frozen=True)
+class LogSummary:
+    """The whole log given: training and evaluated windows together."""
+
+    events: int
+    contexts: int
+    actions: int
+    dropped: int
+    one_action_share: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the summary as JSON shows it."""
+        return dict(vars(self))
+
+
+@dataclass(frozen=True)
+class Windows:
+    """Which events gave what: the evaluated traffic, the weights, the feasible sets."""
+
+    evaluated: Window
+    train: Window | None
+    weights_from: WindowName
+    feasible_from: WindowName
+    live: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the windows as JSON shows them."""
+        return {
+            "evaluated": self.evaluated.to_dict(),
+            "train": self.train and self.train.to_dict(),
+            "weights_from": self.weights_from,
+            "feasible_from": self.feasible_from,
+            "live": self.live,
+        }
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Estimates for several policies and taus on one window. Iterates over its estimates."""
+
+    policies: tuple[ValueEstimate, ...]
+    windows: Windows
+    log: LogSummary
+    reward_range: tuple[float, float]
+    version: str
+
+    def __iter__(self) -> Iterator[ValueEstimate]:
+        return iter(self.policies)
+
+    def __len__(self) -> int:
+        return len(self.policies)
+
+    def __getitem__(self, policy: str) -> ValueEstimate:
+        """Return the first estimate of a policy, by its name."""
+        for estimate in self.policies:
+            if estimate.policy == policy:
+                return estimate
+        raise KeyError(policy)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain dictionaries, as ``--json`` prints it."""
+        return {
+            "policies": [estimate.to_dict() for estimate in self.policies],
+            "windows": self.windows.to_dict(),
+            "log": self.log.to_dict(),
+            "warmstart_version": self.version,
+        }
+
+    def to_json(self) -> str:
+        """Return everything as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def tables(self) -> list[TextTable]:
+        """Return what people look at: the values, the traffic they rest on, the comparison with logging."""
+        tables = [self._values(), self._traffic(), self._against_logging()]
+        return tables if self._own_weights() else [*tables, self._propensities()]
+
+    def notes(self) -> list[str]:
+        """Return in plain words what the numbers are and what they rest on."""
+        return [*self._about_windows(), *self._about_numbers(), ASSUMPTIONS]
+
+    def __str__(self) -> str:
+        return "\n\n".join([*(table.text() for table in self.tables()), "\n".join(self.notes())])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
+        return "".join(table.html() for table in self.tables()) + notes
+
+    def _own_weights(self) -> bool:
+        return self.windows.weights_from == "evaluated"
+
+    def _rows(self) -> Iterator[tuple[tuple[str, str], ValueEstimate]]:
+        """Yield the estimates to show with their first two cells; taus that change nothing are shown once."""
+        for i, estimate in enumerate(self.policies):
+            same = [
+                e for e in self.policies if e.policy == estimate.policy and replace(e, tau=estimate.tau) == estimate
+            ]
+            if same[0] is estimate:
+                tau = "any" if len(same) > 1 else f"{estimate.tau:g}"
+                yield (shortened(estimate.policy, 30), tau), self.policies[i]
+
+    def _number(self, value: float | None, *, signed: bool = False) -> str:
+        if value is None:
+            return "-"
+        low, high = self.reward_range
+        decimals = max(0, 4 - len(str(int(high - low))) + 1)
+        return f"{round(value, decimals) + 0.0:{'+' if signed else ''}.{decimals}f}"
+
+    def _span(self, lower: float | None, upper: float | None, *, signed: bool = False) -> str:
+        if lower is None or upper is None:
+            return "-"
+        return f"[{self._number(lower, signed=signed)}, {self._number(upper, signed=signed)}]"
+
+    def _values(self) -> TextTable:
+        first = self.policies[0]
+        rows = [
+            (
+                *names,
+                *(self._number(e.value), self._span(e.lower, e.upper)),
+                *(self._number(e.certified_lower), self._number(e.certified_upper)),
+            )
+            for names, e in self._rows()
+        ]
+        title = f"Value per event (interval: {first.interval}, {1 - first.delta:.6g}, {first.guarantee})"
+        return TextTable(title, ("policy", "tau", "value", "interval", "at least", "at most"), rows, left=1)
+
+    def _traffic(self) -> TextTable:
+        header = ("policy", "tau", "supported", "clipped", "unsupported", "undecided", "matched", "effective")
+        rows = [
+            (
+                *names,
+                *(f"{share:.1%}" for share in vars(e.support).values()),
+                *(f"{e.matched:,}", f"{e.effective_sample_size:,.0f}"),
+            )
+            for names, e in self._rows()
+        ]
+        return TextTable("The traffic behind it (shares of traffic; events that match)", header, rows, left=1)
+
+    def _against_logging(self) -> TextTable:
+        header = ("policy", "tau", "traffic", "contested", "policy", "logging", "gain", "interval, approximate")
+        rows = []
+        for names, e in self._rows():
+            s = e.on_supported
+            rows.append(
+                (
+                    *(*names, f"{s.share:.1%}", f"{s.contested:.1%}"),
+                    *(self._number(s.value), self._number(s.logging), self._number(s.difference, signed=True)),
+                    self._span(s.lower, s.upper, signed=True),
+                )
+            )
+        return TextTable(
+            "Against logging, per event of the traffic where the policy is supported", header, rows, left=1
+        )
+
+    def _propensities(self) -> TextTable:
+        header = ("policy", "tau", "mean rho", "counted too much", "propensity error", "the paper's bound")
+        rows = [
+            (
+                *(*names, f"{e.rho.mean:.3f}", f"{e.rho.above_one:.1%}"),
+                *(self._number(e.propensity_error.tight), self._number(e.propensity_error.paper)),
+            )
+            for names, e in self._rows()
+            if e.rho is not None and e.propensity_error is not None
+        ]
+        title = f"What weights from {self._window_words(self.windows.weights_from)} do to the estimate"
+        return TextTable(title, header, rows, left=1)
+
+    def _window_words(self, window: WindowName) -> str:
+        return {"evaluated": "the evaluated window", "train": "the training window", "all": "all data"}[window]
+
+    def _about_windows(self) -> list[str]:
+        windows, log = self.windows, self.log
+        lines = [f"Evaluated: {windows.evaluated}."]
+        if windows.train is not None:
+            lines.append(f"Training: {windows.train}.")
+        else:
+            lines.append(
+                "No split was asked: the evaluated window is the whole log, and feasible actions come from it. "
+                f"{log.one_action_share:.1%} of its traffic is in contexts with a single action, where no policy "
+                "can differ from logging."
+            )
+        lines.append(
+            f"Weights from {self._window_words(windows.weights_from)}; "
+            f"feasible actions from {self._window_words(windows.feasible_from)}, "
+            + ("live on the day." if windows.live else "assuming that actions could be shown all window.")
+        )
+        if log.dropped:
+            lines.append(f"{counted(log.dropped, 'row')} without a value left out.")
+        return lines
+
+    def _about_numbers(self) -> list[str]:
+        first = self.policies[0]
+        if first.guarantee == "approximate":
+            lead = f"The interval '{first.interval}' is approximate, so no end is certified; 'kl' gives ends that are."
+        elif self._own_weights():
+            names = dict.fromkeys(e.policy for e in self.policies)
+            bounds = ", ".join(self._promise(name) for name in names)
+            lead = (
+                f"With probability {1 - first.delta:.6g}, for all rows at once, expected earnings on this window's "
+                f"traffic are at least {bounds} per event."
+            )
+        else:
+            lead = (
+                f"Weights from {self._window_words(self.windows.weights_from)} multiply each chosen action's reward by "
+                "rho = its share in this window / the propensity used; above 1 it counts too much. 'at least' and "
+                "'at most' use the evaluated window's own counts."
+            )
+        meaning = (
+            "'value' is the mean of reward x probability / max(propensity, tau): in full where the policy is "
+            "supported, in part where clipped, nothing where its action was never shown or it says nothing. "
+            "'at least' and 'at most' bound expected earnings on all this traffic, each row for itself."
+        )
+        return [lead, meaning]
+
+    def _promise(self, policy: str) -> str:
+        best = max((e for e in self.policies if e.policy == policy), key=lambda e: e.joint_lower)
+        return f"{self._number(best.joint_lower)} ({shortened(policy, 30)})"

@@ -1,0 +1,49 @@
+"""The fixed column names that tables carry inside, and the user's own names for them.
+
+Engines differ in how they fold case, so a user's names never enter an expression: columns get
+these names at birth, and the user's names come back only in messages and results.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+ACTION = "action"
+REWARD = "reward"
+TIME = "time"
+DAY = "day"
+PROBABILITY = "probability"
+MICROSECONDS_PER_DAY = 86_400_000_000
+
+WindowName = Literal["evaluated", "train", "all"]
+WINDOW_NAMES: tuple[WindowName, ...] = ("evaluated", "train", "all")
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The user's names of the columns of a log."""
+
+    context: tuple[str, ...]
+    action: str
+    reward: str
+    time: str | None = None
+
+    @property
+    def context_keys(self) -> tuple[str, ...]:
+        """Return the fixed names of the context columns."""
+        return tuple(f"context_{i}" for i in range(len(self.context)))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Return the fixed names that identify a cell."""
+        return (*self.context_keys, ACTION)
+
+    @property
+    def fixed_to_given(self) -> dict[str, str]:
+        """Map each fixed name to the user's."""
+        given = dict(zip(self.keys, (*self.context, self.action), strict=True))
+        given[REWARD] = self.reward
+        if self.time is not None:
+            given[TIME] = self.time
+        return given

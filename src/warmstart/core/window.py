@@ -1,0 +1,73 @@
+"""A span of events, by time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+
+from warmstart.core.errors import UsageError
+from warmstart.core.text import counted, quoted
+
+Moment = str | int | date | datetime
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Window:
+    """Events from ``start`` (inclusive) to ``stop`` (exclusive), in microseconds since 1970; None is unbounded.
+
+    ``first`` and ``last`` are the times of its first and last event.
+    """
+
+    events: int
+    start: int | None = None
+    stop: int | None = None
+    first: int | None = None
+    last: int | None = None
+
+    def overlaps(self, other: Window) -> bool:
+        """Tell whether an event could lie in both windows."""
+        return _before(self.start, other.stop) and _before(other.start, self.stop)
+
+    def to_dict(self) -> dict[str, int | str | None]:
+        """Return what JSON shows of a window."""
+        return {"events": self.events, "from": iso(self.first), "until": iso(self.last)}
+
+    def __str__(self) -> str:
+        if self.first is None or self.last is None:
+            return counted(self.events, "event")
+        return f"{counted(self.events, 'event')}, {_short(self.first)} to {_short(self.last)}"
+
+
+def microseconds(moment: Moment) -> int:
+    """Turn a user's moment into microseconds since 1970. Times without a zone are UTC, as in the log.
+
+    >>> microseconds("1970-01-02")
+    86400000000
+    """
+    if isinstance(moment, int):
+        return moment
+    if isinstance(moment, str):
+        try:
+            moment = datetime.fromisoformat(moment)
+        except ValueError as error:
+            raise UsageError(
+                f"Cannot read {quoted(moment)} as a time.", "Write it like 2026-10-21 or 2026-10-21T06:00:00+02:00."
+            ) from error
+    elif not isinstance(moment, datetime):
+        moment = datetime(moment.year, moment.month, moment.day, tzinfo=UTC)
+    aware = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return (aware - _EPOCH) // timedelta(microseconds=1)
+
+
+def iso(time: int | None) -> str | None:
+    """Write microseconds since 1970 as ISO 8601 in UTC."""
+    return None if time is None else (_EPOCH + timedelta(microseconds=time)).isoformat()
+
+
+def _before(start: int | None, stop: int | None) -> bool:
+    return start is None or stop is None or start < stop
+
+
+def _short(time: int) -> str:
+    return f"{_EPOCH + timedelta(microseconds=time):%Y-%m-%d %H:%M}"

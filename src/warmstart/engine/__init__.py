@@ -1,0 +1,8 @@
+"""Where tables live: opens any source as an Ibis table, runs expressions. The only room that connects."""
+
+from warmstart.engine.connect import connect, engine_of
+from warmstart.engine.engine import Engine, Opened
+from warmstart.engine.literals import float_literal
+from warmstart.engine.sources import open_source
+
+__all__ = ["Engine", "Opened", "connect", "engine_of", "float_literal", "open_source"]

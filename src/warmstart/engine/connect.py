@@ -1,0 +1,43 @@
+"""From a name, or from a table that already lives somewhere, to an engine."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+import ibis.expr.types as ir
+
+from warmstart.core.errors import UsageError
+from warmstart.core.text import quoted
+from warmstart.engine.duckdb_engine import DuckDBEngine
+from warmstart.engine.engine import Engine
+
+
+def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: int | None = None) -> Engine:
+    """Connect to an engine by name: ``duckdb`` (embedded) or ``spark`` (local)."""
+    if name == "duckdb":
+        return DuckDBEngine.embedded(memory_limit=memory_limit, threads=threads)
+    if name == "spark":
+        _require_pyspark()
+        from warmstart.engine.spark_engine import SparkEngine
+
+        return SparkEngine.local(threads=threads)
+    raise UsageError(f"There is no engine {quoted(name)}.", "Choose 'duckdb' or 'spark'.")
+
+
+def engine_of(table: ir.Table) -> Engine:
+    """Return the engine where an Ibis table lives."""
+    backend = table.get_backend()
+    if backend.name == "duckdb":
+        return DuckDBEngine(backend)
+    if backend.name == "pyspark":
+        from warmstart.engine.spark_engine import SparkEngine
+
+        return SparkEngine(backend)
+    raise UsageError(
+        f"Ibis tables on {backend.name} are not supported yet.", "Use a DuckDB or Spark table, or export to Parquet."
+    )
+
+
+def _require_pyspark() -> None:
+    if find_spec("pyspark") is None:
+        raise UsageError("The Spark engine needs pyspark.", "Install it with: pip install 'warmstart[spark]'")

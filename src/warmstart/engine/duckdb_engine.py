@@ -1,0 +1,124 @@
+"""DuckDB, embedded: the default engine."""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+import ibis
+import ibis.expr.types as ir
+
+from warmstart.core.errors import EngineError, SourceError
+from warmstart.core.text import printable
+from warmstart.engine.engine import FileKind, Opened, Row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from ibis.backends.duckdb import Backend
+
+
+@ibis.udf.scalar.builtin(  # type: ignore[untyped-decorator]
+    name="epoch_us", signature=((ibis.dtype("timestamp"),), ibis.dtype("int64"))
+)
+def _epoch_us(moment: Any) -> Any:
+    """Name DuckDB's own function for Ibis."""
+
+
+class DuckDBEngine:
+    """An Ibis DuckDB connection."""
+
+    name = "duckdb"
+
+    def __init__(self, backend: Backend) -> None:
+        self.backend = backend
+
+    @classmethod
+    def embedded(cls, *, memory_limit: str | None = None, threads: int | None = None) -> DuckDBEngine:
+        """Start DuckDB inside this process; what does not fit in memory goes to the system's temporary folder."""
+        spill = Path(tempfile.gettempdir()) / f"warmstart-{uuid.uuid4().hex}"
+        settings: dict[str, Any] = {
+            "temp_directory": str(spill),
+            "preserve_insertion_order": False,
+        }
+        if memory_limit is not None:
+            settings["memory_limit"] = memory_limit
+        if threads is not None:
+            settings["threads"] = threads
+        with _engine_errors():
+            backend = ibis.duckdb.connect(**settings)
+            backend.settings["TimeZone"] = "UTC"
+            backend.settings["enable_progress_bar"] = True
+            backend.settings["enable_progress_bar_print"] = False
+        return cls(backend)
+
+    def open_files(self, paths: Sequence[str], kind: FileKind) -> Opened:
+        """Open files of one kind as one table, without copying them."""
+        try:
+            if kind == "parquet":
+                table = self.backend.read_parquet(list(paths))
+                inside = _parquet_names(paths[0])
+                return Opened(table, inside + tuple(table.columns[len(inside) :]))
+            table = self.backend.read_csv(list(paths))
+        except duckdb.Error as error:
+            raise SourceError(f"Cannot read {printable(paths[0])}: {_first_line(error)}") from error
+        return Opened(table, tuple(table.columns))
+
+    def open_arrow(self, frame: pa.Table) -> ir.Table:
+        """Show an Arrow table to the engine."""
+        name = f"frame_{uuid.uuid4().hex}"
+        self.backend.con.register(name, frame)
+        return self.backend.table(name)
+
+    def epoch_microseconds(self, moment: ir.Value) -> ir.Value:
+        """Turn a timestamp expression into microseconds since 1970, UTC."""
+        kind = moment.type()
+        utc = moment if kind.is_timestamp() and kind.timezone is not None else moment.cast("timestamp(6)")
+        return _epoch_us(utc)
+
+    def fetch(self, expression: ir.Table) -> list[Row]:
+        """Run an expression with a small result and return its rows."""
+        with _engine_errors():
+            cursor = self.backend.con.execute(str(self.backend.compile(expression)))
+            return [dict(zip(expression.columns, row, strict=True)) for row in cursor.fetchall()]
+
+    def materialise(self, expression: ir.Table) -> ir.CachedTable:
+        """Run an expression once and keep its result in the engine until it is released."""
+        with _engine_errors():
+            return expression.cache()
+
+    def progress(self) -> float | None:
+        """Return how far the running query is, in percent."""
+        percent = float(self.backend.con.query_progress())
+        return percent if percent >= 0 else None
+
+
+@contextmanager
+def _engine_errors() -> Iterator[None]:
+    try:
+        yield
+    except duckdb.OutOfMemoryException as error:
+        raise EngineError(
+            f"DuckDB ran out of memory: {_first_line(error)}", "Raise the memory limit, or free space for spilling."
+        ) from error
+    except duckdb.Error as error:
+        raise EngineError(f"DuckDB could not run the query: {_first_line(error)}") from error
+
+
+def _first_line(error: Exception) -> str:
+    return printable(str(error).strip().split("\n", maxsplit=1)[0])
+
+
+def _parquet_names(path: str) -> tuple[str, ...]:
+    # DuckDB renames columns that differ only in case; positions keep the source's own names.
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return tuple(pq.read_schema(path).names)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise SourceError(f"Cannot read {printable(path)}: {_first_line(error)}") from error

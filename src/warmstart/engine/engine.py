@@ -1,0 +1,55 @@
+"""What the rest of the house asks of an engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
+FileKind = Literal["parquet", "csv"]
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A table as the engine sees it, and the names its columns have in the source, by position."""
+
+    table: ir.Table
+    names: tuple[str, ...]
+
+
+class Engine(Protocol):
+    """One connection. Expressions are values; only here do they run."""
+
+    @property
+    def name(self) -> str:
+        """Return the engine's name, as on the command line."""
+        ...
+
+    def open_files(self, paths: Sequence[str], kind: FileKind) -> Opened:
+        """Open files of one kind as one table, without copying them."""
+        ...
+
+    def open_arrow(self, frame: pa.Table) -> ir.Table:
+        """Show an Arrow table to the engine."""
+        ...
+
+    def epoch_microseconds(self, moment: ir.Value) -> ir.Value:
+        """Turn a timestamp expression into microseconds since 1970, UTC."""
+        ...
+
+    def fetch(self, expression: ir.Table) -> list[Row]:
+        """Run an expression with a small result and return its rows."""
+        ...
+
+    def materialise(self, expression: ir.Table) -> ir.CachedTable:
+        """Run an expression once and keep its result in the engine until it is released."""
+        ...
+
+    def progress(self) -> float | None:
+        """Return how far the running query is, in percent, where the engine can tell."""
+        ...

@@ -1,0 +1,128 @@
+"""Open what users have (files, globs, frames, Ibis tables) with columns under fixed names."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ibis.expr.types as ir
+
+from warmstart.core.errors import ColumnError, SourceError, UsageError, no_such_column
+from warmstart.core.text import printable, quoted
+from warmstart.engine.engine import Engine, FileKind, Opened
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUFFIXES: Mapping[str, FileKind] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".tsv": "csv",
+    ".tsv.gz": "csv",
+}
+FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
+
+
+def open_source(engine: Engine, source: Any, columns: Mapping[str, str], *, optional: Iterable[str] = ()) -> ir.Table:
+    """Open a source as a table of just these columns, renamed.
+
+    ``columns`` maps fixed names to the source's own; a fixed name in ``optional`` may be absent.
+    """
+    where = describe(source)
+    if _library(source) in FRAME_LIBRARIES:
+        chosen = _present(columns, [str(name) for name in source_names(source)], where, optional)
+        return engine.open_arrow(_to_arrow(source, chosen, where))
+    opened = Opened(source, tuple(source.columns)) if isinstance(source, ir.Table) else _open_files(engine, source)
+    chosen = _present(columns, opened.names, where, optional)
+    position = {name: i for i, name in reversed(list(enumerate(opened.names)))}
+    return opened.table.select(**{fixed: opened.table[position[given]] for fixed, given in chosen.items()})
+
+
+def describe(source: Any) -> str:
+    """Name a source in a message."""
+    if isinstance(source, str | Path):
+        return printable(source)
+    if isinstance(source, Sequence):
+        return f"{printable(source[0])} and {len(source) - 1} more" if len(source) > 1 else describe(source[0])
+    return f"the {_library(source)} table"
+
+
+def source_names(frame: Any) -> list[Any]:
+    """List the column names of a frame of any library."""
+    return list(frame.column_names if _library(frame) == "pyarrow" else frame.columns)
+
+
+def _library(source: Any) -> str:
+    return type(source).__module__.split(".", maxsplit=1)[0]
+
+
+def _present(columns: Mapping[str, str], names: Sequence[str], where: str, optional: Iterable[str]) -> dict[str, str]:
+    may_miss = set(optional)
+    for fixed, given in columns.items():
+        if given not in names and fixed not in may_miss:
+            raise no_such_column(given, names, where=where)
+    return {fixed: given for fixed, given in columns.items() if given in names}
+
+
+def _to_arrow(frame: Any, chosen: Mapping[str, str], where: str) -> pa.Table:
+    import pyarrow as pa
+
+    given = list(chosen.values())
+    try:
+        match _library(frame):
+            case "pandas":
+                by_text = {str(name): name for name in frame.columns}
+                table = pa.Table.from_pandas(frame[[by_text[name] for name in given]], preserve_index=False)
+            case "polars":
+                lazy = hasattr(frame, "collect")
+                table = (frame.select(given).collect() if lazy else frame.select(given)).to_arrow()
+            case _:
+                table = pa.table(frame.select(given))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise ColumnError(f"{where}: {printable(error)}", "A column must hold values of one type.") from error
+    return table.rename_columns(list(chosen))
+
+
+def _open_files(engine: Engine, source: Any) -> Opened:
+    if isinstance(source, str | Path):
+        source = [source]
+    if not isinstance(source, Sequence) or not all(isinstance(part, str | Path) for part in source):
+        raise UsageError(
+            f"Cannot read a log from {quoted(type(source).__name__)}.",
+            "Pass a path, a glob, a list of paths, a pandas, polars or Arrow table, or an Ibis table.",
+        )
+    paths = [path for part in source for path in _expand(str(part))]
+    if not paths:
+        raise SourceError("No file was named.")
+    kinds = {path: _kind(path) for path in paths}
+    if len(set(kinds.values())) > 1:
+        raise SourceError(f"{describe(source)}: files of different formats cannot be one log.")
+    return engine.open_files(paths, kinds[paths[0]])
+
+
+def _expand(pattern: str) -> list[str]:
+    if Path(pattern).is_file():
+        return [pattern]
+    if Path(pattern).is_dir():
+        raise SourceError(f"{printable(pattern)} is a folder.", "Name its files, for example with folder/*.parquet.")
+    if glob.has_magic(pattern):
+        if matches := sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file()):
+            return matches
+        raise SourceError(f"No file matches {quoted(pattern)}.")
+    parent = Path(pattern).parent
+    folder = "" if parent.is_dir() else f" The folder {quoted(str(parent))} does not exist either."
+    raise SourceError(f"There is no file {quoted(pattern)}.{folder}")
+
+
+def _kind(path: str) -> FileKind:
+    for suffix, kind in SUFFIXES.items():
+        if path.lower().endswith(suffix):
+            return kind
+    raise SourceError(
+        f"{printable(path)}: the format is told by the ending, and this one is not known.",
+        f"Known endings: {', '.join(SUFFIXES)}.",
+    )

@@ -1,0 +1,137 @@
+"""The log as a table of fixed columns: what was asked for, renamed and cast, nothing else."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from warmstart.core.errors import ColumnError, SourceError
+from warmstart.core.names import REWARD, TIME, Columns
+from warmstart.core.text import quoted
+from warmstart.engine import open_source
+from warmstart.engine.sources import describe
+
+if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
+    import ibis.expr.types as ir
+
+    from warmstart.engine import Engine
+
+# Epoch integers tell their unit by size: these bounds are the years 1990 to 2100 in seconds.
+_EARLIEST_SECOND, _LATEST_SECOND = 631_152_000, 4_102_444_800
+_TICKS_PER_SECOND = {"seconds": 1, "milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
+
+
+@dataclass(frozen=True)
+class LogTable:
+    """The whole log in one engine. ``origin`` is what the user named, so that another engine can open it too."""
+
+    engine: Engine
+    table: ir.Table
+    columns: Columns
+    origin: Any
+    reward_range: tuple[float, float] = (0.0, 1.0)
+    complete_rows_only: bool = False
+    epoch_integers: bool = False
+    ticks_per_second: int | None = None
+
+    @property
+    def where(self) -> str:
+        """Name the log in a message."""
+        return describe(self.origin)
+
+    def on(self, engine: Engine) -> LogTable:
+        """Open the same log in another engine, where that is possible."""
+        if engine is self.engine:
+            return self
+        if type(self.origin).__module__.startswith("ibis."):
+            raise SourceError(
+                "Two Ibis tables of different connections cannot be evaluated together.",
+                "Read both with the same connection.",
+            )
+        moved = raw_log(engine, self.origin, self.columns)
+        moved = replace(moved, reward_range=self.reward_range, ticks_per_second=self.ticks_per_second)
+        return settled(moved.without_missing() if self.complete_rows_only else moved)
+
+    def without_missing(self) -> LogTable:
+        """Leave out rows with a null, NaN or infinity."""
+        present = [~missing(self.table[name]) for name in self.table.columns]
+        return replace(self, table=self.table.filter(*present), complete_rows_only=True)
+
+
+def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
+    """Open a log under fixed names; values are cast but not yet checked, and times not yet scaled."""
+    table = open_source(engine, origin, columns.fixed_to_given)
+    where = describe(origin)
+    keys = {name: _as_key(table[name], columns.fixed_to_given[name], where) for name in columns.keys}
+    cast: dict[str, ir.Value] = {**keys, REWARD: _as_number(table[REWARD], columns.reward, where)}
+    if columns.time is not None:
+        cast[TIME] = _as_time(engine, table[TIME], columns.time, where)
+    epoch_integers = columns.time is not None and table[TIME].type().is_integer()
+    return LogTable(engine, table.select(**cast), columns, origin, epoch_integers=epoch_integers)
+
+
+def settled(log: LogTable) -> LogTable:
+    """Scale rewards to [0, 1] and times to microseconds."""
+    low, high = log.reward_range
+    table = log.table
+    if (low, high) != (0.0, 1.0):
+        table = table.mutate(**{REWARD: (table[REWARD] - low) / (high - low)})
+    ticks = log.ticks_per_second
+    if ticks is not None and ticks > 1_000_000:
+        table = table.mutate(**{TIME: (table[TIME] - table[TIME] % 1_000) / 1_000}).cast({TIME: "int64"})
+    elif ticks is not None:
+        table = table.mutate(**{TIME: table[TIME] * (1_000_000 // ticks)})
+    return replace(log, table=table)
+
+
+def missing(value: ir.Value) -> ir.BooleanValue:
+    """Tell whether a value is null, NaN or infinite."""
+    absent = value.isnull()
+    if value.type().is_floating():
+        return absent | value.isnan().fill_null(False) | value.isinf().fill_null(False)
+    return absent
+
+
+def ticks_per_second(low: int, high: int) -> int | None:
+    """Tell the unit of epoch integers from their size; None where they are no times of 1990 to 2100."""
+    for ticks in _TICKS_PER_SECOND.values():
+        if _EARLIEST_SECOND * ticks <= low <= high < _LATEST_SECOND * ticks:
+            return ticks
+    return None
+
+
+def _as_key(column: ir.Value, given: str, where: str) -> ir.Value:
+    kind = column.type()
+    if kind.is_nested() or kind.is_binary() or kind.is_interval():
+        raise ColumnError(
+            f"{where}: column {quoted(given)} has type {kind}, which cannot be a context or an action.",
+            "Use numbers, text, dates or booleans.",
+        )
+    if kind.is_uuid():
+        return column.cast("string")
+    if kind.is_integer():
+        return column.cast("int64")
+    return column.cast("float64") if kind.is_floating() or kind.is_decimal() else column
+
+
+def _as_number(column: ir.Value, given: str, where: str) -> ir.Value:
+    kind: dt.DataType = column.type()
+    if kind.is_boolean():
+        return column.cast("int8").cast("float64")
+    if kind.is_numeric():
+        return column.cast("float64")
+    raise ColumnError(f"{where}: the reward {quoted(given)} has type {kind}.", "A reward is a number or a boolean.")
+
+
+def _as_time(engine: Engine, column: ir.Value, given: str, where: str) -> ir.Value:
+    kind = column.type()
+    if kind.is_timestamp() or kind.is_date():
+        return engine.epoch_microseconds(column)
+    if kind.is_string():
+        return engine.epoch_microseconds(column.try_cast("timestamp"))
+    if kind.is_integer():
+        return column.cast("int64")
+    raise ColumnError(
+        f"{where}: the time {quoted(given)} has type {kind}.", "A time is a timestamp, a date or an epoch integer."
+    )

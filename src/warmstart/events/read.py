@@ -1,0 +1,71 @@
+"""Read a log: open, cast, check once."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import ibis.expr.types as ir
+
+from warmstart.core.errors import UsageError
+from warmstart.core.names import Columns
+from warmstart.core.text import quoted
+from warmstart.engine import Engine, connect, engine_of
+from warmstart.events.check import check_log
+from warmstart.events.events import Events
+from warmstart.events.log import raw_log, settled
+
+
+def read_events(
+    source: Any,
+    *,
+    context: str | Sequence[str],
+    action: str,
+    reward: str,
+    time: str | None = None,
+    reward_range: tuple[float, float] = (0.0, 1.0),
+    drop_nulls: bool = False,
+    engine: str | Engine = "duckdb",
+) -> Events:
+    """Read a log and check every value that will be used.
+
+    ``source`` is a Parquet or CSV file, a glob or a list of them; a pandas, polars or Arrow table; or an Ibis
+    table. ``context`` names the column, or the columns, that say what was known before acting. The log is not
+    copied.
+
+    Rewards must lie in [0, 1], or in ``reward_range``. Nulls, NaN and infinities are errors; ``drop_nulls`` leaves
+    those rows out and counts them.
+
+    >>> import pyarrow as pa
+    >>> log = pa.table({"page": ["p", "p", "q"], "ad": [1, 2, 1], "click": [0, 1, 0]})
+    >>> read_events(log, context="page", action="ad", reward="click")
+    Events(3 events; context=page, action=ad, reward=click)
+    """
+    contexts = (context,) if isinstance(context, str) else tuple(context)
+    columns = Columns(contexts, action, reward, time)
+    _check_call(columns, reward_range)
+    if isinstance(source, ir.Table):
+        engine = engine_of(source)
+    held = connect(engine) if isinstance(engine, str) else engine
+    low, high = reward_range
+    raw = replace(raw_log(held, source, columns), reward_range=(float(low), float(high)))
+    checked, window, dropped = check_log(raw, drop_nulls=drop_nulls)
+    return Events(settled(checked), window, dropped)
+
+
+def _check_call(columns: Columns, reward_range: tuple[float, float]) -> None:
+    if not columns.context:
+        raise UsageError("Name at least one context column.")
+    given = [*columns.context, columns.action, columns.reward, *([columns.time] if columns.time else [])]
+    for name, times in Counter(given).items():
+        if times > 1:
+            raise UsageError(
+                f"Column {quoted(name)} is given {times} times.",
+                "Context, action, reward and time are different columns.",
+            )
+    low, high = reward_range
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise UsageError(f"The reward range {low} to {high} is not a range.", "Give a lower and a higher number.")

@@ -1,0 +1,18 @@
+"""The policy that wrote the log, as its frequencies in the evaluated window."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warmstart.core.names import PROBABILITY
+from warmstart.policy.policy import Policy
+
+if TYPE_CHECKING:
+    from warmstart.events import Cells
+
+
+def logging_policy(cells: Cells, *, name: str = "logging") -> Policy:
+    """Return the logging policy: probability = n / events of the context (paper, Eq. 7)."""
+    seen = cells.table.filter(cells.table.n > 0)
+    table = seen.select(*cells.columns.keys, **{PROBABILITY: seen.n / seen.context_n})
+    return Policy(name, table, is_logging=True)

@@ -1,0 +1,63 @@
+"""From what a user writes to named policies."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from warmstart.core.errors import UsageError
+from warmstart.core.text import quoted
+
+KEYWORDS = ("logging", "uniform")
+CONSTANT = "constant:"
+
+
+@dataclass(frozen=True)
+class NamedPolicy:
+    """A policy before it is built: a keyword, a path, or a table of decisions."""
+
+    name: str
+    source: Any
+
+    @property
+    def keyword(self) -> str | None:
+        """Return the keyword, or None for decisions."""
+        is_keyword = isinstance(self.source, str) and (self.source in KEYWORDS or self.source.startswith(CONSTANT))
+        return self.source if is_keyword else None
+
+
+def parse_policies(policies: Any) -> list[NamedPolicy]:
+    """Name every policy: one, a sequence, or a mapping from names.
+
+    >>> [policy.name for policy in parse_policies(["uniform", "mine=decisions.csv"])]
+    ['uniform', 'mine']
+    """
+    if isinstance(policies, Mapping):
+        named = [NamedPolicy(str(name), source) for name, source in policies.items()]
+    elif isinstance(policies, Sequence) and not isinstance(policies, str):
+        named = [_parse(policy, i) for i, policy in enumerate(policies)]
+    else:
+        named = [_parse(policies, 0)]
+    if not named:
+        raise UsageError("Name at least one policy.")
+    for name, times in Counter(policy.name for policy in named).items():
+        if times > 1:
+            raise UsageError(f"{times} policies are called {quoted(name)}.", "Name them apart: name=POLICY.")
+    return named
+
+
+def _parse(policy: Any, position: int) -> NamedPolicy:
+    if isinstance(policy, NamedPolicy):
+        return policy
+    if not isinstance(policy, str | Path):
+        return NamedPolicy(f"policy_{position}", policy)
+    text = str(policy)
+    if NamedPolicy("", text).keyword:
+        return NamedPolicy(text, text)
+    name, equals, rest = text.partition("=")
+    if equals and not Path(text).exists():
+        return NamedPolicy(name, rest)
+    return NamedPolicy(Path(text).stem, text)

@@ -1,0 +1,182 @@
+"""Small enumerable worlds: contexts x actions x days, with the exact value of any policy."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warmstart.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from warmstart.events import Events
+
+FIRST_DAY = datetime(2026, 10, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, eq=False)
+class TableWorld:
+    """A world that fits in three tables.
+
+    ``traffic[x]``: probability of a context, the same every day; ``reward_means[x, a]``: click probabilities;
+    ``logging[d, x, a]``: the logging policy of day d, deterministic or not. Every day has ``events_per_day`` events.
+    """
+
+    traffic: NDArray[np.float64]
+    reward_means: NDArray[np.float64]
+    logging: NDArray[np.float64]
+    events_per_day: int
+
+    def __post_init__(self) -> None:
+        days, contexts, actions = self.logging.shape
+        if self.traffic.shape != (contexts,) or self.reward_means.shape != (contexts, actions):
+            raise UsageError("traffic, reward_means and logging[day] must agree on contexts and actions.")
+        for name, sums in (("traffic", self.traffic.sum()), ("logging", self.logging.sum(axis=2))):
+            if not np.allclose(sums, 1):
+                raise UsageError(f"{name} must sum to 1.")
+        if min(days, self.events_per_day) < 1 or min(t.min() for t in (self.traffic, self.logging)) < 0:
+            raise UsageError("A world needs a day, an event and probabilities of 0 or more.")
+        if self.reward_means.min() < 0 or self.reward_means.max() > 1:
+            raise UsageError("Reward means must lie in [0, 1].")
+
+    @classmethod
+    def month(cls, *, contexts: int = 60, actions: int = 24, events_per_day: int = 2000, seed: int = 0) -> TableWorld:
+        """Make a month of deterministic daily choices among actions that come and go."""
+        rng = np.random.default_rng(seed)
+        days = 30
+        traffic = 1 / np.arange(1, contexts + 1)
+        quality = rng.uniform(0.005, 0.06, size=actions)
+        reward_means = np.clip(quality * rng.gamma(2.0, 0.5, size=(contexts, actions)), 0, 0.5)
+        start = rng.integers(-20, 25, size=actions)
+        stop = start + rng.integers(8, 40, size=actions)
+        start[:2], stop[:2] = 0, days
+        relevant = rng.random((contexts, actions)) < 0.35
+        relevant[:, :2] = True
+        logging = np.zeros((days, contexts, actions))
+        belief = rng.normal(size=(contexts, actions))
+        for day in range(days):
+            belief = 0.8 * belief + 0.6 * rng.normal(size=(contexts, actions))
+            allowed = relevant & (start <= day) & (day < stop)
+            chosen = np.where(allowed, belief, -np.inf).argmax(axis=1)
+            logging[day, np.arange(contexts), chosen] = 1.0
+        return cls(traffic / traffic.sum(), reward_means, logging, events_per_day)
+
+    @cached_property
+    def contexts(self) -> tuple[str, ...]:
+        """Return the contexts' names."""
+        return tuple(f"page-{i}" for i in range(len(self.traffic)))
+
+    @cached_property
+    def actions(self) -> tuple[str, ...]:
+        """Return the actions' names."""
+        return tuple(f"ad-{i}" for i in range(self.reward_means.shape[1]))
+
+    @property
+    def days(self) -> int:
+        """Return the number of days."""
+        return len(self.logging)
+
+    @property
+    def average_logging(self) -> NDArray[np.float64]:
+        """Return pi(a|x) = the mean of pi_t(a|x) over events (paper, Eq. 3)."""
+        mean: NDArray[np.float64] = self.logging.mean(axis=0)
+        return mean
+
+    def draw(self, *, seed: int) -> pa.Table:
+        """Draw a log: context, action, reward, time."""
+        rng = np.random.default_rng(seed)
+        total = self.days * self.events_per_day
+        day = np.repeat(np.arange(self.days), self.events_per_day)
+        x = rng.choice(len(self.contexts), size=total, p=self.traffic)
+        thresholds = self.logging.cumsum(axis=2)[day, x]
+        a = (rng.random((total, 1)) * thresholds[:, -1:] >= thresholds).sum(axis=1)
+        reward = rng.random(total) < self.reward_means[x, a]
+        return self._log(x, a, reward.astype(float), day)
+
+    def logs(self) -> Iterator[tuple[float, pa.Table]]:
+        """Enumerate every log this world can write, with its probability. Only for worlds of a few events."""
+        day = np.repeat(np.arange(self.days), self.events_per_day)
+        for outcome in itertools.product(*(self._outcomes(d) for d in day.tolist())):
+            probability = float(np.prod([p for p, *_ in outcome]))
+            x, a, reward = (np.array(part) for part in list(zip(*outcome, strict=True))[1:])
+            yield probability, self._log(x, a, reward, day)
+
+    def rewardings(self, log: pa.Table) -> Iterator[tuple[float, pa.Table]]:
+        """Enumerate every reward outcome of a log's contexts and actions, with its probability."""
+        x = self._positions(log["context"].to_pylist(), self.contexts)
+        a = self._positions(log["action"].to_pylist(), self.actions)
+        means = self.reward_means[x, a]
+        position = log.column_names.index("reward")
+        for outcome in itertools.product((0.0, 1.0), repeat=len(means)):
+            reward = np.array(outcome)
+            probability = float(np.prod(np.where(reward > 0, means, 1 - means)))
+            if probability > 0:
+                yield probability, log.set_column(position, "reward", [reward])
+
+    def true_value(self, policy: pa.Table | NDArray[np.float64], *, events: Events | None = None) -> float:
+        """Return the exact value of a policy: expected earnings per event on a window's traffic, or in the population.
+
+        ``policy`` is a table (context, action, probability) or an array [context, action].
+        """
+        h = policy if isinstance(policy, np.ndarray) else self.policy_array(policy)
+        traffic = self.traffic if events is None else self._window_traffic(events)
+        return float(traffic @ (h * self.reward_means).sum(axis=1))
+
+    def policy_array(self, policy: pa.Table) -> NDArray[np.float64]:
+        """Turn a policy's table into an array [context, action]."""
+        rows = policy.to_pydict()
+        h = np.zeros_like(self.reward_means)
+        at = self._positions(rows["context"], self.contexts), self._positions(rows["action"], self.actions)
+        np.add.at(h, at, np.array(rows.get("probability", [1.0] * policy.num_rows)))
+        return h
+
+    def policy_from_array(self, h: NDArray[np.float64]) -> pa.Table:
+        """Turn an array [context, action] into a table (context, action, probability)."""
+        import pyarrow as pa
+
+        x, a = np.nonzero(h)
+        names = {"context": [self.contexts[i] for i in x], "action": [self.actions[i] for i in a]}
+        return pa.table({**names, "probability": h[x, a]})
+
+    def _window_traffic(self, events: Events) -> NDArray[np.float64]:
+        table = events.table
+        counts = np.zeros(len(self.contexts))
+        for row in events.engine.fetch(table.group_by("context_0").agg(n=table.count())):
+            counts[self._positions([row["context_0"]], self.contexts)] = row["n"]
+        shares: NDArray[np.float64] = counts / counts.sum()
+        return shares
+
+    def _outcomes(self, day: int) -> list[tuple[float, int, int, float]]:
+        found = []
+        for x, a in zip(*np.nonzero(self.logging[day]), strict=True):
+            seen = self.traffic[x] * self.logging[day, x, a]
+            mean = self.reward_means[x, a]
+            found += [(seen * p, int(x), int(a), r) for p, r in ((mean, 1.0), (1 - mean, 0.0)) if seen * p > 0]
+        return found
+
+    def _log(self, x: NDArray[Any], a: NDArray[Any], reward: NDArray[Any], day: NDArray[Any]) -> pa.Table:
+        import pyarrow as pa
+
+        second = np.tile(np.arange(self.events_per_day) * (86_400 / self.events_per_day), self.days)
+        seconds = (day * 86_400 + second) * 1_000_000
+        start = (FIRST_DAY - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+        return pa.table(
+            {
+                "context": pa.array(np.array(self.contexts)[x]),
+                "action": pa.array(np.array(self.actions)[a]),
+                "reward": reward,
+                "time": pa.array(start + seconds.astype("int64"), pa.timestamp("us", "UTC")),
+            }
+        )
+
+    def _positions(self, names: list[str], known: tuple[str, ...]) -> NDArray[np.int64]:
+        where = {name: i for i, name in enumerate(known)}
+        return np.array([where[name] for name in names], dtype=np.int64)
