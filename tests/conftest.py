@@ -1,0 +1,69 @@
+"""Engines and other things that tests need; what a machine lacks skips loudly, or fails where it is required."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from warmstart.engine import connect
+
+REQUIRED = set(filter(None, os.environ.get("WARMSTART_REQUIRE", "").split(",")))
+DATA = Path(os.environ.get("WARMSTART_DATA", Path(__file__).parents[2] / "shared" / "data"))
+missing: set[str] = set()
+
+
+def need(thing, *, present):
+    """Skip for want of a thing, or fail if WARMSTART_REQUIRE names it."""
+    if present:
+        return
+    if thing in REQUIRED:
+        pytest.fail(f"WARMSTART_REQUIRE names {thing}, which is not here")
+    missing.add(thing)
+    pytest.skip(f"no {thing} on this machine")
+
+
+def pytest_terminal_summary(terminalreporter):
+    skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
+    lacking = sorted({thing for thing in ("spark", "chromium", "data") for text in skipped if f"no {thing} on" in text})
+    if lacking:
+        terminalreporter.write_line(f"NOT TESTED for want of: {', '.join(lacking)}", red=True, bold=True)
+
+
+@pytest.fixture(scope="session")
+def duckdb():
+    return connect("duckdb")
+
+
+@pytest.fixture(scope="session")
+def spark():
+    need("spark", present=shutil.which("java") is not None)
+    from pyspark.sql import SparkSession
+
+    builder = SparkSession.builder.master("local[2]").appName("warmstart-tests")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+    }
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    session.sparkContext.setLogLevel("OFF")
+    yield connect("spark")
+    session.stop()
+
+
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")])])
+def engine(request):
+    """Every engine in turn."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="session")
+def data():
+    need("data", present=DATA.is_dir())
+    return DATA

@@ -1,0 +1,71 @@
+"""Small logs for tests, as lists of (context, action, reward, day) and as Arrow tables."""
+
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+
+import warmstart as ws
+
+START = datetime(2026, 10, 1, 12, tzinfo=UTC)
+
+
+def random_log(seed, *, events=300, contexts=6, actions=5, days=8, fractional=True):
+    """A log with churn, rare cells, contexts of one action and rewards between 0 and 1."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for i in range(events):
+        day = i * days // events
+        x = int(rng.choice(contexts, p=np.arange(contexts, 0, -1) / sum(range(contexts + 1))))
+        if rng.random() < 0.08:
+            a = int(rng.integers(actions))
+        else:
+            a = (x + (day + x) // 3) % actions if x else 0
+        r = float(rng.integers(0, 5)) / 4 if fractional else float(rng.random() < 0.3)
+        rows.append((f"x{x}", f"a{a}", r, day))
+    return rows
+
+
+def table(rows):
+    columns = list(zip(*rows, strict=True)) if rows else [[], [], [], []]
+    return pa.table(
+        {
+            "context": pa.array(columns[0], pa.string()),
+            "action": pa.array(columns[1], pa.string()),
+            "reward": pa.array(columns[2], pa.float64()),
+            "time": pa.array([START + timedelta(days=d) for d in columns[3]], pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def read(rows, engine, *, time=True, **options):
+    return ws.read_events(
+        rows if isinstance(rows, pa.Table) else table(rows),
+        context="context",
+        action="action",
+        reward="reward",
+        time="time" if time else None,
+        engine=engine,
+        **options,
+    )
+
+
+def decisions(h):
+    """A policy {(context, action): probability} as a table of decisions."""
+    keys = list(h)
+    return pa.table(
+        {
+            "context": pa.array([x for x, _ in keys], pa.string()),
+            "action": pa.array([a for _, a in keys], pa.string()),
+            "probability": pa.array([h[key] for key in keys], pa.float64()),
+        }
+    )
+
+
+def cut(rows, day):
+    """Split rows as Events.split(at=that day) does."""
+    return [row for row in rows if row[3] < day], [row for row in rows if row[3] >= day]
+
+
+def moment(day):
+    return START + timedelta(days=day)

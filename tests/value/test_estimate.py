@@ -1,0 +1,159 @@
+"""evaluate against the plain-Python reference, on every engine."""
+
+import pytest
+
+import warmstart as ws
+from tests import reference
+from tests.logs import cut, decisions, moment, random_log, read
+
+CLOSE = 1e-9
+
+
+def some_policy(rows):
+    """Stochastic decisions: some seen, some rare, some never shown, some contexts left out or half decided."""
+    contexts = sorted({x for x, *_ in rows})
+    h = {}
+    for i, x in enumerate(contexts[:-1]):
+        h[x, f"a{i % 5}"] = 0.5
+        h[x, "a0" if i % 5 else "a1"] = 0.25
+        h[x, "never-shown"] = 0.1
+    h["no-such-context", "a0"] = 1.0
+    return h
+
+
+def check(estimate, expected):
+    assert estimate.value == pytest.approx(expected["value"], abs=CLOSE)
+    assert estimate.matched == expected["matched"]
+    assert estimate.effective_sample_size == pytest.approx(expected["effective_sample_size"], abs=1e-6)
+    for name, share in expected["support"].items():
+        assert getattr(estimate.support, name) == pytest.approx(share, abs=CLOSE), name
+    compared = estimate.on_supported
+    assert compared.share == pytest.approx(expected["share"], abs=CLOSE)
+    assert compared.contested == pytest.approx(expected["contested"], abs=CLOSE)
+    assert compared.value == pytest.approx(expected["policy"], abs=CLOSE)
+    assert compared.logging == pytest.approx(expected["logging"], abs=CLOSE)
+    assert compared.difference == pytest.approx(expected["difference"], abs=CLOSE)
+    reach = 1.959963984540054 * expected["variance"] ** 0.5
+    assert compared.upper - compared.difference == pytest.approx(reach, abs=1e-7)
+
+
+@pytest.mark.parametrize("weights_from", ["evaluated", "all", "train"])
+def test_every_number_equals_the_reference(engine, weights_from):
+    rows = random_log(1)
+    train, test = cut(rows, 5)
+    h = some_policy(rows)
+    taus = [0.02, 0.3]
+    events = read(rows, engine)
+    early, late = events.split(at=moment(5))
+    found = ws.evaluate({"mine": decisions(h)}, late, train=early, tau=taus, weights_from=weights_from)
+    weights = {"evaluated": None, "all": rows, "train": train}[weights_from]
+    for estimate, tau in zip(found, taus, strict=True):
+        expected = reference.evaluate(test, h, tau, weights=weights)
+        check(estimate, expected)
+        if weights is None:
+            assert estimate.rho is None
+            assert estimate.propensity_error is None
+        else:
+            assert estimate.rho.mean == pytest.approx(expected["rho_mean"], abs=CLOSE)
+            assert estimate.rho.above_one == pytest.approx(expected["rho_above_one"], abs=CLOSE)
+            assert estimate.propensity_error.tight == pytest.approx(expected["tight"], abs=CLOSE)
+            assert estimate.propensity_error.paper == pytest.approx(expected["paper"], abs=CLOSE)
+
+
+@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize("feasible_from", ["train", "evaluated", "all"])
+def test_uniform_equals_the_reference(engine, live, feasible_from):
+    rows = random_log(2)
+    train, test = cut(rows, 4)
+    early, late = read(rows, engine).split(at=moment(4))
+    found = ws.evaluate("uniform", late, train=early, tau=0.1, feasible_from=feasible_from, live=live)
+    feasible = {"train": train, "evaluated": test, "all": rows}[feasible_from]
+    h = reference.uniform(feasible, test, rows if live else None)
+    check(found["uniform"], reference.evaluate(test, h, 0.1))
+
+
+def test_logging_is_the_plain_mean_reward_whatever_tau_and_weights(duckdb):
+    rows = random_log(3)
+    early, late = read(rows, duckdb).split(at=moment(5))
+    test = cut(rows, 5)[1]
+    mean = sum(r for _, _, r, _ in test) / len(test)
+    for weights_from in ("evaluated", "all", "train"):
+        for estimate in ws.evaluate("logging", late, train=early, tau=[0.05, 0.9], weights_from=weights_from):
+            assert estimate.value == pytest.approx(mean, abs=CLOSE)
+            assert estimate.support.supported == pytest.approx(1)
+            assert estimate.on_supported.difference == pytest.approx(0, abs=CLOSE)
+            assert estimate.effective_sample_size == pytest.approx(len(test))
+
+
+def test_the_interval_of_logging_does_not_pay_for_tau(duckdb):
+    loose, tight = ws.evaluate("logging", read(random_log(3), duckdb), tau=[0.9, 0.001])
+    assert (loose.lower, loose.upper) == (tight.lower, tight.upper)
+
+
+def test_certified_ends_add_what_the_window_cannot_tell(duckdb):
+    rows = random_log(4)
+    h = some_policy(rows)
+    found = ws.evaluate({"mine": decisions(h)}, read(rows, duckdb), tau=0.2)["mine"]
+    lost = 1 - reference.evaluate(rows, h, 0.2)["kept"]
+    assert 0.1 < lost < 0.9
+    assert found.certified_lower == found.lower
+    assert found.certified_upper == pytest.approx(min(found.upper + lost, 1), abs=CLOSE)
+
+
+def test_certified_ends_use_the_windows_own_counts_whatever_the_weights(duckdb):
+    early, late = read(random_log(5), duckdb).split(at=moment(5))
+    own = ws.evaluate("uniform", late, train=early, tau=0.05)["uniform"]
+    other = ws.evaluate("uniform", late, train=early, tau=0.05, weights_from="all")["uniform"]
+    assert other.value != pytest.approx(own.value)
+    assert (other.certified_lower, other.certified_upper) == (own.certified_lower, own.certified_upper)
+
+
+def test_an_approximate_interval_certifies_nothing(duckdb):
+    found = ws.evaluate("uniform", read(random_log(5), duckdb), tau=0.05, interval="gamma")["uniform"]
+    assert found.guarantee == "approximate"
+    assert found.certified_lower is None
+    assert found.certified_upper is None
+
+
+def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(duckdb):
+    rows = [("old", "a", 1.0, 0), ("old", "b", 1.0, 0), ("new", "a", 1.0, 1), ("old", "a", 1.0, 1)]
+    early, late = read(rows, duckdb).split(at=moment(1))
+    found = ws.evaluate("constant:a", late, train=early, tau=0.01, weights_from="train")["constant:a"]
+    assert found.value == pytest.approx((0 + 1 / 0.5) / 2)
+    assert found.events == 2
+
+
+def test_joint_ends_share_delta_among_all_rows(duckdb):
+    events = read(random_log(6), duckdb)
+    several = ws.evaluate(["uniform", "constant:a0"], events, tau=[0.05, 0.5], delta=0.2)["uniform"]
+    alone = ws.evaluate("uniform", events, tau=0.05, delta=0.05)["uniform"]
+    assert (several.joint_lower, several.joint_upper) == (alone.lower, alone.upper)
+    assert several.joint_lower < several.lower
+
+
+def test_rewards_on_another_scale_come_back_on_it(duckdb):
+    rows = random_log(7)
+    wide = [(x, a, 10 + 40 * r, day) for x, a, r, day in rows]
+    early, late = read(rows, duckdb).split(at=moment(4))
+    early_wide, late_wide = read(wide, duckdb, reward_range=(10, 50)).split(at=moment(4))
+    options = {"tau": 0.05, "weights_from": "all"}
+    plain = ws.evaluate("uniform", late, train=early, **options)["uniform"]
+    scaled = ws.evaluate("uniform", late_wide, train=early_wide, **options)["uniform"]
+    for name in ("value", "lower", "upper", "certified_lower", "certified_upper", "joint_lower"):
+        assert getattr(scaled, name) == pytest.approx(10 + 40 * getattr(plain, name)), name
+    assert scaled.on_supported.logging == pytest.approx(10 + 40 * plain.on_supported.logging)
+    for name in ("difference", "lower", "upper"):
+        assert getattr(scaled.on_supported, name) == pytest.approx(40 * getattr(plain.on_supported, name)), name
+    assert scaled.propensity_error.tight == pytest.approx(40 * plain.propensity_error.tight)
+    assert scaled.support == plain.support
+
+
+def test_train_may_come_from_another_file(duckdb):
+    rows = random_log(8)
+    train, test = cut(rows, 4)
+    together = read(rows, duckdb).split(at=moment(4))
+    apart = read(train, "duckdb"), read(test, "duckdb")
+    found = [ws.evaluate("uniform", t, train=e, tau=0.05, weights_from="all").to_dict()["policies"] for e, t in (together, apart)]
+    for one, other in zip(*found, strict=True):
+        assert one["value"] == pytest.approx(other["value"], abs=CLOSE)
+        assert one["support"] == pytest.approx(other["support"], abs=CLOSE)
