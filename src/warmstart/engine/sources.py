@@ -53,6 +53,8 @@ def describe(source: Any) -> str:
 
 def source_names(frame: Any) -> list[Any]:
     """List the column names of a frame of any library."""
+    if hasattr(frame, "collect_schema"):
+        return list(frame.collect_schema().names())
     return list(frame.column_names if _library(frame) == "pyarrow" else frame.columns)
 
 

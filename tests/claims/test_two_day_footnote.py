@@ -1,0 +1,33 @@
+"""The paper's footnote: ad a1 on day one, a2 on day two. With weights from all data the estimate of a2 doubles and
+that of a1 is zero; with weights from the evaluated window a2 is right, and a1 is reported as unsupported.
+"""
+
+import pytest
+
+import warmstart as ws
+from tests.logs import moment, read
+
+
+@pytest.fixture(scope="module")
+def days(duckdb):
+    rows = [("page", "a1", 1.0, 0)] * 10 + [("page", "a2", float(i < 4), 1) for i in range(10)]
+    return read(rows, duckdb).split(at=moment(1))
+
+
+def test_weights_from_all_data_double_what_the_second_day_showed(days):
+    day_one, day_two = days
+    found = ws.evaluate(["constant:a1", "constant:a2"], day_two, train=day_one, tau=0.01, weights_from="all")
+    assert found["constant:a1"].value == 0
+    assert found["constant:a2"].value == pytest.approx(2 * 0.4)
+    assert found["constant:a2"].rho.mean == pytest.approx(2)
+    assert found["constant:a2"].rho.above_one == pytest.approx(1)
+    assert found["constant:a2"].propensity_error.tight == pytest.approx(1)
+
+
+def test_weights_from_the_evaluated_window_are_right_and_say_what_they_cannot_tell(days):
+    day_one, day_two = days
+    found = ws.evaluate(["constant:a1", "constant:a2", "logging"], day_two, train=day_one, tau=0.01)
+    assert found["constant:a2"].value == pytest.approx(0.4)
+    assert found["logging"].value == pytest.approx(0.4)
+    assert found["constant:a1"].support.unsupported == 1
+    assert found["constant:a1"].certified_upper == 1

@@ -1,0 +1,229 @@
+"""Reading: what is accepted, and what a first user gets wrong."""
+
+import datetime as dt
+import math
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+
+import warmstart as ws
+from tests.logs import random_log, table
+
+NAMES = {"context": "context", "action": "action", "reward": "reward", "time": "time"}
+
+
+@pytest.fixture
+def log():
+    return table(random_log(1, events=60))
+
+
+def value(source, **options):
+    names = {**NAMES, **options}
+    return ws.evaluate("uniform", ws.read_events(source, **names), tau=0.1)["uniform"].value
+
+
+def test_every_source_gives_the_same_answer(log, tmp_path, engine):
+    pq.write_table(log, tmp_path / "log.parquet")
+    pa_csv.write_csv(log, tmp_path / "log.csv")
+    for i in range(3):
+        pq.write_table(log.slice(20 * i, 20), tmp_path / f"part-{i}.pq")
+    expected = value(log)
+    assert 0 < expected < 1
+    sources = {
+        "parquet": tmp_path / "log.parquet",
+        "csv": str(tmp_path / "log.csv"),
+        "glob": str(tmp_path / "part-*.pq"),
+        "list": [tmp_path / f"part-{i}.pq" for i in range(3)],
+        "pandas": log.to_pandas(),
+        "arrow": log,
+    }
+    for name, source in sources.items():
+        assert value(source, engine=engine) == pytest.approx(expected, abs=1e-9), name
+
+
+def test_polars_lazy_frames_and_ibis_tables_are_sources_too(log, tmp_path):
+    import ibis
+
+    frame = pl.from_arrow(log)
+    connection = ibis.duckdb.connect(tmp_path / "log.duckdb")
+    connection.create_table("log", log)
+    expected = value(log)
+    for source in (frame, frame.lazy(), connection.table("log")):
+        assert value(source) == pytest.approx(expected, abs=1e-12)
+    assert connection.list_tables() == ["log"]
+
+
+def test_several_context_columns_make_one_context(duckdb):
+    log = pa.table({"page": ["p", "p", "q", "q"], "hour": [1, 2, 1, 2], "ad": ["a", "b", "a", "b"], "click": [1, 0, 1, 1]})
+    events = ws.read_events(log, context=["page", "hour"], action="ad", reward="click", engine=duckdb)
+    found = ws.evaluate("constant:a", events, tau=0.1)
+    assert found.log.contexts == 4
+    assert found["constant:a"].value == pytest.approx(2 / 4)
+
+
+def test_names_that_differ_only_in_case_are_different_columns(tmp_path):
+    log = pa.table({"w": ["p", "p"], "W": ["a", "b"], "r_1": [1, 1], "R": [0, 1], "r": [1, 0]})
+    pq.write_table(log, tmp_path / "log.parquet")
+    for source in (log, tmp_path / "log.parquet"):
+        events = ws.read_events(source, context="w", action="W", reward="r")
+        assert ws.evaluate("constant:a", events, tau=0.1)["constant:a"].value == pytest.approx(1)
+        events = ws.read_events(source, context="w", action="W", reward="R")
+        assert ws.evaluate("constant:a", events, tau=0.1)["constant:a"].value == pytest.approx(0)
+
+
+def test_odd_names_are_just_names(tmp_path):
+    names = ["sel ect; drop", 'quo"te', "über 'x'", "time"]
+    log = pa.table(dict(zip(names, [["p", "p"], ["a", "b"], [1, 0], [dt.date(2026, 1, 1)] * 2], strict=True)))
+    pq.write_table(log, tmp_path / "log.parquet")
+    events = ws.read_events(tmp_path / "log.parquet", context=names[0], action=names[1], reward=names[2], time="time")
+    assert ws.evaluate("constant:a", events, tau=0.1)["constant:a"].value == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        [1, 2],
+        [dt.date(2026, 1, 1), dt.date(2026, 1, 2)],
+        [True, False],
+        [1.5, 2.5],
+        pd.Categorical(["a", "b"]),
+        pa.array([b"0123456789abcdef", b"0123456789abcdeg"], pa.uuid()) if hasattr(pa, "uuid") else ["a", "b"],
+    ],
+    ids=["integer", "date", "boolean", "float", "categorical", "uuid"],
+)
+def test_keys_of_many_types(keys, duckdb):
+    column = keys if isinstance(keys, pa.Array | list) else pa.array(keys)
+    log = pa.table({"x": column, "a": column, "r": [True, False]})
+    found = ws.evaluate("uniform", ws.read_events(log, context="x", action="a", reward="r", engine=duckdb), tau=0.5)
+    assert found["uniform"].value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        [dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 3)],
+        [dt.date(2026, 1, 1), dt.date(2026, 1, 3)],
+        ["2026-01-01", "2026-01-03T00:00:00"],
+        [1767225600, 1767398400],
+        [1767225600_000, 1767398400_000],
+        [1767225600_000_000, 1767398400_000_000],
+        [1767225600_000_000_000, 1767398400_000_000_000],
+        pa.array([1767225600, 1767398400], pa.timestamp("s", "America/New_York")),
+        pa.array([1767225600_000_000_000, 1767398400_000_000_000], pa.timestamp("ns")),
+    ],
+    ids=["datetime", "date", "text", "seconds", "milli", "micro", "nano", "zoned", "nanosecond timestamp"],
+)
+def test_times_of_many_types(times, engine):
+    log = pa.table({"x": ["p", "p"], "a": ["a", "b"], "r": [1, 0], "t": times})
+    if engine.name == "spark" and log["t"].type == pa.timestamp("ns"):
+        pytest.skip("Spark has no nanosecond timestamps")
+    events = ws.read_events(log, context="x", action="a", reward="r", time="t", engine=engine)
+    assert str(events.window) == "2 events, 2026-01-01 00:00 to 2026-01-03 00:00"
+    early, late = events.split(at="2026-01-02")
+    assert (len(early), len(late)) == (1, 1)
+
+
+def broken(log, column, values):
+    return log.set_column(log.column_names.index(column), column, [pa.array(values)])
+
+
+def test_no_such_column_names_the_nearest(log):
+    with pytest.raises(ws.ColumnError, match=r"has no column 'Acton'. Did you mean 'action'"):
+        ws.read_events(log, context="context", action="Acton", reward="reward")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        ("absent.parquet", "There is no file"),
+        ("nowhere/absent.parquet", "does not exist either"),
+        ("*.parquet", "No file matches"),
+        ("notes.txt", "ending"),
+        ("garbage.parquet", "Cannot read"),
+        (".", "is a folder"),
+    ],
+)
+def test_files_that_cannot_be_read(tmp_path, path, message):
+    (tmp_path / "notes.txt").write_text("hello")
+    (tmp_path / "garbage.parquet").write_text("this is not Parquet")
+    if path == "*.parquet":
+        (tmp_path / "garbage.parquet").unlink()
+    with pytest.raises(ws.SourceError, match=message):
+        ws.read_events(str(tmp_path / path), **NAMES)
+
+
+def test_a_log_without_rows(log):
+    with pytest.raises(ws.EmptyWindowError, match="no rows"):
+        ws.read_events(log.slice(0, 0), **NAMES)
+
+
+@pytest.mark.parametrize("bad", [None, math.nan, math.inf])
+def test_missing_rewards_are_an_error_that_counts_them(log, bad, engine):
+    rewards = [bad, bad, *log["reward"].to_pylist()[2:]]
+    with pytest.raises(ws.MissingValueError, match=r"'reward' in 2 rows .*for example .*drop_nulls=True"):
+        ws.read_events(broken(log, "reward", rewards), **NAMES, engine=engine)
+
+
+@pytest.mark.parametrize("column", ["context", "action", "time"])
+def test_missing_keys_and_times_are_an_error(log, column):
+    values = [None, *log[column].to_pylist()[1:]]
+    with pytest.raises(ws.MissingValueError, match=f"'{column}' in 1 row "):
+        ws.read_events(broken(log, column, values), **NAMES)
+
+
+def test_drop_nulls_goes_on_and_says_how_many(log):
+    rewards = [None, math.nan, *log["reward"].to_pylist()[2:]]
+    contexts = [log["context"][0].as_py(), log["context"][1].as_py(), None, *log["context"].to_pylist()[3:]]
+    events = ws.read_events(broken(broken(log, "reward", rewards), "context", contexts), **NAMES, drop_nulls=True)
+    assert (len(events), events.dropped) == (57, 3)
+    found = ws.evaluate("uniform", events, tau=0.1)
+    assert found.log.dropped == 3
+    assert found["uniform"].value == pytest.approx(value(log.slice(3)))
+
+
+def test_rewards_outside_the_range_are_an_error_that_shows_one(log):
+    rewards = [1.5, *log["reward"].to_pylist()[1:]]
+    with pytest.raises(ws.RewardRangeError, match=r"1 value outside \[0, 1\] .*reward = 1.5.*reward_range"):
+        ws.read_events(broken(log, "reward", rewards), **NAMES)
+
+
+def test_a_text_reward_is_an_error(log):
+    with pytest.raises(ws.ColumnError, match="has type string"):
+        ws.read_events(broken(log, "reward", ["yes"] * log.num_rows), **NAMES)
+
+
+def test_unparsable_times_are_an_error(log):
+    with pytest.raises(ws.MissingValueError, match="'time' in 1 row"):
+        ws.read_events(broken(log, "time", ["soon", *["2026-01-01"] * (log.num_rows - 1)]), **NAMES)
+
+
+def test_integers_that_are_no_times_are_an_error(log):
+    with pytest.raises(ws.ColumnError, match="run from 0 to 59"):
+        ws.read_events(broken(log, "time", list(range(log.num_rows))), **NAMES)
+
+
+def test_a_column_given_twice_is_a_wrong_call(log):
+    with pytest.raises(ws.UsageError, match="'context' is given 2 times"):
+        ws.read_events(log, context=["context", "action"], action="context", reward="reward")
+
+
+def test_a_list_column_cannot_be_a_context(log):
+    with pytest.raises(ws.ColumnError, match="cannot be a context"):
+        ws.read_events(broken(log, "context", [[1]] * log.num_rows), **NAMES)
+
+
+def test_control_characters_in_names_do_not_reach_the_message(log):
+    rows = [(x, "\x1b[31mred", 7.0, d) for x, _, _, d in random_log(1, events=3)]
+    with pytest.raises(ws.RewardRangeError) as caught:
+        ws.read_events(table(rows), **NAMES)
+    assert "\x1b" not in str(caught.value)
+    assert r"\x1b[31mred" in str(caught.value)
+
+
+def test_something_that_is_no_source(duckdb):
+    with pytest.raises(ws.UsageError, match="Cannot read a log from 'int'"):
+        ws.read_events(7, **NAMES, engine=duckdb)

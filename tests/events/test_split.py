@@ -1,0 +1,95 @@
+"""Windows: events of the same time stay together, and no event is lost."""
+
+import datetime as dt
+
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import warmstart as ws
+from tests.logs import moment, random_log, read
+
+START = 1_767_225_600_000_000
+
+
+def events_at(times, engine):
+    count = len(times)
+    log = pa.table({"x": ["p"] * count, "a": ["a"] * count, "r": [0.0] * count, "t": [START + t for t in times]})
+    return ws.read_events(log, context="x", action="a", reward="r", time="t", engine=engine)
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    times=st.lists(st.one_of(st.integers(0, 9), st.integers(0, 3 * 10**12)), min_size=2, max_size=30).filter(
+        lambda t: len(set(t)) > 1
+    ),
+    fraction=st.floats(0.01, 0.99),
+)
+def test_a_fraction_splits_as_near_as_ties_allow(duckdb, times, fraction):
+    early, late = events_at(times, duckdb).split(fraction=fraction)
+    assert len(early) + len(late) == len(times)
+    assert early.window.last < late.window.first
+    wanted = fraction * len(times)
+    ordered = sorted(times)
+    possible = [i for i in range(1, len(ordered)) if ordered[i - 1] < ordered[i]]
+    assert abs(len(early) - wanted) == pytest.approx(min(abs(i - wanted) for i in possible))
+
+
+def test_a_fraction_splits_on_every_engine(engine):
+    events = read(random_log(1), engine)
+    early, late = events.split(fraction=0.6)
+    assert (len(early), len(late)) == (188, 112)
+
+
+def test_a_moment_goes_to_the_later_window(engine):
+    events = events_at([0, 1, 2, 3], engine)
+    early, late = events.split(at=START + 2)
+    assert (len(early), len(late)) == (2, 2)
+
+
+def test_windows_can_be_split_again(duckdb):
+    first, rest = read(random_log(1), duckdb).split(at=moment(2))
+    second, third = rest.split(at=moment(5))
+    assert len(first) + len(second) + len(third) == 300
+    assert ws.evaluate("uniform", third, train=first, tau=0.1).log.events == len(first) + len(third)
+    assert not first.window.overlaps(second.window)
+
+
+@pytest.mark.parametrize("at", ["2026-10-03T12:00:00+00:00", "2026-10-03T14:00:00+02:00", "2026-10-03 12:00", dt.datetime(2026, 10, 3, 12)])
+def test_moments_may_be_written_in_many_ways(duckdb, at):
+    early, _ = read(random_log(1), duckdb).split(at=at)
+    assert early.window.last < moment(2).timestamp() * 1e6
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({}, ws.UsageError, "either at a time or at a fraction"),
+        ({"at": "2026-10-03", "fraction": 0.5}, ws.UsageError, "either"),
+        ({"fraction": 1.5}, ws.UsageError, "between 0 and 1"),
+        ({"at": "someday"}, ws.UsageError, "Cannot read 'someday' as a time"),
+        ({"at": "1999-01-01"}, ws.EmptyWindowError, "earlier window has no events.*The log runs from 2026-10-01"),
+        ({"at": "2050-01-01"}, ws.EmptyWindowError, "later window has no events"),
+    ],
+)
+def test_splits_that_cannot_be(duckdb, options, error, message):
+    with pytest.raises(error, match=message):
+        read(random_log(1), duckdb).split(**options)
+
+
+def test_one_moment_cannot_be_split(duckdb):
+    with pytest.raises(ws.EmptyWindowError):
+        events_at([5, 5, 5], duckdb).split(fraction=0.5)
+
+
+def test_without_times_a_split_is_a_wrong_call_that_names_folds(duckdb):
+    with pytest.raises(ws.UsageError, match="folds"):
+        read(random_log(1), duckdb, time=False).split(fraction=0.5)
+
+
+def test_overlapping_windows_are_refused(duckdb):
+    events = read(random_log(1), duckdb)
+    early, _ = events.split(at=moment(3))
+    with pytest.raises(ws.UsageError, match="overlap"):
+        ws.evaluate("uniform", events, train=early, tau=0.1)

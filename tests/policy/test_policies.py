@@ -1,0 +1,133 @@
+"""Policies as tables, and decisions that are not one."""
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pytest
+
+import warmstart as ws
+from tests.logs import decisions, moment, random_log, read
+from warmstart.policy import parse_policies
+
+
+@pytest.fixture(scope="module")
+def events(duckdb):
+    return read(random_log(1), duckdb)
+
+
+def evaluate(events, policy, **options):
+    return ws.evaluate({"mine": policy}, events, tau=0.1, **options)["mine"]
+
+
+def rows(**columns):
+    return pa.table(columns)
+
+
+def test_a_policy_table_sums_to_one_in_every_decided_context(events):
+    early, late = events.split(at=moment(4))
+    for policy, train in (("logging", None), ("uniform", early), ("constant:a1", None)):
+        table = ws.policy_table(policy, late, train=train).to_pylist()
+        sums = {}
+        for row in table:
+            sums[row["context"]] = sums.get(row["context"], 0) + row["probability"]
+        assert set(sums) == {"x0", "x1", "x2", "x3", "x4", "x5"}
+        assert max(sums.values()) == pytest.approx(1)
+
+
+def test_uniform_chooses_each_day_among_live_actions_and_is_undecided_where_there_is_none(duckdb):
+    """Feasible for p are a and b, from training; a is never shown after day 3, and b, shown again on day 5, lives on."""
+    log = [("p", "a", 0.0, 0), ("p", "b", 0.0, 1), ("q", "d", 0.0, 1)]
+    log += [("p", "b", 0.0, 2), ("q", "a", 0.0, 3), ("p", "c", 1.0, 3), ("p", "b", 1.0, 5), ("q", "c", 1.0, 5)]
+    early, late = read(log, duckdb).split(at=moment(2))
+    found = ws.policy_table("uniform", late, train=early).to_pylist()
+    h = {(row["context"], row["action"]): row["probability"] for row in found}
+    # p has traffic on days 2 and 3, with a and b live, and on day 5, with b alone; q's only feasible action died on day 1.
+    assert h == pytest.approx({("p", "a"): 1 / 3, ("p", "b"): 2 / 3})
+    support = ws.evaluate("uniform", late, train=early, tau=0.1)["uniform"].support
+    assert support.undecided == pytest.approx(2 / 5)
+    assert support.unsupported == pytest.approx(3 / 5 * 1 / 3)
+
+
+def test_without_times_actions_are_assumed_to_be_showable_all_window(duckdb):
+    found = ws.evaluate("uniform", read(random_log(1), duckdb, time=False), tau=0.1)
+    assert not found.windows.live
+    assert "assuming that actions could be shown all window" in str(found)
+
+
+def test_decisions_may_come_from_a_file(events, tmp_path):
+    path = tmp_path / "mine.csv"
+    pa_csv.write_csv(rows(context=["x0", "x1"], action=["a0", "a1"]), path)
+    from_file = ws.evaluate([str(path), f"named={path}"], events, tau=0.1)
+    direct = evaluate(events, rows(context=["x0", "x1"], action=["a0", "a1"]))
+    assert from_file["mine"].value == from_file["named"].value == direct.value
+    assert direct.support.undecided > 0
+
+
+@pytest.mark.parametrize(
+    ("table", "message"),
+    [
+        (rows(context=["x0", "x0"], action=["a0", "a1"]), "decides a context twice, without probabilities"),
+        (rows(context=["x0", "x0"], action=["a0", "a0"], probability=[0.1, 0.1]), "same context and action twice"),
+        (rows(context=["x0"], action=["a0"], probability=[-0.5]), r"outside \[0, 1\]"),
+        (rows(context=["x0"], action=["a0"], probability=[float("nan")]), r"outside \[0, 1\]"),
+        (rows(context=["x0"], action=["a0"], probability=[1.5]), r"outside \[0, 1\]"),
+        (rows(context=["x0", "x0"], action=["a0", "a1"], probability=[0.7, 0.7]), "sum to more than 1.*x0"),
+        (rows(context=pa.array(["x0", None]), action=["a0", "a1"]), "without a context or an action"),
+        (rows(context=pa.array([], pa.string()), action=pa.array([], pa.string())), "no decisions"),
+        (rows(context=["elsewhere"], action=["a0"]), "decides no context"),
+    ],
+)
+def test_bad_decisions(events, table, message):
+    with pytest.raises(ws.DecisionError, match=message):
+        evaluate(events, table)
+
+
+def test_keys_whose_types_cannot_match(events):
+    with pytest.raises(ws.ColumnError, match="'action' has type int64, and string in the log"):
+        evaluate(events, rows(context=["x0"], action=[0]))
+    with pytest.raises(ws.ColumnError, match="has no column 'action'"):
+        evaluate(events, rows(context=["x0"], choice=["a0"]))
+    with pytest.raises(ws.ColumnError, match="probability has type string"):
+        evaluate(events, rows(context=["x0"], action=["a0"], probability=["all"]))
+
+
+def test_integer_keys_of_different_widths_match(duckdb):
+    log = pa.table({"x": pa.array([1, 1], pa.int64()), "a": pa.array([1, 2], pa.int8()), "r": [1.0, 0.0]})
+    events = ws.read_events(log, context="x", action="a", reward="r", engine=duckdb)
+    choice = pa.table({"x": pa.array([1], pa.int16()), "a": pa.array([1], pa.uint32())})
+    assert evaluate(events, choice).value == pytest.approx(1)
+
+
+def test_an_action_that_never_occurs_is_no_constant(events):
+    with pytest.raises(ws.DecisionError, match="'a77' never occurs in 'action'"):
+        ws.evaluate("constant:a77", events, tau=0.1)
+
+
+def test_probabilities_may_sum_to_less_than_one(events):
+    found = evaluate(events, decisions({("x0", "a0"): 0.25}))
+    whole = evaluate(events, decisions({("x0", "a0"): 1.0}))
+    assert found.value == pytest.approx(whole.value / 4)
+    assert found.matched == whole.matched
+
+
+def test_names_are_split_at_the_first_equals_sign_unless_the_whole_is_a_path(tmp_path):
+    odd = tmp_path / "a=b.csv"
+    odd.write_text("context,action\n")
+    named = parse_policies(["mine=x=y.csv", str(odd), "logging", "constant:a=b"])
+    assert [(policy.name, policy.source) for policy in named] == [
+        ("mine", "x=y.csv"),
+        ("a=b", str(odd)),
+        ("logging", "logging"),
+        ("constant:a=b", "constant:a=b"),
+    ]
+
+
+def test_keywords_win_over_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "logging").write_text("")
+    assert parse_policies("logging")[0].keyword == "logging"
+    assert parse_policies("./logging")[0].keyword is None
+
+
+def test_two_policies_of_one_name_are_refused():
+    with pytest.raises(ws.UsageError, match="2 policies are called 'uniform'"):
+        parse_policies(["uniform", "uniform"])

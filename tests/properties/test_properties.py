@@ -1,0 +1,132 @@
+"""What must hold of any log and any policy."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import warmstart as ws
+from tests.logs import decisions, read
+from warmstart.events import open_cells
+
+CONTEXTS, ACTIONS = ["p", "q", "r"], ["a", "b", "c"]
+event = st.tuples(
+    st.sampled_from(CONTEXTS), st.sampled_from(ACTIONS), st.sampled_from([0.0, 0.25, 1.0]), st.integers(0, 5)
+)
+logs = st.lists(event, min_size=1, max_size=40)
+taus = st.sampled_from([0.01, 0.1, 0.3, 0.5, 1.0])
+
+
+@st.composite
+def policies(draw):
+    """Probabilities over the actions and one never shown, summing to at most 1; at least one context decided."""
+    h = {}
+    for x in draw(st.lists(st.sampled_from(CONTEXTS), min_size=1, unique=True)):
+        parts = draw(st.lists(st.integers(0, 4), min_size=5, max_size=5).filter(lambda p: sum(p[:4]) > 0))
+        for a, part in zip([*ACTIONS, "never"], parts, strict=False):
+            if part:
+                h[x, a] = part / sum(parts)
+    return h
+
+
+def few(examples):
+    return settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def estimate(rows, h, engine, tau, **options):
+    everywhere = {**h, ("elsewhere", "a"): 1.0}
+    try:
+        return ws.evaluate({"h": decisions(everywhere)}, read(rows, engine), tau=tau, **options)["h"]
+    except ws.DecisionError:
+        assert not {x for x, _ in h} & {x for x, *_ in rows}
+        return None
+
+
+@few(40)
+@given(rows=logs, h=policies(), tau=taus)
+def test_support_shares_sum_to_one_and_the_interval_contains_the_value(duckdb, rows, h, tau):
+    found = estimate(rows, h, duckdb, tau)
+    if found is None:
+        return
+    assert sum(vars(found.support).values()) == pytest.approx(1)
+    assert all(0 <= share <= 1 + 1e-12 for share in vars(found.support).values())
+    assert 0 <= found.lower <= found.value + 1e-12
+    assert found.value <= found.upper + 1e-12
+    assert found.joint_lower <= found.lower
+    assert found.certified_lower <= found.certified_upper
+    assert found.events == len(rows)
+
+
+@few(25)
+@given(rows=logs, h=policies(), seed=st.randoms(use_true_random=False))
+def test_the_order_of_events_changes_nothing(duckdb, rows, h, seed):
+    shuffled = rows.copy()
+    seed.shuffle(shuffled)
+    one, other = (estimate(r, h, duckdb, 0.2) for r in (rows, shuffled))
+    assert (one is None) == (other is None)
+    if one is not None:
+        assert other.value == pytest.approx(one.value, abs=1e-12)
+        assert other.on_supported.difference == pytest.approx(one.on_supported.difference, abs=1e-12)
+
+
+@few(25)
+@given(rows=logs, h=policies(), low=taus, high=taus)
+def test_the_value_falls_as_tau_grows(duckdb, rows, h, low, high):
+    if low >= high:
+        return
+    smaller, larger = estimate(rows, h, duckdb, low), estimate(rows, h, duckdb, high)
+    if smaller is not None:
+        assert larger.value <= smaller.value + 1e-12
+        assert larger.support.supported <= smaller.support.supported + 1e-12
+
+
+@few(25)
+@given(rows=logs, h=policies(), tau=taus)
+def test_renaming_actions_changes_nothing(duckdb, rows, h, tau):
+    names = {"a": "zz 'quoted'", "b": "a", "c": "", "never": "ever"}
+    renamed = estimate([(x, names[a], r, d) for x, a, r, d in rows], {(x, names[a]): p for (x, a), p in h.items()}, duckdb, tau)
+    found = estimate(rows, h, duckdb, tau)
+    assert (renamed is None) == (found is None)
+    if found is not None:
+        assert renamed.value == pytest.approx(found.value, abs=1e-12)
+        assert vars(renamed.support) == pytest.approx(vars(found.support))
+
+
+@few(25)
+@given(rows=logs, h=policies(), tau=taus)
+def test_the_interval_shrinks_with_more_of_the_same_events(duckdb, rows, h, tau):
+    found, longer = estimate(rows, h, duckdb, tau), estimate(rows * 4, h, duckdb, tau)
+    if found is not None:
+        assert longer.value == pytest.approx(found.value)
+        assert longer.upper - longer.lower < found.upper - found.lower
+        assert longer.support.supported == pytest.approx(found.support.supported)
+
+
+@few(25)
+@given(rows=logs, day=st.integers(1, 5))
+def test_sums_over_parts_add_up_to_the_whole(duckdb, rows, day):
+    parts = [[row for row in rows if row[3] < day], [row for row in rows if row[3] >= day]]
+    totals = {}
+    for part in filter(None, parts):
+        for key, sums in cells(part, duckdb).items():
+            totals[key] = tuple(a + b for a, b in zip(totals.get(key, (0, 0, 0)), sums, strict=True))
+    whole = cells(rows, duckdb)
+    assert totals.keys() == whole.keys()
+    assert all(totals[key] == pytest.approx(whole[key]) for key in whole)
+
+
+def cells(rows, engine):
+    with open_cells(read(rows, engine)) as found:
+        table = engine.fetch(found.table)
+    return {(row["context_0"], row["action"]): (row["n"], row["reward_sum"], row["reward_sq_sum"]) for row in table}
+
+
+@few(25)
+@given(rows=logs, h=policies(), extra=st.lists(st.tuples(st.text(max_size=3), st.sampled_from(ACTIONS)), max_size=5))
+def test_a_join_never_changes_the_number_of_events(duckdb, rows, h, extra):
+    """Decisions for contexts that the window lacks add nothing, and contexts without a decision still count."""
+    more = h | {(f"new {x}", a): 0.2 for x, a in extra}
+    found, wider = estimate(rows, h, duckdb, 0.2), estimate(rows, more, duckdb, 0.2)
+    if found is not None:
+        assert wider.events == found.events == len(rows)
+        assert wider.value == pytest.approx(found.value, abs=1e-12)
+        assert vars(wider.support) == pytest.approx(vars(found.support))

@@ -1,0 +1,160 @@
+"""Intervals where they are tight: exact enumeration of all reward outcomes, at delta .05 and .5, with mutations caught."""
+
+import math
+
+import pytest
+from scipy import stats
+
+from warmstart.core.errors import UsageError
+from warmstart.value.intervals import METHODS, TermSums, interval, relative_entropy
+
+FINITE = [name for name, (_, guarantee) in METHODS.items() if guarantee == "finite-sample"]
+DELTAS = [0.05, 0.5]
+
+
+def all_at_the_bound(successes, *, matched, events, tau):
+    """Sums of a window with ``matched`` events of weight 1/tau, the others not matched."""
+    c = 1 / tau
+    return TermSums(events, c * successes, c * c * successes, c * c * matched, c if matched else 0.0, c)
+
+
+def misses(compute, *, matched, events, tau, delta, mean):
+    """Exact probabilities that an end is on the wrong side of the expected value."""
+    truth = matched / events * mean / tau
+    below = above = 0.0
+    for successes in range(matched + 1):
+        lower, upper = compute(all_at_the_bound(successes, matched=matched, events=events, tau=tau), delta)
+        probability = stats.binom.pmf(successes, matched, mean)
+        below += probability * (upper < truth)
+        above += probability * (lower > truth)
+    return below, above
+
+
+def worst_misses(compute, delta, *, matched=60, events=60, tau=0.05):
+    """The worst miss of each side over means, including those where the ends themselves lie."""
+    ends = [compute(all_at_the_bound(s, matched=matched, events=events, tau=tau), delta) for s in range(matched + 1)]
+    scale = events / matched * tau
+    means = {i / 40 for i in range(1, 40)}
+    for lower, upper in ends:
+        means |= {min(max(end * scale + nudge, 0.0), 1.0) for end in (lower, upper) for nudge in (-1e-7, 1e-7)}
+    found = [misses(compute, matched=matched, events=events, tau=tau, delta=delta, mean=mean) for mean in sorted(means)]
+    return max(below for below, _ in found), max(above for _, above in found)
+
+
+def by_name(method):
+    def compute(terms, delta):
+        found = interval(terms, delta=delta, method=method)
+        return found.lower, found.upper
+
+    return compute
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("method", FINITE)
+@pytest.mark.parametrize(("matched", "events"), [(60, 60), (40, 90)])
+def test_a_finite_sample_end_misses_at_most_half_of_delta(method, delta, matched, events):
+    below, above = worst_misses(by_name(method), delta, matched=matched, events=events)
+    assert below <= delta / 2 + 1e-9
+    assert above <= delta / 2 + 1e-9
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+def test_kl_is_tight_where_every_reward_is_zero(delta):
+    """With no reward the upper end solves (1 - q)^T = delta / 2, so the worst miss of that side is delta / 2."""
+    below, _ = worst_misses(by_name("kl"), delta)
+    assert below == pytest.approx(delta / 2, rel=1e-3)
+
+
+def with_one_log(terms, delta):
+    """The mutation ln(1 / delta) for ln(2 / delta)."""
+    return by_name("kl")(terms, min(2 * delta, 0.999))
+
+
+def without_rescaling(terms, delta):
+    """The mutation of forgetting tau: the mean is taken as if terms lay in [0, 1]."""
+    terms = TermSums(terms.events, terms.total, terms.square_total, terms.range_square_total, terms.largest, 1.0)
+    mean = min(terms.mean, 1.0)
+    return by_name("kl")(TermSums(terms.events, mean * terms.events, 0, 0, 1, 1.0), delta)
+
+
+def over_matched_events(terms, delta):
+    """The mutation of T replaced by matched events."""
+    matched = terms.range_square_total / terms.bound**2
+    fewer = TermSums(matched, terms.total, terms.square_total, terms.range_square_total, terms.largest, terms.bound)
+    return by_name("kl")(fewer, delta)
+
+
+@pytest.mark.parametrize("mutation", [with_one_log, without_rescaling, over_matched_events])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_the_enumeration_catches_a_wrong_interval(mutation, delta):
+    worst = max(worst_misses(mutation, delta, matched=40, events=90))
+    assert worst > delta / 2 + 1e-6
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("events", [20, 500])
+def test_kl_contains_clopper_pearson(delta, events):
+    tau = 0.05
+    for successes in range(0, events + 1, max(1, events // 20)):
+        found = interval(all_at_the_bound(successes, matched=events, events=events, tau=tau), delta=delta)
+        exact = stats.binomtest(successes, events).proportion_ci(1 - delta, method="exact")
+        assert found.lower * tau <= exact.low + 1e-12
+        assert found.upper * tau >= exact.high - 1e-12
+
+
+def test_kl_ends_use_up_the_entropy_exactly():
+    terms = TermSums(1000, 300.0, 0, 0, 20, 20)
+    found = interval(terms, delta=0.1)
+    for end in (found.lower, found.upper):
+        assert 1000 * relative_entropy(0.3 / 20, end / 20) == pytest.approx(math.log(2 / 0.1), rel=1e-9)
+
+
+def test_relative_entropy_agrees_with_scipy():
+    for p, q in [(0.2, 0.7), (0.0, 0.3), (1.0, 0.3), (0.5, 0.5), (1e-6, 1e-5)]:
+        assert relative_entropy(p, q) == pytest.approx(float(stats.entropy([p, 1 - p], [q, 1 - q])), abs=1e-12)
+    assert relative_entropy(0.5, 0.0) == relative_entropy(0.5, 1.0) == math.inf
+
+
+@pytest.mark.parametrize("rewards", [0, 1, 7, 90])
+def test_gamma_with_equal_weights_is_the_exact_poisson_interval(rewards):
+    """Garwood: chi-squared quantiles, from scipy."""
+    weight, events, delta = 3.0, 1000, 0.05
+    found = interval(
+        TermSums(events, weight * rewards, weight**2 * rewards, 0, weight, 10), delta=delta, method="gamma"
+    )
+    low = stats.chi2.ppf(delta / 2, 2 * rewards) / 2 if rewards else 0.0
+    high = stats.chi2.ppf(1 - delta / 2, 2 * rewards + 2) / 2
+    assert found.lower == pytest.approx(weight * low / events)
+    assert found.upper == pytest.approx(weight * high / events)
+
+
+def test_bernstein_is_maurer_and_pontils_bound():
+    """Their Theorem 4 at delta/3 a statement, for n = 100 terms in [0, 4] with mean 1 and sample variance 2."""
+    n, mean, variance, reach = 100, 1.0, 2.0, 4.0
+    square_total = variance * (n - 1) + n * mean**2
+    found = interval(TermSums(n, n * mean, square_total, 0, reach, 50), delta=0.06, method="bernstein")
+    log = math.log(3 / 0.06)
+    half = math.sqrt(2 * variance * log / n) + 7 * reach * log / (3 * (n - 1))
+    assert found.upper == pytest.approx(mean + half)
+    assert found.lower == max(mean - half, 0)
+
+
+def test_hoeffding_uses_each_terms_own_range():
+    """Two ranges: 50 terms in [0, 1] and 50 in [0, 3]; scipy-free closed form of Hoeffding's Theorem 2."""
+    found = interval(TermSums(100, 60.0, 0, 50 + 50 * 9, 3, 3), delta=0.05, method="hoeffding")
+    half = math.sqrt(math.log(40) * (50 + 450) / 2) / 100
+    assert found.upper == pytest.approx(0.6 + half)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_ends_are_ordered_and_stay_in_the_range(method):
+    for total in (0.0, 0.5, 100.0, 1999.0, 2000.0):
+        found = interval(TermSums(100, total, total * 20, 100 * 400, 20, 20), method=method)
+        assert 0 <= found.lower <= total / 100 + 1e-9
+        assert total / 100 - 1e-9 <= found.upper <= 20
+
+
+@pytest.mark.parametrize("delta", [0, 1, -0.1, 2])
+def test_delta_outside_zero_to_one_is_refused(delta):
+    with pytest.raises(UsageError, match="delta"):
+        interval(TermSums(10, 1, 1, 1, 1, 1), delta=delta)
