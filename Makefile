@@ -34,7 +34,7 @@ bench: $(VENV)/.dev ## Run the benchmarks
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.dev ## Build the documentation into site/
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 lock: $(VENV)/.dev ## Pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements/core.txt

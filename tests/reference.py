@@ -44,10 +44,7 @@ def evaluate(evaluated, h, tau, *, weights=None):
     own = shares(evaluated)
     pi_hat = own if weights is None else shares(weights)
     known = {x for x, _ in pi_hat}
-    cs = [
-        h.get((x, a), 0) / max(pi_hat.get((x, a), 0), tau) if x in known else 0.0
-        for x, a, *_ in evaluated
-    ]
+    cs = [h.get((x, a), 0) / max(pi_hat.get((x, a), 0), tau) if x in known else 0.0 for x, a, *_ in evaluated]
     terms = [c * r for c, (_, _, r, _) in zip(cs, evaluated, strict=True)]
     actions = seen(evaluated)
     chosen = defaultdict(dict)
@@ -75,9 +72,7 @@ def evaluate(evaluated, h, tau, *, weights=None):
                 tight += p * abs(rho - 1) / T
                 paper += p * sqrt(regret[x]) / tau / T
     T_B = sum(supported_share[x] for x, *_ in evaluated)
-    us = [
-        (h.get((x, a), 0) / own[x, a] if own[x, a] >= tau else 0) - supported_share[x] for x, a, *_ in evaluated
-    ]
+    us = [(h.get((x, a), 0) / own[x, a] if own[x, a] >= tau else 0) - supported_share[x] for x, a, *_ in evaluated]
     policy_terms = [(u + supported_share[x]) * r for u, (x, _, r, _) in zip(us, evaluated, strict=True)]
     shown = parts["supported"] + parts["clipped"]
     return {

@@ -1,14 +1,14 @@
 """With weights from the evaluated window's own counts, the expected estimate given contexts and actions is exactly
 
-    (1/T) * sum over contexts of n_x * sum over actions of h(a|x) * mu(x, a) * min(1, p / tau).
+(1/T) * sum over contexts of n_x * sum over actions of h(a|x) * mu(x, a) * min(1, p / tau).
 """
 
 import numpy as np
 import pytest
-
-import warmstart as ws
 from tests import reference
 from tests.logs import read
+
+import warmstart as ws
 from warmstart.simulate import TableWorld
 
 TAUS = [0.1, 0.4, 0.7]
@@ -92,7 +92,5 @@ def test_the_expected_gain_over_logging_on_supported_traffic_is_exact(world, log
         (x, a, world.reward_means[world.contexts.index(x), world.actions.index(a)], 0)
         for x, a in zip(log["context"].to_pylist(), log["action"].to_pylist(), strict=True)
     ]
-    table = {
-        (x, a): h[i, j] for i, x in enumerate(world.contexts) for j, a in enumerate(world.actions) if h[i, j] > 0
-    }
+    table = {(x, a): h[i, j] for i, x in enumerate(world.contexts) for j, a in enumerate(world.actions) if h[i, j] > 0}
     assert expectation == pytest.approx(reference.evaluate(rows, table, 0.3)["difference"], abs=1e-12)

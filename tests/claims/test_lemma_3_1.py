@@ -4,9 +4,9 @@
 
 import numpy as np
 import pytest
+from tests.logs import read
 
 import warmstart as ws
-from tests.logs import read
 from warmstart.simulate import TableWorld
 
 
@@ -53,7 +53,7 @@ def test_the_expected_estimate_lies_between_the_bounds(seed, duckdb):
 
 
 def test_the_bounds_meet_when_pi_hat_is_right_and_everything_is_supported(duckdb):
-    world, rng = random_world(1)
+    world, _ = random_world(1)
     pi = world.average_logging
     h = np.eye(3)[pi.argmax(axis=1)]
     lower, upper = ws.bias_bounds(world.traffic, pi, pi, h, world.reward_means, tau=0.1)

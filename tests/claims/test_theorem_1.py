@@ -4,9 +4,9 @@ stochastic average would. Checked by enumerating every log both ways of choosing
 
 import numpy as np
 import pytest
+from tests.logs import read
 
 import warmstart as ws
-from tests.logs import read
 from warmstart.simulate import TableWorld
 
 TAU = 0.3

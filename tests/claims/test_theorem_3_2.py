@@ -7,9 +7,9 @@ import math
 
 import numpy as np
 import pytest
+from tests.logs import read
 
 import warmstart as ws
-from tests.logs import read
 from warmstart.simulate import TableWorld
 
 TAU = 0.5
@@ -20,7 +20,7 @@ def all_policies(contexts, actions):
 
 
 def test_selection_by_estimate_competes_with_the_best_supported_policy(duckdb):
-    """40 logs of 6,000 events with a pi_hat that is off by .01: the theorem allows a miss in 1 of 20, expected in none."""
+    """40 logs of 6,000 events, pi_hat off by .01: the theorem allows a miss in 1 of 20, and none is expected."""
     logging = np.array([[[0.8, 0.2], [0.3, 0.7]]])
     world = TableWorld(np.array([0.6, 0.4]), np.array([[0.6, 0.5], [0.2, 0.4]]), logging, events_per_day=6000)
     policies = all_policies(2, 2)

@@ -3,9 +3,9 @@ that of a1 is zero; with weights from the evaluated window a2 is right, and a1 i
 """
 
 import pytest
+from tests.logs import moment, read
 
 import warmstart as ws
-from tests.logs import moment, read
 
 
 @pytest.fixture(scope="module")

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from tests.logs import random_log, table
 
 import warmstart as ws
-from tests.logs import random_log, table
 
 NAMES = {"context": "context", "action": "action", "reward": "reward", "time": "time"}
 
@@ -58,7 +58,9 @@ def test_polars_lazy_frames_and_ibis_tables_are_sources_too(log, tmp_path):
 
 
 def test_several_context_columns_make_one_context(duckdb):
-    log = pa.table({"page": ["p", "p", "q", "q"], "hour": [1, 2, 1, 2], "ad": ["a", "b", "a", "b"], "click": [1, 0, 1, 1]})
+    log = pa.table(
+        {"page": ["p", "p", "q", "q"], "hour": [1, 2, 1, 2], "ad": ["a", "b", "a", "b"], "click": [1, 0, 1, 1]}
+    )
     events = ws.read_events(log, context=["page", "hour"], action="ad", reward="click", engine=duckdb)
     found = ws.evaluate("constant:a", events, tau=0.1)
     assert found.log.contexts == 4

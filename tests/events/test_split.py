@@ -6,9 +6,9 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.logs import moment, random_log, read
 
 import warmstart as ws
-from tests.logs import moment, random_log, read
 
 START = 1_767_225_600_000_000
 
@@ -56,7 +56,9 @@ def test_windows_can_be_split_again(duckdb):
     assert not first.window.overlaps(second.window)
 
 
-@pytest.mark.parametrize("at", ["2026-10-03T12:00:00+00:00", "2026-10-03T14:00:00+02:00", "2026-10-03 12:00", dt.datetime(2026, 10, 3, 12)])
+@pytest.mark.parametrize(
+    "at", ["2026-10-03T12:00:00+00:00", "2026-10-03T14:00:00+02:00", "2026-10-03 12:00", dt.datetime(2026, 10, 3, 12)]
+)
 def test_moments_may_be_written_in_many_ways(duckdb, at):
     early, _ = read(random_log(1), duckdb).split(at=at)
     assert early.window.last < moment(2).timestamp() * 1e6

@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
+from tests.logs import decisions, moment, random_log, read
 
 import warmstart as ws
-from tests.logs import decisions, moment, random_log, read
 from warmstart.policy import parse_policies
 
 
@@ -34,13 +34,13 @@ def test_a_policy_table_sums_to_one_in_every_decided_context(events):
 
 
 def test_uniform_chooses_each_day_among_live_actions_and_is_undecided_where_there_is_none(duckdb):
-    """Feasible for p are a and b, from training; a is never shown after day 3, and b, shown again on day 5, lives on."""
+    """Feasible for p are a and b, from training; a is last shown on day 3, and b, shown on day 5, lives on."""
     log = [("p", "a", 0.0, 0), ("p", "b", 0.0, 1), ("q", "d", 0.0, 1)]
     log += [("p", "b", 0.0, 2), ("q", "a", 0.0, 3), ("p", "c", 1.0, 3), ("p", "b", 1.0, 5), ("q", "c", 1.0, 5)]
     early, late = read(log, duckdb).split(at=moment(2))
     found = ws.policy_table("uniform", late, train=early).to_pylist()
     h = {(row["context"], row["action"]): row["probability"] for row in found}
-    # p has traffic on days 2 and 3, with a and b live, and on day 5, with b alone; q's only feasible action died on day 1.
+    # p has traffic on days 2 and 3 (a and b live) and on day 5 (b alone); q's only feasible action died on day 1.
     assert h == pytest.approx({("p", "a"): 1 / 3, ("p", "b"): 2 / 3})
     support = ws.evaluate("uniform", late, train=early, tau=0.1)["uniform"].support
     assert support.undecided == pytest.approx(2 / 5)

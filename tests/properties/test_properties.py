@@ -3,9 +3,9 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.logs import decisions, read
 
 import warmstart as ws
-from tests.logs import decisions, read
 from warmstart.events import open_cells
 
 CONTEXTS, ACTIONS = ["p", "q", "r"], ["a", "b", "c"]
@@ -83,7 +83,9 @@ def test_the_value_falls_as_tau_grows(duckdb, rows, h, low, high):
 @given(rows=logs, h=policies(), tau=taus)
 def test_renaming_actions_changes_nothing(duckdb, rows, h, tau):
     names = {"a": "zz 'quoted'", "b": "a", "c": "", "never": "ever"}
-    renamed = estimate([(x, names[a], r, d) for x, a, r, d in rows], {(x, names[a]): p for (x, a), p in h.items()}, duckdb, tau)
+    renamed = estimate(
+        [(x, names[a], r, d) for x, a, r, d in rows], {(x, names[a]): p for (x, a), p in h.items()}, duckdb, tau
+    )
     found = estimate(rows, h, duckdb, tau)
     assert (renamed is None) == (found is None)
     if found is not None:

@@ -1,10 +1,10 @@
 """evaluate against the plain-Python reference, on every engine."""
 
 import pytest
-
-import warmstart as ws
 from tests import reference
 from tests.logs import cut, decisions, moment, random_log, read
+
+import warmstart as ws
 
 CLOSE = 1e-9
 
@@ -153,7 +153,10 @@ def test_train_may_come_from_another_file(duckdb):
     train, test = cut(rows, 4)
     together = read(rows, duckdb).split(at=moment(4))
     apart = read(train, "duckdb"), read(test, "duckdb")
-    found = [ws.evaluate("uniform", t, train=e, tau=0.05, weights_from="all").to_dict()["policies"] for e, t in (together, apart)]
+    found = [
+        ws.evaluate("uniform", t, train=e, tau=0.05, weights_from="all").to_dict()["policies"]
+        for e, t in (together, apart)
+    ]
     for one, other in zip(*found, strict=True):
         assert one["value"] == pytest.approx(other["value"], abs=CLOSE)
         assert one["support"] == pytest.approx(other["support"], abs=CLOSE)

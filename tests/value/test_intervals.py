@@ -1,4 +1,4 @@
-"""Intervals where they are tight: exact enumeration of all reward outcomes, at delta .05 and .5, with mutations caught."""
+"""Intervals where they are tight: all reward outcomes enumerated, at delta .05 and .5; mutations are caught."""
 
 import math
 

@@ -61,7 +61,7 @@ def no_such_column(name: str, available: Iterable[str], *, where: str) -> Column
     """Build the error for a column that is not there, with the nearest names."""
     names = list(available)
     folded = {candidate.casefold(): candidate for candidate in reversed(names)}
-    near = [folded[match] for match in get_close_matches(name.casefold(), folded, n=3, cutoff=0.5)]
+    near = [folded[match] for match in get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
     listed = near or names[:10]
     more = "" if near or len(names) <= 10 else f" and {len(names) - 10} more"
     lead = "Did you mean" if near else "Its columns are"

@@ -1,0 +1,181 @@
+"""The evaluate command: data on stdout, talk on stderr, exit codes."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from tests.logs import random_log, read, table
+
+import warmstart as ws
+
+COLUMNS = ["--context", "context", "--action", "action", "--reward", "reward", "--time", "time"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli")
+    pq.write_table(table(random_log(1)), folder / "log.parquet")
+    decided = table(random_log(1)).select(["context", "action"]).group_by("context").aggregate([("action", "min")])
+    pa_csv.write_csv(decided.rename_columns(["context", "action"]), folder / "mine.csv")
+    return folder
+
+
+def warmstart(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "warmstart", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False
+    )
+
+
+def evaluate(folder, *arguments):
+    return warmstart("evaluate", "log.parquet", *COLUMNS, *arguments, cwd=folder)
+
+
+def test_json_to_a_pipe_is_nothing_but_the_json(folder):
+    ran = evaluate(
+        folder, "--policy", "uniform", "--policy", "mine.csv", "--tau", "0.1", "--test-fraction", "0.5", "--json"
+    )
+    assert (ran.returncode, ran.stderr) == (0, "")
+    found = json.loads(ran.stdout)
+    early, late = read(random_log(1), "duckdb").split(fraction=0.5)
+    expected = ws.evaluate(["uniform", str(folder / "mine.csv")], late, train=early, tau=0.1).to_dict()
+    assert found["policies"][0]["value"] == pytest.approx(expected["policies"][0]["value"])
+    assert found["windows"] == expected["windows"]
+    assert found["log"] == expected["log"]
+
+
+def test_the_json_has_the_documented_fields(folder):
+    found = json.loads(evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--json").stdout)
+    assert set(found) == {"policies", "windows", "log", "warmstart_version"}
+    assert {
+        *("policy", "tau", "value", "lower", "upper", "delta", "interval", "guarantee", "joint_lower", "joint_upper"),
+        *("events", "matched", "effective_sample_size", "support", "certified_lower", "certified_upper"),
+        *("on_supported", "propensity_error"),
+    } <= set(found["policies"][0])
+    row = found["policies"][0]
+    assert set(row["support"]) == {"supported", "clipped", "unsupported", "undecided"}
+    assert set(row["on_supported"]) == {
+        "share",
+        "contested",
+        "value",
+        "logging",
+        "difference",
+        "lower",
+        "upper",
+        "guarantee",
+    }
+    assert set(found["windows"]) == {"evaluated", "train", "weights_from", "feasible_from", "live"}
+    assert {"events", "contexts", "actions", "dropped"} <= set(found["log"])
+
+
+def test_tables_align_and_the_words_say_what_the_number_is(folder):
+    ran = evaluate(folder, "--policy", "logging", "--policy", "mine=mine.csv", "--tau", "0.1", "--tau", "0.2")
+    assert ran.returncode == 0
+    lines = ran.stdout.splitlines()
+    head = next(line for line in lines if line.startswith("policy"))
+    rows = lines[lines.index(head) + 2 :][:3]
+    assert [row.split()[:2] for row in rows] == [["logging", "any"], ["mine", "0.1"], ["mine", "0.2"]]
+    assert {len(row) for row in rows} == {len(head)}
+    assert "expected earnings on this window's traffic are at least" in ran.stdout
+    assert "this cannot be tested from the log" in ran.stdout
+    assert "No split was asked" in ran.stdout
+
+
+def test_a_terminal_gets_a_table_that_fits(folder):
+    """On a terminal of 80 columns no line is longer, and nothing is printed but the answer."""
+    leader, follower = pty.openpty()
+    command = [
+        sys.executable,
+        "-m",
+        "warmstart",
+        "evaluate",
+        "log.parquet",
+        *COLUMNS,
+        "--policy",
+        "uniform",
+        "--tau",
+        "0.1",
+    ]
+    environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm", "NO_COLOR": "1"}
+    process = subprocess.Popen(command, cwd=folder, stdout=follower, stderr=follower, env=environment)
+    os.close(follower)
+    shown = b""
+    while True:
+        try:
+            part = os.read(leader, 65536)
+        except OSError:
+            break
+        if not part:
+            break
+        shown += part
+    assert process.wait() == 0
+    lines = shown.decode().replace("\r", "").splitlines()
+    assert any("uniform" in line for line in lines)
+    assert max(len(line) for line in lines if "\x1b" not in line) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--policy", "uniform"], 2, "--tau"),
+        (["--policy", "uniform", "--tau", "0"], 2, "tau must lie in (0, 1]"),
+        (["--policy", "uniform", "--tau", "0.1", "--delta", "1"], 2, "delta"),
+        (["--policy", "uniform", "--tau", "0.1", "--weights-from", "train"], 2, "no training window"),
+        (["--policy", "uniform", "--tau", "0.1", "--weights-from", "nowhere"], 2, "cannot be 'nowhere'"),
+        (["--policy", "uniform", "--tau", "0.1", "--interval", "wide"], 2, "no interval 'wide'"),
+        (["--policy", "uniform", "--tau", "0.1", "--tau", "0.1"], 2, "given twice"),
+        (["--policy", "uniform", "--tau", "0.1", "--engine", "abacus"], 2, "no engine 'abacus'"),
+        (["--policy", "uniform", "--tau", "0.1", "--test-from", "x", "--test-fraction", "0.1"], 2, "exclude"),
+        (["--policy", "uniform", "--tau", "0.1", "--test-from", "2000-01-01"], 1, "earlier window has no events"),
+        (["--policy", "absent.csv", "--tau", "0.1"], 1, "There is no file 'absent.csv'"),
+        (["--policy", "constant:zz", "--tau", "0.1"], 1, "never occurs"),
+    ],
+)
+def test_a_wrong_command_exits_2_and_bad_data_1_without_a_traceback(folder, arguments, code, message):
+    ran = evaluate(folder, *arguments)
+    assert ran.returncode == code, ran.stderr
+    assert message in ran.stderr
+    assert ran.stdout == ""
+    assert "Traceback" not in ran.stderr
+
+
+def test_a_missing_column_exits_1_with_a_hint(folder):
+    ran = warmstart(
+        *("evaluate", "log.parquet", "--context", "contxt", "--action", "action", "--reward", "reward"),
+        *("--policy", "uniform", "--tau", "0.1"),
+        cwd=folder,
+    )
+    assert ran.returncode == 1
+    assert ran.stderr.splitlines()[:2] == [
+        "error: log.parquet has no column 'contxt'.",
+        "hint: Did you mean 'context'?",
+    ]
+
+
+def test_weights_from_all_show_rho_and_the_papers_error(folder):
+    ran = evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--weights-from", "all")
+    assert "What weights from all data do to the estimate" in ran.stdout
+    found = json.loads(
+        evaluate(
+            folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--weights-from", "all", "--json"
+        ).stdout
+    )
+    assert set(found["policies"][0]["propensity_error"]) == {"paper", "tight"}
+    assert set(found["policies"][0]["rho"]) == {"mean", "above_one"}
+
+
+def test_help_has_examples_that_run_as_written(folder):
+    """The first example of the help, on a log with those names."""
+    ran = warmstart("evaluate", "--help")
+    example = next(line.strip() for line in ran.stdout.splitlines() if line.strip().startswith("warmstart evaluate"))
+    pq.write_table(table(random_log(1)).rename_columns(["page", "ad", "click", "shown_at"]), folder / "example.parquet")
+    words = example.replace("log.parquet", "example.parquet").split()[1:]
+    assert warmstart(*words, cwd=folder).returncode == 0
+
+
+def test_version():
+    assert warmstart("--version").stdout == f"warmstart {ws.__version__}\n"

@@ -1,0 +1,131 @@
+"""The house itself: what an import loads, verbs, documentation, the wheel."""
+
+import ast
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+import warmstart as ws
+
+ROOT = Path(__file__).parents[2]
+VERBS = {"simulate", "audit", "fit", "evaluate", "choose"}
+
+
+def loaded_by(code):
+    ran = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport sys, json; print(json.dumps(sorted(sys.modules)))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return set(json.loads(ran.stdout.splitlines()[-1]))
+
+
+def test_importing_the_library_loads_nothing_heavy():
+    heavy = {"pandas", "sklearn", "numba", "scipy", "ibis", "duckdb", "pyarrow", "numpy", "pyspark", "rich", "typer"}
+    assert not loaded_by("import warmstart") & heavy
+
+
+def test_the_help_loads_nothing_heavy():
+    heavy = {"pandas", "sklearn", "numba", "scipy", "ibis", "duckdb", "pyarrow", "pyspark"}
+    code = """
+import sys; sys.argv = ['warmstart', '--help']
+from warmstart.cli import main
+try: main()
+except SystemExit: pass
+"""
+    assert not loaded_by(code) & heavy
+
+
+def test_evaluating_files_never_loads_pandas(tmp_path):
+    code = f"""
+import warmstart as ws, pathlib
+path = pathlib.Path({str(tmp_path)!r}) / "log.csv"
+path.write_text("page,ad,click\\np,a,1\\np,b,0\\n")
+events = ws.read_events(path, context="page", action="ad", reward="click")
+assert ws.evaluate("uniform", events, tau=0.1)["uniform"].value == 0.5
+"""
+    assert not loaded_by(code) & {"pandas", "sklearn", "numba"}
+
+
+def test_command_verbs_are_library_verbs():
+    from warmstart.cli.app import app
+
+    commands = {command.callback.__name__ for command in app.registered_commands} - {"demo"}
+    assert commands == VERBS & set(ws.__all__)
+
+
+def test_every_public_name_resolves_and_is_documented():
+    reference = (ROOT / "docs" / "reference.md").read_text()
+    for name in ws.__all__:
+        found = getattr(ws, name)
+        if name != "__version__":
+            assert inspect.getdoc(found), name
+            assert re.search(rf"::: warmstart\.{name}\b|`{name}`", reference), f"{name} is not in docs/reference.md"
+    with pytest.raises(AttributeError):
+        ws.nothing_of_the_kind  # noqa: B018
+
+
+def test_the_front_door_says_the_same_to_type_checkers():
+    tree = ast.parse((ROOT / "src" / "warmstart" / "__init__.py").read_text())
+    typed = {alias.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert typed - {None} == set(ws.__all__) - {"__version__"}
+
+
+def test_no_source_file_is_long():
+    long = {path.name: n for path in (ROOT / "src").rglob("*.py") if (n := len(path.read_text().splitlines())) > 400}
+    assert not long
+
+
+def test_versions_agree():
+    assert f'version = "{ws.__version__}"' in (ROOT / "pyproject.toml").read_text()
+    assert f"[{ws.__version__}]" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_lock_files_are_plain_pins_and_agree():
+    locks = {}
+    for name in ("core", "dev"):
+        lines = (ROOT / "requirements" / f"{name}.txt").read_text().splitlines()
+        assert all(re.fullmatch(r"[a-z0-9._-]+==[\w.]+", line) for line in lines)
+        locks[name] = set(lines)
+    assert locks["core"] <= locks["dev"]
+
+
+def test_paper_map_names_functions_and_tests_that_exist():
+    rows = re.findall(r"`(tests/[\w/.]+\.py)(?:::(\w+))?`", (ROOT / "docs" / "paper-map.md").read_text())
+    assert len(rows) >= 8
+    for path, name in rows:
+        assert (ROOT / path).is_file(), path
+        assert not name or f"def {name}(" in (ROOT / path).read_text(), name
+    for module, name in re.findall(r"`warmstart\.([\w.]+)\.(\w+)`", (ROOT / "docs" / "paper-map.md").read_text()):
+        found = __import__(f"warmstart.{module}", fromlist=[name])
+        assert hasattr(found, name), f"{module}.{name}"
+
+
+def test_the_wheel_works_in_a_clean_environment(tmp_path):
+    """Built here, installed beside this environment's packages (which hold its dependencies), used from elsewhere."""
+    subprocess.run(
+        [sys.executable, "-m", "uv", "build", "--wheel", "--quiet", "--out-dir", str(tmp_path), str(ROOT)], check=True
+    )
+    wheel = next(tmp_path.glob("warmstart-*.whl"))
+    venv.create(tmp_path / "venv", with_pip=False)
+    python = tmp_path / "venv" / "bin" / "python"
+    packages = next((tmp_path / "venv" / "lib").glob("python*")) / "site-packages"
+    install = [sys.executable, "-m", "uv", "pip", "install", "--quiet", "--python", str(python)]
+    subprocess.run([*install, str(wheel), "-c", str(ROOT / "requirements" / "core.txt")], check=True)
+    assert (packages / "warmstart" / "py.typed").is_file()
+    (tmp_path / "log.csv").write_text("page,ad,click\np,a,1\np,b,0\n")
+    command = [
+        *(str(tmp_path / "venv" / "bin" / "warmstart"), "evaluate", "log.csv", "--context", "page", "--action", "ad"),
+        *("--reward", "click", "--policy", "uniform", "--tau", "0.1", "--json"),
+    ]
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, env=clean, check=True)
+    assert json.loads(ran.stdout)["policies"][0]["value"] == 0.5

@@ -1,0 +1,96 @@
+"""Misses over drawn rewards, for the expectation given contexts and actions, at delta .05 and .5.
+
+Contexts and actions are drawn once; rewards many times. On cells this needs no log: the sums of a cell are binomial.
+"""
+
+import numpy as np
+import pytest
+
+from warmstart.simulate import TableWorld
+from warmstart.value.intervals import METHODS, TermSums, interval, normal_ends
+
+
+def window(seed, *, events_per_day=300):
+    """A window's counts n[x, a] and the coefficients of a policy that takes the best mean among actions shown."""
+    world = TableWorld.month(contexts=12, actions=8, events_per_day=events_per_day, seed=seed)
+    log = world.draw(seed=seed)
+    n = np.zeros_like(world.reward_means)
+    x = [world.contexts.index(c) for c in log["context"].to_pylist()]
+    a = [world.actions.index(c) for c in log["action"].to_pylist()]
+    np.add.at(n, (x, a), 1)
+    return world, n
+
+
+def coefficients(world, n, tau):
+    h = np.eye(n.shape[1])[np.where(n > 0, world.reward_means, -1).argmax(axis=1)]
+    p = n / np.maximum(n.sum(axis=1, keepdims=True), 1)
+    return h / np.maximum(p, tau)
+
+
+def terms(c, n, s, tau):
+    total = n.sum()
+    return TermSums(total, (c * s).sum(), (c * c * s).sum(), (c * c * n).sum(), (c * (n > 0)).max(), 1 / tau)
+
+
+def misses(method, delta, *, draws, tau=0.05, seed=0):
+    world, n = window(seed)
+    c = coefficients(world, n, tau)
+    truth = (c * n * world.reward_means).sum() / n.sum()
+    rng = np.random.default_rng(seed)
+    below = above = 0
+    for _ in range(draws):
+        s = rng.binomial(n.astype(int), world.reward_means)
+        found = interval(terms(c, n, s, tau), delta=delta, method=method)
+        below += found.upper < truth
+        above += found.lower > truth
+    return below / draws, above / draws
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.5])
+@pytest.mark.parametrize("method", METHODS)
+def test_each_end_misses_at_most_half_of_delta(method, delta):
+    """1,000 draws; an end that misses exactly delta/2 would fail in under 1 run of 1,000 (3.1 standard errors)."""
+    draws = 1000
+    allowed = delta / 2 + 3.1 * np.sqrt(delta / 2 * (1 - delta / 2) / draws)
+    below, above = misses(method, delta, draws=draws)
+    assert below <= allowed
+    assert above <= allowed
+
+
+def test_gamma_is_close_to_its_level_so_this_test_has_power():
+    """At delta = .5 the approximate interval misses a quarter on each side, within a tenth."""
+    below, above = misses("gamma", 0.5, draws=2000)
+    assert 0.1 < above < 0.3
+    assert 0.1 < below < 0.3
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("delta", [0.05, 0.5])
+@pytest.mark.parametrize("method", METHODS)
+def test_each_end_misses_at_most_half_of_delta_in_many_worlds(method, delta, seed):
+    draws = 5000
+    allowed = delta / 2 + 3.9 * np.sqrt(delta / 2 * (1 - delta / 2) / draws)
+    for tau in (0.01, 0.1, 0.5):
+        below, above = misses(method, delta, draws=draws, tau=tau, seed=seed)
+        assert below <= allowed
+        assert above <= allowed
+
+
+def test_the_normal_interval_of_the_gain_is_labelled_for_a_reason():
+    """It is exact only for many rewards: here, 30 k events, each side stays under .06 at a nominal .025."""
+    world, n = window(1, events_per_day=1000)
+    p = n / n.sum(axis=1, keepdims=True)
+    h = np.eye(n.shape[1])[np.where(p >= 0.05, world.reward_means, -1).argmax(axis=1)]
+    u = np.divide(h, p, out=np.zeros_like(p), where=p > 0) - 1
+    total = n.sum()
+    truth = (u * n * world.reward_means).sum() / total
+    rng = np.random.default_rng(0)
+    outside = np.zeros(2)
+    draws = 2000
+    for _ in range(draws):
+        s = rng.binomial(n.astype(int), world.reward_means)
+        lower, upper = normal_ends((u * s).sum() / total, (u * u * s).sum() / total**2, 0.05)
+        outside += (upper < truth, lower > truth)
+    assert (outside / draws < 0.06).all()
+    assert (outside / draws > 0.005).all()
