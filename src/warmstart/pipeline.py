@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from warmstart.core.errors import DecisionError, UsageError
 from warmstart.core.evaluation import Evaluation, LogSummary, Windows
 from warmstart.core.interval import IntervalName
-from warmstart.core.names import ACTION, WINDOW_NAMES, WindowName
+from warmstart.core.names import ACTION, PROBABILITY, WINDOW_NAMES, WindowName
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
-from warmstart.events import Cells, Events, open_cells
+from warmstart.events import Cells, Events, open_cells, window_counts
 from warmstart.policy import build_policies, parse_policies
 from warmstart.value import METHODS, estimate_value
 
@@ -93,25 +93,36 @@ def policy_table(
     with open_cells(events, train) as cells:
         live = live and cells.has_time
         built = build_policies(parse_policies(policy), cells, feasible_from=feasible_from, live=live)[0]
-        rows = cells.engine.fetch(built.table)
+        columns = [*cells.columns.keys, PROBABILITY]
+        rows = cells.engine.fetch(built.table.select(*columns))
         given = cells.columns.fixed_to_given
-        names = {name: given.get(name, name) for name in built.table.columns}
+        names = {name: given.get(name, name) for name in columns}
         return pa.table({shown: [row[name] for row in rows] for name, shown in names.items()})
 
 
 def _summary(cells: Cells) -> LogSummary:
     table = cells.table
-    contexts = table.group_by(*cells.columns.context_keys).agg(
-        n=table.n.sum(), n_train=table.n_train.sum(), actions=(table.n > 0).cast("float64").sum()
-    )
-    alone = (contexts.actions == 1).ifelse(contexts.n, 0.0).sum() / contexts.n.sum()
-    events = (contexts.n.sum() + contexts.n_train.sum()).cast("int64")
-    found = cells.engine.fetch(contexts.agg(events=events, contexts=contexts.count(), one_action_share=alone))[0]
+    total, in_context = window_counts(table, "all")
+    found = cells.engine.fetch(
+        table.agg(
+            # Every event adds 1 / (events of its context): the contexts, without grouping by them.
+            contexts=(total / in_context).sum(),
+            events=total.sum(),
+            evaluated=table.n.sum(),
+            alone=(table.context_actions == 1).ifelse(table.n, 0.0).sum(),
+        )
+    )[0]
     actions = table.select(ACTION).distinct()
-    found |= cells.engine.fetch(actions.agg(actions=actions.count()))[0]
+    kinds = cells.engine.fetch(actions.agg(actions=actions.count()))[0]["actions"]
     same_log = cells.train is None or cells.train.log is cells.evaluated.log
     dropped = cells.evaluated.dropped + (0 if same_log or cells.train is None else cells.train.dropped)
-    return LogSummary(dropped=dropped, **found)
+    return LogSummary(
+        events=round(found["events"]),
+        contexts=round(found["contexts"]),
+        actions=kinds,
+        dropped=dropped,
+        one_action_share=found["alone"] / found["evaluated"],
+    )
 
 
 def _checked_taus(tau: float | Sequence[float]) -> list[float]:

@@ -25,8 +25,10 @@ class Cells:
     """One row per (context, action) seen in the evaluated or the training window, held in the engine.
 
     ``n, reward_sum, reward_sq_sum``: over the evaluated window (zero where the pair was seen in training only);
-    ``n_train``: events of the training window; ``context_n, context_n_train``: the same, summed over the context;
-    ``first_day, last_day``: when the pair was shown, where the log has times.
+    ``n_train``: events of the training window, where there is one; ``first_day, last_day``: when the pair was shown,
+    where the log has times. The same on every row of a context: ``context_n, context_reward_sum,
+    context_reward_sq_sum, context_n_train``, and the numbers of its actions, ``context_actions`` (evaluated),
+    ``context_actions_train``, ``context_actions_all``.
     """
 
     evaluated: Events
@@ -55,16 +57,21 @@ class Cells:
         keys = {name: events[name] for name in self.columns.context_keys}
         return events.group_by(**keys, day=_day(events)).agg(n=events.count().cast("float64"))
 
-    def counts(self, window: WindowName) -> tuple[ir.Value, ir.Value]:
-        """Return, as columns of the table, the events of a cell and of its context in a window."""
-        table = self.table
-        if window == "evaluated":
-            return table.n, table.context_n
-        if self.train is None and window == "train":
-            raise UsageError("There is no training window.", "Split the log, or pass train=...")
-        if window == "train":
-            return table.n_train, table.context_n_train
-        return table.n + table.n_train, table.context_n + table.context_n_train
+    @property
+    def contexts(self) -> ir.Table:
+        """Return the contexts of the evaluated window, with their columns."""
+        table = self.table.filter(self.table.context_n > 0)
+        shared = [name for name in table.columns if name.startswith("context_") and name not in self.columns.keys]
+        return table.group_by(*self.columns.context_keys).agg(**{name: table[name].max() for name in shared})
+
+
+def window_counts(rows: ir.Table, window: WindowName) -> tuple[ir.Value, ir.Value]:
+    """Return, as columns of cells, the events of a cell and of its context in a window."""
+    if window == "evaluated" or (window == "all" and "n_train" not in rows.columns):
+        return rows.n, rows.context_n
+    if window == "train":
+        return rows.n_train, rows.context_n_train
+    return rows.n + rows.n_train, rows.context_n + rows.context_n_train
 
 
 @contextmanager
@@ -72,35 +79,40 @@ def open_cells(evaluated: Events, train: Events | None = None) -> Iterator[Cells
     """Sum the events of one or two windows into cells; they are released on leaving."""
     if train is not None:
         train = _beside(evaluated, train)
-    columns = evaluated.columns
-    summed = cell_sums(evaluated, train)
-    whole_context = ibis.window(group_by=list(columns.context_keys))
-    with_contexts = summed.mutate(
-        context_n=summed.n.sum().over(whole_context), context_n_train=summed.n_train.sum().over(whole_context)
-    )
-    held = evaluated.engine.materialise(with_contexts)
+    held = evaluated.engine.materialise(_with_contexts(cell_sums(evaluated, train), evaluated.columns))
     try:
         yield Cells(evaluated, train, held)
     finally:
         held.release()
 
 
+def _with_contexts(cells: ir.Table, columns: Columns) -> ir.Table:
+    whole = ibis.window(group_by=list(columns.context_keys))
+    sums = {f"context_{name}": cells[name].sum() for name in ("n", "reward_sum", "reward_sq_sum")}
+    sums["context_actions"] = (cells.n > 0).cast("float64").sum()
+    if "n_train" in cells.columns:
+        sums["context_n_train"] = cells.n_train.sum()
+        sums["context_actions_train"] = (cells.n_train > 0).cast("float64").sum()
+        sums["context_actions_all"] = cells.n.count().cast("float64")
+    return cells.mutate(**{name: value.over(whole) for name, value in sums.items()})
+
+
 def cell_sums(evaluated: Events, train: Events | None) -> ir.Table:
     """Group the events of the windows by (context, action), in one pass over each log."""
-    if train is not None and train.log is evaluated.log:
-        parts = [_marked(evaluated, in_window=evaluated.inside, in_train=train.inside)]
+    nothing = ibis.literal(False)
+    if train is None:
+        events = _marked(evaluated, in_window=evaluated.inside, in_train=nothing)
+    elif train.log is evaluated.log:
+        events = _marked(evaluated, in_window=evaluated.inside, in_train=train.inside)
     else:
-        parts = [_marked(evaluated, in_window=evaluated.inside, in_train=ibis.literal(False))]
-        if train is not None:
-            parts.append(_marked(train, in_window=ibis.literal(False), in_train=train.inside))
-    events = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
+        later = _marked(evaluated, in_window=evaluated.inside, in_train=nothing)
+        earlier = _marked(train, in_window=nothing, in_train=train.inside)
+        events = ibis.union(later, earlier, distinct=False)
     rewards = events.in_window * events[REWARD]
-    sums = {
-        "n": events.in_window.sum(),
-        "reward_sum": rewards.sum(),
-        "reward_sq_sum": (rewards * events[REWARD]).sum(),
-        "n_train": events.in_train.sum(),
-    }
+    sums = {"n": events.in_window.sum(), "reward_sum": rewards.sum()}
+    sums["reward_sq_sum"] = (rewards * events[REWARD]).sum()
+    if train is not None:
+        sums["n_train"] = events.in_train.sum()
     if DAY in events.columns:
         sums |= {"first_day": events[DAY].min(), "last_day": events[DAY].max()}
     return events.group_by(*evaluated.columns.keys).agg(**sums)

@@ -89,21 +89,25 @@ class Events:
 
     def _cut(self, cut: int) -> tuple[Events, Events]:
         start, stop = self.window.start, self.window.stop
-        earlier = self.table[TIME] < cut
-        sides = {}
-        for name, condition in (("earlier", earlier), ("later", ~earlier)):
-            rows = self.table.filter(condition)
-            found = self.engine.fetch(rows.agg(events=rows.count(), first=rows[TIME].min(), last=rows[TIME].max()))[0]
-            if not found["events"]:
+        table = self.table
+        early = table[TIME] < cut
+        found = self.engine.fetch(
+            table.agg(
+                earlier=early.cast("int64").sum(),
+                later=(~early).cast("int64").sum(),
+                last=early.ifelse(table[TIME], None).max(),
+                first=early.ifelse(None, table[TIME]).min(),
+            )
+        )[0]
+        for side in ("earlier", "later"):
+            if not found[side]:
                 raise EmptyWindowError(
-                    f"Split at {iso(cut)}, the {name} window has no events.",
+                    f"Split at {iso(cut)}, the {side} window has no events.",
                     f"The log runs from {iso(self.window.first)} to {iso(self.window.last)}.",
                 )
-            sides[name] = found
-        return (
-            replace(self, window=Window(start=start, stop=cut, **sides["earlier"])),
-            replace(self, window=Window(start=cut, stop=stop, **sides["later"])),
-        )
+        before = Window(found["earlier"], start, cut, self.window.first, found["last"])
+        after = Window(found["later"], cut, stop, found["first"], self.window.last)
+        return replace(self, window=before), replace(self, window=after)
 
     def __len__(self) -> int:
         return self.window.events

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core.names import ACTION, WindowName
+from warmstart.events import window_counts
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -12,11 +13,18 @@ if TYPE_CHECKING:
     from warmstart.events import Cells
 
 
-def feasible_actions(cells: Cells, window: WindowName) -> ir.Table:
-    """Return the feasible set C(x) = actions shown in x in a window, for contexts of the evaluated window."""
-    seen, _ = cells.counts(window)
-    table = cells.table.filter(seen > 0, cells.table.context_n > 0)
-    return table.select(*cells.columns.keys, "context_n")
+def feasible_cells(cells: Cells, window: WindowName) -> ir.Table:
+    """Return the cells of the feasible set C(x) = actions shown in x in a window, for the evaluated contexts."""
+    table = cells.table
+    seen, _ = window_counts(table, window)
+    return table.filter(seen > 0, table.context_n > 0)
+
+
+def feasible_count(feasible: ir.Table, window: WindowName) -> ir.Value:
+    """Return the size of the feasible set of each cell's context."""
+    if window == "evaluated" or "n_train" not in feasible.columns:
+        return feasible.context_actions
+    return feasible.context_actions_train if window == "train" else feasible.context_actions_all
 
 
 def live_spans(cells: Cells) -> ir.Table:

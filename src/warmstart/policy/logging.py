@@ -14,5 +14,5 @@ if TYPE_CHECKING:
 def logging_policy(cells: Cells, *, name: str = "logging") -> Policy:
     """Return the logging policy: probability = n / events of the context (paper, Eq. 7)."""
     seen = cells.table.filter(cells.table.n > 0)
-    table = seen.select(*cells.columns.keys, **{PROBABILITY: seen.n / seen.context_n})
-    return Policy(name, table, is_logging=True)
+    table = seen.mutate(**{PROBABILITY: seen.n / seen.context_n})
+    return Policy(name, table, seated=True, is_logging=True)

@@ -5,19 +5,39 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from warmstart.core.names import PROBABILITY
+
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+    from warmstart.events import Cells
 
 
 @dataclass(frozen=True)
 class Policy:
     """A table of context_0, ..., action, probability; a context without rows is undecided.
 
+    ``seated``: the table was made from cells and carries their columns, so that no join is needed to value it.
     ``is_logging`` marks the logging policy itself, whose value is the plain mean reward: it needs no weights, so
     nothing of it is clipped.
     """
 
     name: str
     table: ir.Table
+    seated: bool = False
     is_logging: bool = False
-    live: bool = False
+
+    def on(self, cells: Cells) -> ir.Table:
+        """Return its choices in the evaluated window's contexts with the columns of their cells.
+
+        A choice that was never shown has n = 0. What the policy does not choose has no row.
+        """
+        if self.seated:
+            return self.table
+        keys = cells.columns.keys
+        own = ["n", "reward_sum", "reward_sq_sum", *(["n_train"] if "n_train" in cells.table.columns else [])]
+        chosen = self.table.join(cells.contexts, list(cells.columns.context_keys))
+        joined = chosen.left_join(cells.table.select(*keys, *own), list(keys))
+        shown = {name: joined[name].coalesce(0.0) for name in own}
+        shared = [name for name in chosen.columns if name.startswith("context_") and name not in keys]
+        return joined.select(*keys, PROBABILITY, *shared, **shown)

@@ -8,7 +8,7 @@ import ibis
 
 from warmstart.core.names import ACTION, DAY, PROBABILITY, WindowName
 from warmstart.engine import float_literal
-from warmstart.policy.feasible import feasible_actions, live_spans
+from warmstart.policy.feasible import feasible_cells, feasible_count, live_spans
 from warmstart.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -22,14 +22,13 @@ ROUNDING = 1e-12
 
 def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name: str = "uniform") -> Policy:
     """Choose uniformly among the feasible actions, or among those of them live on the day."""
-    feasible = feasible_actions(cells, feasible_from)
-    contexts = list(cells.columns.context_keys)
+    feasible = feasible_cells(cells, feasible_from)
     if live:
-        table = _daily_uniform(feasible.join(live_spans(cells), ACTION), cells.daily_traffic, contexts)
+        spanned = feasible.join(live_spans(cells), ACTION)
+        table = _daily_uniform(spanned, cells.daily_traffic, list(cells.columns.context_keys))
     else:
-        among = feasible.count().over(ibis.window(group_by=contexts))
-        table = feasible.select(*cells.columns.keys, **{PROBABILITY: 1.0 / among.cast("float64")})
-    return Policy(name, table, live=live)
+        table = feasible.mutate(**{PROBABILITY: 1.0 / feasible_count(feasible, feasible_from)})
+    return Policy(name, table, seated=True)
 
 
 def _daily_uniform(feasible: ir.Table, traffic: ir.Table, contexts: list[str]) -> ir.Table:
@@ -56,5 +55,5 @@ def _daily_uniform(feasible: ir.Table, traffic: ir.Table, contexts: list[str]) -
     at_stop = days.select(*contexts, stop=days[DAY], before_stop=days.earlier)
     spanned = feasible.join(at_start, [*contexts, "start"]).join(at_stop, [*contexts, "stop"])
     share = (spanned.before_stop - spanned.before_start) / spanned.context_n
-    chosen = spanned.select(*contexts, ACTION, **{PROBABILITY: share})
+    chosen = spanned.mutate(**{PROBABILITY: share})
     return chosen.filter(chosen[PROBABILITY] > ROUNDING)

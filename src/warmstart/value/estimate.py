@@ -33,7 +33,6 @@ def estimate_value(
     in the joint interval.
     """
     sums = fetch_sums(policy, cells, taus=taus, weights_from=weights_from)
-    own_weights = weights_from == "evaluated" or policy.is_logging
     scale = cells.evaluated.log.reward_range
     estimates = []
     for tau, sum_ in zip(taus, sums, strict=True):
@@ -62,8 +61,8 @@ def estimate_value(
             certified_lower=certified.lower if proven else None,
             certified_upper=min(certified.upper + lost, 1.0) if proven else None,
             on_supported=_on_supported(sum_, delta),
-            rho=None if own_weights else _rho(sum_),
-            propensity_error=None if own_weights else _error(sum_),
+            rho=_rho(sum_),
+            propensity_error=_error(sum_),
         )
         estimates.append(estimate.scaled(scale))
     return estimates
@@ -90,10 +89,14 @@ def _on_supported(sums: ValueSums, delta: float) -> OnSupported:
     return OnSupported(share, contested, value, logging, value - logging, lower, upper, "approximate")
 
 
-def _rho(sums: ValueSums) -> Rho:
+def _rho(sums: ValueSums) -> Rho | None:
+    if sums.errors is None:
+        return None
     shown = sums.supported + sums.clipped
-    return Rho(sums.chosen.weight / shown if shown > 0 else 0.0, sums.overweighted / sums.events)
+    return Rho(sums.chosen.weight / shown if shown > 0 else 0.0, sums.errors.overweighted / sums.events)
 
 
-def _error(sums: ValueSums) -> PropensityError:
-    return PropensityError(paper=sums.paper_error / sums.events, tight=sums.tight_error / sums.events)
+def _error(sums: ValueSums) -> PropensityError | None:
+    if sums.errors is None:
+        return None
+    return PropensityError(paper=sums.errors.paper / sums.events, tight=sums.errors.tight / sums.events)

@@ -1,4 +1,4 @@
-"""The sums over cells from which every number of an estimate follows: one query a policy, for all taus."""
+"""The sums over cells from which every number of an estimate follows, for all taus at once."""
 
 from __future__ import annotations
 
@@ -35,107 +35,128 @@ class WeightedSums:
 
 
 @dataclass(frozen=True)
+class ErrorSums:
+    """How far propensities of another window are off, as events: see Rho and PropensityError."""
+
+    overweighted: float
+    tight: float
+    paper: float
+
+
+@dataclass(frozen=True)
 class ValueSums:
     """What one policy at one tau adds up to over the evaluated window.
 
     ``own`` weighs with the propensities of the evaluated window, ``chosen`` with those asked for. Shares of traffic
     come as events: ``supported, clipped, decided, contested``. ``policy_on_supported`` and ``logging_on_supported``
     are rewards on supported traffic; ``difference_sq`` is the sum of u^2 * reward^2 of their difference.
-    ``overweighted, tight_error, paper_error`` say how far the chosen propensities are off.
     """
 
     events: float
     matched: float
+    decided: float
     own: WeightedSums
     chosen: WeightedSums
     supported: float
     clipped: float
-    decided: float
     contested: float
     policy_on_supported: float
     logging_on_supported: float
     difference_sq: float
-    overweighted: float
-    tight_error: float
-    paper_error: float
+    errors: ErrorSums | None
 
 
 _WEIGHTED = ("reward", "reward_sq", "weight", "weight_sq", "largest")
-_WHOLE = ("events", "matched", "decided")
-_PER_TAU = (
-    *("supported", "clipped", "contested", "policy_on_supported", "logging_on_supported", "difference_sq"),
-    *("overweighted", "tight_error", "paper_error"),
-)
+_ERRORS = ("overweighted", "tight", "paper")
+_SHARES = ("supported", "clipped", "contested", "policy_on_supported", "logging_on_supported")
 
 
 def fetch_sums(policy: Policy, cells: Cells, *, taus: Sequence[float], weights_from: WindowName) -> list[ValueSums]:
-    """Run the query and return the sums, one a tau."""
-    row = cells.engine.fetch(value_sums(policy, cells, taus=taus, weights_from=weights_from))[0]
-    return [_from_row(row, i) for i in range(len(taus))]
+    """Run the queries and return the sums, one a tau. Logging differs from itself by nothing, so one query does."""
+    floors = [0.0 if policy.is_logging else tau for tau in taus]
+    other = None if weights_from == "evaluated" or policy.is_logging else weights_from
+    rows = choices(policy, cells, weights_from=other)
+    found = cells.engine.fetch(value_sums(rows, floors))[0]
+    if policy.is_logging:
+        crossed = {f"crossed_{i}": -found[f"squared_{i}"] for i in range(len(taus))}
+    else:
+        crossed = cells.engine.fetch(crossed_sums(rows, cells, floors))[0]
+    events = float(cells.evaluated.window.events)
+    return [_from_row({**found, **crossed, "events": events}, i) for i in range(len(taus))]
 
 
-def value_sums(policy: Policy, cells: Cells, *, taus: Sequence[float], weights_from: WindowName) -> ir.Table:
-    """Join cells with a policy once, sum by context, then sum over contexts.
+def choices(policy: Policy, cells: Cells, *, weights_from: WindowName | None) -> ir.Table:
+    """Return what the policy chooses, with the cells' columns, h, and the propensities ``own`` and ``chosen``.
 
-    By context first, because the comparison with logging needs s(x), the policy's supported share in a context.
+    ``chosen`` is there only for weights from another window, with ``regret``, the paper's reg(x) of it.
     """
-    rows = _joined(policy, cells, weights_from)
-    by_context: dict[str, ir.Value] = {
-        "context_n": rows.context_n.max(),
-        "actions": (rows.n > 0).cast("float64").sum(),
-        "matched": ibis.ifelse(rows.h > 0, rows.n, 0.0).sum(),
-        "decided": rows.h.sum(),
-        "reward": rows.reward_sum.sum(),
-        "reward_sq": rows.reward_sq_sum.sum(),
-        "regret": ((rows.own - rows.chosen.coalesce(0.0)) ** 2).max(),
-    }
-    for i, tau in enumerate(taus):
-        floor = 0.0 if policy.is_logging else tau
-        by_context |= {f"{name}_{i}": value for name, value in _context_sums(rows, floor).items()}
-    contexts = rows.group_by(*cells.columns.context_keys).agg(**by_context)
-    contexts = contexts.filter(contexts.context_n.notnull())
+    rows = policy.on(cells)
+    rows = rows.mutate(h=rows[PROBABILITY], own=counted_propensity(rows, "evaluated"))
+    if weights_from is None:
+        return rows
+    every = cells.table.filter(cells.table.context_n > 0)
+    error = counted_propensity(every, "evaluated") - counted_propensity(every, weights_from).coalesce(0.0)
+    regrets = every.group_by(*cells.columns.context_keys).agg(regret=(error**2).max())
+    rows = rows.join(regrets, list(cells.columns.context_keys))
+    return rows.mutate(chosen=counted_propensity(rows, weights_from))
+
+
+def value_sums(rows: ir.Table, floors: Sequence[float]) -> ir.Table:
+    """Sum over a policy's choices everything that adds up cell by cell."""
     totals: dict[str, ir.Value] = {
-        "events": contexts.context_n.sum(),
-        "matched": contexts.matched.sum(),
-        "decided": (contexts.context_n * contexts.decided).sum(),
+        "matched": ibis.ifelse(rows.h > 0, rows.n, 0.0).sum(),
+        "decided": (rows.context_n * rows.h).sum(),
     }
-    for i, tau in enumerate(taus):
-        totals |= {f"{name}_{i}": value for name, value in _total_sums(contexts, i, tau).items()}
-    return contexts.agg(**totals)
+    for i, floor in enumerate(floors):
+        sums = {**_weighted(rows, "own", floor), **_shares(rows, floor)}
+        if "chosen" in rows.columns:
+            sums |= {**_weighted(rows, "chosen", floor), **_errors(rows, floor)}
+        totals |= {f"{name}_{i}": value for name, value in sums.items()}
+    return rows.agg(**totals)
 
 
-def _joined(policy: Policy, cells: Cells, weights_from: WindowName) -> ir.Table:
-    """Return cells of the window's contexts and what the policy chooses there, seen or never shown."""
-    own = counted_propensity(cells, "evaluated")
-    chosen = own if policy.is_logging else counted_propensity(cells, weights_from)
-    kept = cells.table.mutate(own=own, chosen=chosen).filter(cells.table.context_n > 0)
-    joined = kept.outer_join(policy.table, list(cells.columns.keys))
-    keys = {name: ibis.coalesce(joined[name], joined[f"{name}_right"]) for name in cells.columns.context_keys}
-    sums = {name: joined[name].coalesce(0.0) for name in ("n", "reward_sum", "reward_sq_sum", "own")}
-    h = joined[PROBABILITY].coalesce(0.0)
-    return joined.select(**keys, **sums, h=h, chosen=joined.chosen, context_n=joined.context_n)
+def crossed_sums(rows: ir.Table, cells: Cells, floors: Sequence[float]) -> ir.Table:
+    """Sum what needs s(x), the policy's supported share in a context: the cross terms of (h / p - s(x))^2 * reward^2.
+
+        sum over x of s(x)^2 * sum of q - 2 * s(x) * sum of (h / p) * q,   q = squared rewards of a cell
+
+    A context with one action, supported, has h / p = s(x): it adds -h^2 q and its square adds h^2 q.
+    """
+    by_context: dict[str, ir.Value] = {"q": rows.context_reward_sq_sum.max()}
+    for i, floor in enumerate(floors):
+        by_context[f"share_{i}"] = _supported(rows, floor).ifelse(rows.h, 0.0).sum()
+        by_context[f"ratio_{i}"] = (_ratio(rows, floor) * rows.reward_sq_sum).sum()
+    contexts = rows.group_by(*cells.columns.context_keys).agg(**by_context)
+    crossed = {}
+    for i in range(len(floors)):
+        share = contexts[f"share_{i}"]
+        crossed[f"crossed_{i}"] = (share * (share * contexts.q - 2 * contexts[f"ratio_{i}"])).sum()
+    return contexts.agg(**crossed)
 
 
-def _context_sums(rows: ir.Table, floor: float) -> dict[str, ir.Value]:
-    shown = rows.n > 0
-    supported = shown & (rows.own >= floor)
-    ratio = ibis.ifelse(supported, rows.h / rows.own.nullif(0.0), 0.0)
-    rho = _divided(rows.own, rows.chosen, floor)
+def _supported(rows: ir.Table, floor: float) -> ir.BooleanValue:
+    return (rows.n > 0) & (rows.own >= floor)
+
+
+def _ratio(rows: ir.Table, floor: float) -> ir.Value:
+    return _supported(rows, floor).ifelse(rows.h / rows.own.nullif(0.0), 0.0)
+
+
+def _shares(rows: ir.Table, floor: float) -> dict[str, ir.Value]:
+    supported, ratio = _supported(rows, floor), _ratio(rows, floor)
+    h = supported.ifelse(rows.h, 0.0)
     return {
-        **_weighted(rows, "own", floor),
-        **_weighted(rows, "chosen", floor),
-        "supported": ibis.ifelse(supported, rows.h, 0.0).sum(),
-        "clipped": ibis.ifelse(shown & ~supported, rows.h, 0.0).sum(),
-        "ratio_reward": (ratio * rows.reward_sum).sum(),
-        "ratio_reward_sq": (ratio * rows.reward_sq_sum).sum(),
-        "ratio_sq_reward_sq": (ratio * ratio * rows.reward_sq_sum).sum(),
-        "overweighted": ibis.ifelse(shown & (rho > 1), rows.h, 0.0).sum(),
-        "tight_error": ibis.ifelse(supported, rows.h * (rho - 1).abs(), 0.0).sum(),
+        "supported": (rows.context_n * h).sum(),
+        "clipped": (rows.context_n * ((rows.n > 0) & ~supported).ifelse(rows.h, 0.0)).sum(),
+        "contested": (rows.context_n * (rows.context_actions > 1).ifelse(h, 0.0)).sum(),
+        "policy_on_supported": (ratio * rows.reward_sum).sum(),
+        "logging_on_supported": (h * rows.context_reward_sum).sum(),
+        "squared": (ratio * ratio * rows.reward_sq_sum).sum(),
     }
 
 
 def _weighted(rows: ir.Table, propensity: str, floor: float) -> dict[str, ir.Value]:
-    c = ibis.ifelse(rows.n > 0, _divided(rows.h, rows[propensity], floor), 0.0)
+    c = (rows.n > 0).ifelse(_divided(rows.h, rows[propensity], floor), 0.0)
     return {
         f"{propensity}_reward": (c * rows.reward_sum).sum(),
         f"{propensity}_reward_sq": (c * c * rows.reward_sq_sum).sum(),
@@ -145,37 +166,36 @@ def _weighted(rows: ir.Table, propensity: str, floor: float) -> dict[str, ir.Val
     }
 
 
-def _divided(value: ir.Value, propensity: ir.Value, floor: float) -> ir.Value:
-    """Return value / max(propensity, floor); zero where there is no propensity: none is made up."""
-    weight = 1.0 / ibis.greatest(propensity, ibis.literal(floor)).nullif(0.0)
-    return ibis.ifelse(propensity.isnull(), 0.0, value * weight.coalesce(0.0))
-
-
-def _total_sums(contexts: ir.Table, i: int, tau: float) -> dict[str, ir.Value]:
-    def of(name: str) -> ir.Value:
-        return contexts[f"{name}_{i}"]
-
-    n, share = contexts.context_n, of("supported")
-    weighted = {f"{which}_{name}": of(f"{which}_{name}") for which in ("own", "chosen") for name in _WEIGHTED}
+def _errors(rows: ir.Table, floor: float) -> dict[str, ir.Value]:
+    rho = _divided(rows.own, rows.chosen, floor)
+    traffic = rows.context_n * rows.h
+    supported = _supported(rows, floor)
     return {
-        **{name: value.max() if name.endswith("largest") else value.sum() for name, value in weighted.items()},
-        "supported": (n * share).sum(),
-        "clipped": (n * of("clipped")).sum(),
-        "contested": ibis.ifelse(contexts.actions > 1, n * share, 0.0).sum(),
-        "policy_on_supported": of("ratio_reward").sum(),
-        "logging_on_supported": (share * contexts.reward).sum(),
-        "difference_sq": (
-            of("ratio_sq_reward_sq") - 2 * share * of("ratio_reward_sq") + share * share * contexts.reward_sq
-        ).sum(),
-        "overweighted": (n * of("overweighted")).sum(),
-        "tight_error": (n * of("tight_error")).sum(),
-        "paper_error": (n * share * contexts.regret.sqrt() / tau).sum(),
+        "overweighted": (rho > 1).ifelse(traffic, 0.0).sum(),
+        "tight": supported.ifelse(traffic * (rho - 1).abs(), 0.0).sum(),
+        "paper": supported.ifelse(traffic * rows.regret.sqrt() / floor, 0.0).sum(),
     }
 
 
+def _divided(value: ir.Value, propensity: ir.Value, floor: float) -> ir.Value:
+    """Return value / max(propensity, floor); zero where there is no propensity: none is made up."""
+    weight = 1.0 / ibis.greatest(propensity, ibis.literal(floor)).nullif(0.0)
+    return propensity.isnull().ifelse(0.0, value * weight.coalesce(0.0))
+
+
 def _from_row(row: dict[str, Any], i: int) -> ValueSums:
-    own, chosen = (
-        WeightedSums(**{name: float(row[f"{which}_{name}_{i}"]) for name in _WEIGHTED}) for which in ("own", "chosen")
+    def numbers(names: Sequence[str], prefix: str = "") -> dict[str, float]:
+        return {name: float(row[f"{prefix}{name}_{i}"] or 0.0) for name in names}
+
+    own = WeightedSums(**numbers(_WEIGHTED, "own_"))
+    other = f"chosen_reward_{i}" in row
+    return ValueSums(
+        events=row["events"],
+        matched=float(row["matched"] or 0.0),
+        decided=float(row["decided"] or 0.0),
+        own=own,
+        chosen=WeightedSums(**numbers(_WEIGHTED, "chosen_")) if other else own,
+        difference_sq=sum(numbers(["squared", "crossed"]).values()),
+        errors=ErrorSums(**numbers(_ERRORS)) if other else None,
+        **numbers(_SHARES),
     )
-    numbers = {name: float(row[name]) for name in _WHOLE} | {name: float(row[f"{name}_{i}"]) for name in _PER_TAU}
-    return ValueSums(own=own, chosen=chosen, **numbers)
