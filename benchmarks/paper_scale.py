@@ -13,7 +13,7 @@ MEMORY_LIMIT = "2GB"
 
 
 def floor(path: str, *, split: bool) -> float:
-    """What DuckDB alone needs: GROUP BY, window, sum; the same windows and two taus, nothing checked, nothing beside."""
+    """What DuckDB alone needs: GROUP BY, window, sum; the same windows and taus, nothing checked, nothing beside."""
     import duckdb
 
     connection = duckdb.connect(config={"memory_limit": MEMORY_LIMIT, "preserve_insertion_order": False})
@@ -24,7 +24,8 @@ def floor(path: str, *, split: bool) -> float:
     sums = ", ".join(f"sum(s * h / greatest(n / n_x, {tau})) / sum(n)" for tau in TAUS)
     query = f"""
         WITH cells AS (
-            SELECT page, ad, count(*) FILTER (evaluated)::DOUBLE AS n, count(*) FILTER (NOT evaluated)::DOUBLE AS n_train,
+            SELECT page, ad, count(*) FILTER (evaluated)::DOUBLE AS n,
+                   count(*) FILTER (NOT evaluated)::DOUBLE AS n_train,
                    sum(click) FILTER (evaluated)::DOUBLE AS s
             FROM (SELECT page, ad, click, {evaluated} AS evaluated FROM '{path}') GROUP BY page, ad
         ), shares AS (

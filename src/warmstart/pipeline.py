@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core.errors import DecisionError, UsageError
@@ -12,7 +12,7 @@ from warmstart.core.names import ACTION, PROBABILITY, WINDOW_NAMES, WindowName
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
 from warmstart.events import Cells, Events, open_cells, window_counts
-from warmstart.policy import build_policies, parse_policies
+from warmstart.policy import build_policy, parse_policies
 from warmstart.value import METHODS, estimate_value
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ def evaluate(
     events: Events,
     *,
     train: Events | None = None,
-    tau: float | Sequence[float],
+    tau: float | Iterable[float],
     delta: float = 0.05,
     interval: IntervalName = "kl",
     weights_from: WindowName = "evaluated",
@@ -47,33 +47,32 @@ def evaluate(
     >>> ws.evaluate(["logging", "constant:b"], events, tau=0.05)["constant:b"].value
     1.0
     """
+    _check_events(events, train)
     named = parse_policies(policies)
     taus = _checked_taus(tau)
-    _check_choices(delta, interval, weights_from, feasible_from, train)
-    feasible_from = feasible_from or ("evaluated" if train is None else "train")
+    _check_delta(delta, interval)
+    _check_window("weights_from", weights_from, train)
+    feasible_from = _feasible_window(feasible_from, train)
+    looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     step = on_step or (lambda _: None)
     step("summing events into cells")
     with open_cells(events, train) as cells:
         live = live and cells.has_time
         summary = _summary(cells)
         estimates = []
-        for policy in build_policies(named, cells, feasible_from=feasible_from, live=live):
+        for policy in named:
             step(f"valuing {policy.name}")
+            built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
             found = estimate_value(
-                policy,
-                cells,
-                taus=taus,
-                delta=delta,
-                method=interval,
-                weights_from=weights_from,
-                looks=len(named) * len(taus),
+                built, cells, taus=taus, delta=delta, method=interval, weights_from=weights_from, looks=looks
             )
-            if found[0].support.undecided >= 1:
+            if policy.keyword is None and found[0].support.undecided >= 1:
                 raise DecisionError(
                     f"The policy {quoted(policy.name)} decides no context of the evaluated window.",
                     "Are its context columns written as in the log?",
                 )
             estimates += found
+    live = live and any(policy.keyword == "uniform" for policy in named)
     windows = Windows(events.window, None if train is None else train.window, weights_from, feasible_from, live)
     return Evaluation(tuple(estimates), windows, summary, events.log.reward_range, __version__)
 
@@ -86,18 +85,19 @@ def policy_table(
     feasible_from: WindowName | None = None,
     live: bool = True,
 ) -> pa.Table:
-    """Return what a policy would choose on a window: the context columns, the action, its probability."""
-    import pyarrow as pa
-
-    feasible_from = feasible_from or ("evaluated" if train is None else "train")
+    """Return what one policy would choose on a window: the context columns, the action, its probability."""
+    _check_events(events, train)
+    feasible_from = _feasible_window(feasible_from, train)
+    named = parse_policies(policy)
+    if len(named) > 1:
+        raise UsageError("Ask for the table of one policy at a time.")
+    given = events.columns.fixed_to_given
+    if PROBABILITY in (given[key] for key in events.columns.keys):
+        raise UsageError("A context or action column called 'probability' is in the way.", "Rename it.")
     with open_cells(events, train) as cells:
-        live = live and cells.has_time
-        built = build_policies(parse_policies(policy), cells, feasible_from=feasible_from, live=live)[0]
-        columns = [*cells.columns.keys, PROBABILITY]
-        rows = cells.engine.fetch(built.table.select(*columns))
-        given = cells.columns.fixed_to_given
-        names = {name: given.get(name, name) for name in columns}
-        return pa.table({shown: [row[name] for row in rows] for name, shown in names.items()})
+        built = build_policy(named[0], cells, feasible_from=feasible_from, live=live and cells.has_time)
+        table = cells.engine.fetch_arrow(built.table.select(*cells.columns.keys, PROBABILITY))
+    return table.rename_columns([given.get(name, name) for name in table.column_names])
 
 
 def _summary(cells: Cells) -> LogSummary:
@@ -125,8 +125,19 @@ def _summary(cells: Cells) -> LogSummary:
     )
 
 
-def _checked_taus(tau: float | Sequence[float]) -> list[float]:
-    taus = [float(t) for t in (tau if isinstance(tau, Sequence) else [tau])]
+def _check_events(events: Events, train: Events | None) -> None:
+    for window in (events, *([] if train is None else [train])):
+        if not isinstance(window, Events):
+            raise UsageError(
+                f"{quoted(window)} is not a log that was read.", "Pass what read_events or split returned."
+            )
+
+
+def _checked_taus(tau: float | Iterable[float]) -> list[float]:
+    try:
+        taus = [float(t) for t in (tau if isinstance(tau, Iterable) else [tau])]
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"tau must be a number or several, and is {quoted(tau)}.") from error
     if not taus:
         raise UsageError("Name at least one tau.")
     for t in taus:
@@ -139,17 +150,21 @@ def _checked_taus(tau: float | Sequence[float]) -> list[float]:
     return taus
 
 
-def _check_choices(
-    delta: float, interval: str, weights_from: str, feasible_from: str | None, train: Events | None
-) -> None:
+def _check_delta(delta: float, interval: str) -> None:
     if not 0 < delta < 1:
         raise UsageError(f"delta must lie between 0 and 1, and is {delta:g}.", "0.05 gives 95 % intervals.")
     if interval not in METHODS:
         raise UsageError(f"There is no interval {quoted(interval)}.", f"Choose one of {', '.join(METHODS)}.")
-    for option, window in (("weights_from", weights_from), ("feasible_from", feasible_from)):
-        if window is not None and window not in WINDOW_NAMES:
-            raise UsageError(f"{option} cannot be {quoted(window)}.", f"Choose one of {', '.join(WINDOW_NAMES)}.")
-        if window == "train" and train is None:
-            raise UsageError(
-                f"{option} is 'train', but there is no training window.", "Split the log, or pass train=..."
-            )
+
+
+def _check_window(option: str, window: str, train: Events | None) -> None:
+    if window not in WINDOW_NAMES:
+        raise UsageError(f"{option} cannot be {quoted(window)}.", f"Choose one of {', '.join(WINDOW_NAMES)}.")
+    if window == "train" and train is None:
+        raise UsageError(f"{option} is 'train', but there is no training window.", "Split the log, or pass train=...")
+
+
+def _feasible_window(asked: WindowName | None, train: Events | None) -> WindowName:
+    window: WindowName = asked or ("evaluated" if train is None else "train")
+    _check_window("feasible_from", window, train)
+    return window

@@ -99,3 +99,9 @@ def test_the_dependence_on_tau_is_unavoidable(duckdb):
     assert ws.corollary_bound(world.traffic, pi, pi_hat, tau=tau) == pytest.approx(epsilon / tau)
     _, upper = ws.bias_bounds(world.traffic, pi, pi_hat, h, world.reward_means, tau=tau)
     assert expectation == pytest.approx(upper)
+
+
+def test_the_lemma_is_for_deterministic_policies():
+    half = np.array([[0.5, 0.5]])
+    with pytest.raises(ws.UsageError, match="deterministic"):
+        ws.bias_bounds([1.0], half, half, half, half, tau=0.5)

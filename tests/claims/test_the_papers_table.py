@@ -6,9 +6,11 @@ import pytest
 
 from warmstart.value.intervals import TermSums, interval
 
+NO_REWARD = TermSums(8373, 0.0, 0.0, range_total=8373 * 20.0, range_square_total=0.0, largest=20.0, bound=20.0)
+
 
 def test_no_reward_in_8373_events_gives_the_printed_upper_end():
-    found = interval(TermSums(8373, 0.0, 0.0, 0.0, 20.0, 20.0), delta=0.10)
+    found = interval(NO_REWARD, delta=0.10)
     assert found.lower == 0
     assert found.upper == pytest.approx(0.00715, abs=5e-6)
     assert math.floor(found.upper * 1e4) / 1e4 == 0.0071
@@ -16,4 +18,4 @@ def test_no_reward_in_8373_events_gives_the_printed_upper_end():
 
 def test_delta_per_side_is_what_the_paper_used():
     """With delta split over the sides the end would be printed as .0088: so the table's delta is per side."""
-    assert interval(TermSums(8373, 0.0, 0.0, 0.0, 20.0, 20.0), delta=0.05).upper == pytest.approx(0.00881, abs=5e-6)
+    assert interval(NO_REWARD, delta=0.05).upper == pytest.approx(0.00881, abs=5e-6)

@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
 
@@ -69,7 +70,7 @@ def test_the_json_has_the_documented_fields(folder):
         "guarantee",
     }
     assert set(found["windows"]) == {"evaluated", "train", "weights_from", "feasible_from", "live"}
-    assert {"events", "contexts", "actions", "dropped"} <= set(found["log"])
+    assert {"events", "contexts", "actions", "dropped", "reward_range"} <= set(found["log"])
 
 
 def test_tables_align_and_the_words_say_what_the_number_is(folder):
@@ -85,22 +86,10 @@ def test_tables_align_and_the_words_say_what_the_number_is(folder):
     assert "No split was asked" in ran.stdout
 
 
-def test_a_terminal_gets_a_table_that_fits(folder):
-    """On a terminal of 80 columns no line is longer, and nothing is printed but the answer."""
+def on_a_terminal(folder, columns, *arguments):
     leader, follower = pty.openpty()
-    command = [
-        sys.executable,
-        "-m",
-        "warmstart",
-        "evaluate",
-        "log.parquet",
-        *COLUMNS,
-        "--policy",
-        "uniform",
-        "--tau",
-        "0.1",
-    ]
-    environment = {**os.environ, "COLUMNS": "80", "TERM": "xterm", "NO_COLOR": "1"}
+    command = [sys.executable, "-m", "warmstart", "evaluate", "log.parquet", *COLUMNS, *arguments]
+    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", "NO_COLOR": "1"}
     process = subprocess.Popen(command, cwd=folder, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
     shown = b""
@@ -113,9 +102,58 @@ def test_a_terminal_gets_a_table_that_fits(folder):
             break
         shown += part
     assert process.wait() == 0
-    lines = shown.decode().replace("\r", "").splitlines()
-    assert any("uniform" in line for line in lines)
-    assert max(len(line) for line in lines if "\x1b" not in line) <= 80
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode().replace("\r", ""))
+
+
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_on_a_terminal_of_any_width_names_and_numbers_stay_whole(folder, columns):
+    policies = ["--policy", "uniform", "--policy", "a-rather-long-name=mine.csv", "--tau", "0.1"]
+    shown = on_a_terminal(folder, columns, *policies)
+    found = json.loads(evaluate(folder, *policies, "--json").stdout)
+    for row in found["policies"]:
+        assert row["policy"] in shown
+        assert f"{row['value']:.3f}" in shown
+        assert f"{row['support']['supported']:.1%}" in shown
+        assert f"{row['on_supported']['difference']:+.3f}" in shown
+    assert max(len(line) for line in shown.splitlines()) <= columns
+
+
+def test_progress_is_shown_only_on_a_terminal_and_only_when_it_takes_long(folder, monkeypatch):
+    import io
+    import time
+
+    from rich.console import Console
+
+    from warmstart.engine import connect
+    from warmstart.report import Working, progress
+
+    monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.05)
+    for terminal, seconds, expected in ((True, 0.5, True), (True, 0.0, False), (False, 0.5, False)):
+        written = io.StringIO()
+        console = Console(file=written, force_terminal=terminal, width=80)
+        with Working(console, connect()) as work:
+            work.step("counting \x1b[31msheep")
+            time.sleep(seconds)
+        assert ("counting" in written.getvalue()) == expected
+        assert "\x1b[31msheep" not in written.getvalue()
+
+
+def test_an_interrupt_exits_130(folder, monkeypatch, capsys):
+    from warmstart import pipeline
+    from warmstart.cli import main
+
+    def interrupted(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.chdir(folder)
+    monkeypatch.setattr(pipeline, "evaluate", interrupted)
+    monkeypatch.setattr(
+        sys, "argv", ["warmstart", "evaluate", "log.parquet", *COLUMNS, "--policy", "uniform", "--tau", "1"]
+    )
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 130
+    assert "Traceback" not in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -130,6 +168,9 @@ def test_a_terminal_gets_a_table_that_fits(folder):
         (["--policy", "uniform", "--tau", "0.1", "--tau", "0.1"], 2, "given twice"),
         (["--policy", "uniform", "--tau", "0.1", "--engine", "abacus"], 2, "no engine 'abacus'"),
         (["--policy", "uniform", "--tau", "0.1", "--test-from", "x", "--test-fraction", "0.1"], 2, "exclude"),
+        (["--policy", "uniform", "--tau", "0.1", "--test-fraction", "1.5"], 2, "--test-fraction must lie"),
+        (["--policy", "uniform", "--tau", "0.1", "--memory-limit", "4XB"], 2, "cannot be started"),
+        (["--policy", "unifrom", "--tau", "0.1"], 2, "Did you mean 'uniform'"),
         (["--policy", "uniform", "--tau", "0.1", "--test-from", "2000-01-01"], 1, "earlier window has no events"),
         (["--policy", "absent.csv", "--tau", "0.1"], 1, "There is no file 'absent.csv'"),
         (["--policy", "constant:zz", "--tau", "0.1"], 1, "never occurs"),
@@ -158,7 +199,7 @@ def test_a_missing_column_exits_1_with_a_hint(folder):
 
 def test_weights_from_all_show_rho_and_the_papers_error(folder):
     ran = evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--weights-from", "all")
-    assert "What weights from all data do to the estimate" in ran.stdout
+    assert "What weights from all data (the paper's choice) do to the estimate" in ran.stdout
     found = json.loads(
         evaluate(
             folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--weights-from", "all", "--json"

@@ -110,6 +110,7 @@ def test_keys_of_many_types(keys, duckdb):
         [dt.datetime(2026, 1, 1), dt.datetime(2026, 1, 3)],
         [dt.date(2026, 1, 1), dt.date(2026, 1, 3)],
         ["2026-01-01", "2026-01-03T00:00:00"],
+        ["2026-01-01T02:00:00+02:00", "2026-01-02 19:00:00-05:00"],
         [1767225600, 1767398400],
         [1767225600_000, 1767398400_000],
         [1767225600_000_000, 1767398400_000_000],
@@ -117,14 +118,25 @@ def test_keys_of_many_types(keys, duckdb):
         pa.array([1767225600, 1767398400], pa.timestamp("s", "America/New_York")),
         pa.array([1767225600_000_000_000, 1767398400_000_000_000], pa.timestamp("ns")),
     ],
-    ids=["datetime", "date", "text", "seconds", "milli", "micro", "nano", "zoned", "nanosecond timestamp"],
+    ids=[
+        "datetime",
+        "date",
+        "text",
+        "text with offsets",
+        "seconds",
+        "milli",
+        "micro",
+        "nano",
+        "zoned",
+        "nanosecond timestamp",
+    ],
 )
 def test_times_of_many_types(times, engine):
     log = pa.table({"x": ["p", "p"], "a": ["a", "b"], "r": [1, 0], "t": times})
     if engine.name == "spark" and log["t"].type == pa.timestamp("ns"):
         pytest.skip("Spark has no nanosecond timestamps")
     events = ws.read_events(log, context="x", action="a", reward="r", time="t", engine=engine)
-    assert str(events.window) == "2 events, 2026-01-01 00:00 to 2026-01-03 00:00"
+    assert str(events.window) == "2 events, 2026-01-01 00:00 to 2026-01-03 00:00 UTC"
     early, late = events.split(at="2026-01-02")
     assert (len(early), len(late)) == (1, 1)
 
@@ -193,13 +205,77 @@ def test_rewards_outside_the_range_are_an_error_that_shows_one(log):
         ws.read_events(broken(log, "reward", rewards), **NAMES)
 
 
+def test_negative_rewards_are_outside_too(log):
+    with pytest.raises(ws.RewardRangeError, match="2 values outside"):
+        ws.read_events(broken(log, "reward", [-0.1, -1.0, *log["reward"].to_pylist()[2:]]), **NAMES)
+
+
+def test_nanoseconds_lose_no_event(duckdb):
+    """Ten events a microsecond and some nanoseconds apart: half is five."""
+    times = [1_767_225_600_000_000_999 + 1_000 * i for i in range(10)]
+    log = pa.table({"x": ["p"] * 10, "a": ["a"] * 10, "r": [0.0] * 10, "t": times})
+    events = ws.read_events(log, context="x", action="a", reward="r", time="t", engine=duckdb)
+    assert [len(part) for part in events.split(fraction=0.5)] == [5, 5]
+    assert [len(part) for part in events.split(fraction=0.9)] == [9, 1]
+    assert [len(part) for part in events.split(at=times[3])] == [3, 7]
+
+
+def test_a_csv_file_with_a_header_alone_has_no_rows(tmp_path):
+    (tmp_path / "log.csv").write_text("context,action,reward,time\n")
+    with pytest.raises(ws.EmptyWindowError, match="no rows"):
+        ws.read_events(tmp_path / "log.csv", **NAMES)
+
+
+def test_memtables_and_arrow_datasets_are_sources(log, tmp_path):
+    import ibis
+    import pyarrow.dataset as ds
+
+    pq.write_table(log, tmp_path / "log.parquet")
+    expected = value(log)
+    for source in (ibis.memtable(log), ds.dataset(tmp_path / "log.parquet"), log.to_reader(), log.to_batches()[0]):
+        assert value(source) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("source", [[], pd.Series([1]), [3]])
+def test_things_that_are_no_tables(source):
+    with pytest.raises((ws.UsageError, ws.SourceError)):
+        ws.read_events(source, **NAMES)
+
+
+def test_two_columns_of_one_name_are_an_error(log):
+    frame = log.to_pandas()
+    frame.columns = ["context", "action", "reward", "reward"]
+    with pytest.raises(ws.ColumnError, match="2 columns called 'reward'"):
+        ws.read_events(frame, context="context", action="action", reward="reward")
+
+
+def test_a_zoned_timestamp_can_be_a_context(duckdb):
+    when = pa.array([0, 1], pa.timestamp("us", "Europe/Paris"))
+    log = pa.table({"x": when, "a": ["a", "b"], "r": [1.0, 0.0]})
+    events = ws.read_events(log, context="x", action="a", reward="r", engine=duckdb)
+    assert ws.policy_table("logging", events).num_rows == 2
+
+
+def test_frames_are_forgotten_when_no_longer_needed(log):
+    import gc
+
+    from warmstart.engine import connect
+
+    engine = connect()
+    before = len(engine.backend.list_tables())
+    for _ in range(3):
+        value(log, engine=engine)
+    gc.collect()
+    assert len(engine.backend.list_tables()) <= before + 1
+
+
 def test_a_text_reward_is_an_error(log):
     with pytest.raises(ws.ColumnError, match="has type string"):
         ws.read_events(broken(log, "reward", ["yes"] * log.num_rows), **NAMES)
 
 
 def test_unparsable_times_are_an_error(log):
-    with pytest.raises(ws.MissingValueError, match="'time' in 1 row"):
+    with pytest.raises(ws.MissingValueError, match=r"'time' is no time in 1 row .*soon"):
         ws.read_events(broken(log, "time", ["soon", *["2026-01-01"] * (log.num_rows - 1)]), **NAMES)
 
 

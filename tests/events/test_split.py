@@ -80,6 +80,14 @@ def test_splits_that_cannot_be(duckdb, options, error, message):
         read(random_log(1), duckdb).split(**options)
 
 
+def test_an_integer_is_in_the_unit_of_the_logs_own_times(duckdb):
+    log = pa.table({"x": ["p"] * 2, "a": ["a"] * 2, "r": [0.0] * 2, "t": [1_767_225_600, 1_767_225_700]})
+    events = ws.read_events(log, context="x", action="a", reward="r", time="t", engine=duckdb)
+    assert [len(part) for part in events.split(at=1_767_225_650)] == [1, 1]
+    with pytest.raises(ws.UsageError, match="cannot be a moment"):
+        read(random_log(1), duckdb).split(at=1_767_225_650)
+
+
 def test_one_moment_cannot_be_split(duckdb):
     with pytest.raises(ws.EmptyWindowError):
         events_at([5, 5, 5], duckdb).split(fraction=0.5)
@@ -95,3 +103,44 @@ def test_overlapping_windows_are_refused(duckdb):
     early, _ = events.split(at=moment(3))
     with pytest.raises(ws.UsageError, match="overlap"):
         ws.evaluate("uniform", events, train=early, tau=0.1)
+
+
+def test_the_same_file_read_twice_cannot_be_train_and_evaluated(tmp_path):
+    import pyarrow.parquet as pq
+    from tests.logs import table
+
+    path = tmp_path / "log.parquet"
+    pq.write_table(table(random_log(1)), path)
+    one, other = (ws.read_events(path, context="context", action="action", reward="reward", time="time") for _ in "ab")
+    with pytest.raises(ws.UsageError, match="overlap"):
+        ws.evaluate("uniform", one, train=other, tau=0.1)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        ({"context": ["time", "context"]}, "same columns in the same order"),
+        ({"context": ["context"]}, "same columns in the same order"),
+        ({"context": ["context", "time"], "action": "reward", "reward": "one"}, "has type string in the evaluated log"),
+    ],
+)
+def test_training_logs_that_do_not_match_are_refused(duckdb, columns, message):
+    from tests.logs import table
+
+    log = table(random_log(1))
+    log = log.append_column("one", [[1.0] * log.num_rows])
+    names = {"context": ["context", "time"], "action": "action", "reward": "reward", "engine": duckdb}
+    with pytest.raises(ws.ColumnError, match=message):
+        ws.evaluate("uniform", ws.read_events(log, **names), train=ws.read_events(log, **names | columns), tau=0.1)
+
+
+@pytest.mark.parametrize("timed", [0, 1])
+def test_a_training_log_may_lack_times_or_be_the_only_one_with_them(duckdb, timed):
+    rows = random_log(8)
+    early = read([row for row in rows if row[3] < 4], duckdb, time=timed == 0)
+    late = read([row for row in rows if row[3] >= 4], duckdb, time=timed == 1)
+    found = ws.evaluate("uniform", late, train=early, tau=0.05)
+    first, second = read(rows, duckdb).split(at=moment(4))
+    together = ws.evaluate("uniform", second, train=first, tau=0.05, live=False)
+    assert not found.windows.live
+    assert found["uniform"].value == pytest.approx(together["uniform"].value)

@@ -50,7 +50,7 @@ def test_uniform_chooses_each_day_among_live_actions_and_is_undecided_where_ther
 def test_without_times_actions_are_assumed_to_be_showable_all_window(duckdb):
     found = ws.evaluate("uniform", read(random_log(1), duckdb, time=False), tau=0.1)
     assert not found.windows.live
-    assert "assuming that actions could be shown all window" in str(found)
+    assert "assuming that they could be shown all window" in str(found)
 
 
 def test_decisions_may_come_from_a_file(events, tmp_path):
@@ -71,7 +71,7 @@ def test_decisions_may_come_from_a_file(events, tmp_path):
         (rows(context=["x0"], action=["a0"], probability=[float("nan")]), r"outside \[0, 1\]"),
         (rows(context=["x0"], action=["a0"], probability=[1.5]), r"outside \[0, 1\]"),
         (rows(context=["x0", "x0"], action=["a0", "a1"], probability=[0.7, 0.7]), "sum to more than 1.*x0"),
-        (rows(context=pa.array(["x0", None]), action=["a0", "a1"]), "without a context or an action"),
+        (rows(context=pa.array(["x0", None]), action=["a0", "a1"]), "without a context or an action of the log's type"),
         (rows(context=pa.array([], pa.string()), action=pa.array([], pa.string())), "no decisions"),
         (rows(context=["elsewhere"], action=["a0"]), "decides no context"),
     ],
@@ -131,3 +131,73 @@ def test_keywords_win_over_files(tmp_path, monkeypatch):
 def test_two_policies_of_one_name_are_refused():
     with pytest.raises(ws.UsageError, match="2 policies are called 'uniform'"):
         parse_policies(["uniform", "uniform"])
+
+
+def test_a_misspelt_keyword_is_told(events):
+    with pytest.raises(ws.UsageError, match="Did you mean 'uniform'"):
+        ws.evaluate("unifrom", events, tau=0.1)
+    with pytest.raises(ws.UsageError, match="empty"):
+        ws.evaluate("", events, tau=0.1)
+
+
+def test_the_values_of_a_csv_file_are_read_as_the_logs_types(tmp_path, engine):
+    """Ids that look like numbers but are text in the log, and numbers that are numbers."""
+    log = pa.table({"x": ["007", "007"], "a": [1, 2], "r": [1.0, 0.0]})
+    events = ws.read_events(log, context="x", action="a", reward="r", engine=engine)
+    (tmp_path / "mine.csv").write_text("x,a,probability\n007,1,0.5\n")
+    assert ws.evaluate(str(tmp_path / "mine.csv"), events, tau=0.1)["mine"].value == pytest.approx(0.5)
+    (tmp_path / "bad.csv").write_text("x,a\n007,one\n")
+    with pytest.raises(ws.DecisionError, match=r"of the log's type .*The log has x string, a int64"):
+        ws.evaluate(str(tmp_path / "bad.csv"), events, tau=0.1)
+
+
+def test_a_key_is_never_rounded_to_match(engine):
+    log = pa.table({"x": ["p", "p"], "a": [1, 2], "r": [1.0, 0.0]})
+    events = ws.read_events(log, context="x", action="a", reward="r", engine=engine)
+    assert evaluate(events, rows(x=["p"], a=[1.0])).value == pytest.approx(1)
+    with pytest.raises(ws.DecisionError, match="of the log's type"):
+        evaluate(events, rows(x=["p"], a=[1.5]))
+
+
+def test_decisions_of_another_connection_are_refused(events):
+    import ibis
+
+    elsewhere = ibis.duckdb.connect()
+    elsewhere.create_table("d", rows(context=["x0"], action=["a0"]))
+    with pytest.raises(ws.SourceError, match="another connection"):
+        evaluate(events, elsewhere.table("d"))
+    assert evaluate(events, ibis.memtable(rows(context=["x0"], action=["a0"]))).matched > 0
+
+
+def test_a_column_called_probability_cannot_be_a_key(duckdb):
+    log = pa.table({"probability": ["p", "p"], "a": ["a", "b"], "r": [1.0, 0.0]})
+    events = ws.read_events(log, context="probability", action="a", reward="r", engine=duckdb)
+    assert ws.evaluate("uniform", events, tau=0.1)["uniform"].value == pytest.approx(0.5)
+    with pytest.raises(ws.UsageError, match="Rename"):
+        evaluate(events, rows(probability=["p"], a=["a"]))
+    with pytest.raises(ws.UsageError, match="Rename"):
+        ws.policy_table("uniform", events)
+
+
+def test_an_action_is_live_between_its_days_anywhere_in_the_log(duckdb):
+    """Evaluated in the middle: a, shown on days 0 and 9 only, is live on day 5."""
+    log = [("p", "a", 0.0, 0), ("p", "b", 0.0, 0), ("p", "b", 1.0, 5), ("p", "a", 0.0, 9)]
+    first, rest = read(log, duckdb).split(at=moment(4))
+    middle, _ = rest.split(at=moment(8))
+    table = {row["action"]: row["probability"] for row in ws.policy_table("uniform", middle, train=first).to_pylist()}
+    assert table == {"a": 0.5, "b": 0.5}
+
+
+def test_uniform_without_a_feasible_action_anywhere_is_undecided_and_no_error(duckdb):
+    first, second = read([("p", "a", 0.0, 0), ("q", "a", 1.0, 1)], duckdb).split(at=moment(1))
+    found = ws.evaluate(["uniform", "logging"], second, train=first, tau=0.1)
+    assert found["uniform"].support.undecided == 1
+    assert found["uniform"].on_supported.difference is None
+    assert found["logging"].value == 1
+
+
+def test_policy_table_is_for_one_policy_and_a_known_window(events):
+    with pytest.raises(ws.UsageError, match="one policy"):
+        ws.policy_table(["uniform", "logging"], events)
+    with pytest.raises(ws.UsageError, match="feasible_from"):
+        ws.policy_table("uniform", events, feasible_from="nonsense")

@@ -29,7 +29,9 @@ def coefficients(world, n, tau):
 
 def terms(c, n, s, tau):
     total = n.sum()
-    return TermSums(total, (c * s).sum(), (c * c * s).sum(), (c * c * n).sum(), (c * (n > 0)).max(), 1 / tau)
+    return TermSums(
+        total, (c * s).sum(), (c * c * s).sum(), (c * n).sum(), (c * c * n).sum(), (c * (n > 0)).max(), 1 / tau
+    )
 
 
 def misses(method, delta, *, draws, tau=0.05, seed=0):

@@ -124,11 +124,12 @@ def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(duckdb):
     assert found.events == 2
 
 
-def test_joint_ends_share_delta_among_all_rows(duckdb):
+def test_joint_ends_share_delta_among_all_rows_and_logging_is_one(duckdb):
     events = read(random_log(6), duckdb)
-    several = ws.evaluate(["uniform", "constant:a0"], events, tau=[0.05, 0.5], delta=0.2)["uniform"]
-    alone = ws.evaluate("uniform", events, tau=0.05, delta=0.05)["uniform"]
-    assert (several.joint_lower, several.joint_upper) == (alone.lower, alone.upper)
+    several = ws.evaluate(["uniform", "constant:a0", "logging"], events, tau=[0.05, 0.5], delta=0.2)["uniform"]
+    alone = ws.evaluate("uniform", events, tau=0.05, delta=0.2 / 5)["uniform"]
+    assert several.joint_lower == pytest.approx(alone.lower)
+    assert several.joint_upper == pytest.approx(alone.upper)
     assert several.joint_lower < several.lower
 
 
@@ -161,3 +162,31 @@ def test_train_may_come_from_another_file(duckdb):
     for one, other in zip(*found, strict=True):
         assert one["value"] == pytest.approx(other["value"], abs=CLOSE)
         assert one["support"] == pytest.approx(other["support"], abs=CLOSE)
+
+
+def test_without_a_reward_there_is_no_interval_for_the_gain(duckdb):
+    rows = [(x, a, 0.0, day) for x, a, _, day in random_log(9)]
+    found = ws.evaluate("constant:a1", read(rows, duckdb), tau=0.05)["constant:a1"].on_supported
+    assert found.contested > 0
+    assert (found.difference, found.lower, found.upper) == (0, None, None)
+
+
+@pytest.mark.parametrize("tau", ["0.05", "high", [], [0.1, 0.1], 0, 1.5, None])
+def test_a_wrong_tau_is_a_wrong_call(duckdb, tau):
+    with pytest.raises(ws.UsageError, match="tau"):
+        ws.evaluate("uniform", read(random_log(1), duckdb), tau=tau)
+
+
+def test_events_must_have_been_read(tmp_path):
+    with pytest.raises(ws.UsageError, match="read_events"):
+        ws.evaluate("uniform", str(tmp_path), tau=0.1)
+
+
+def test_taus_may_be_an_array_and_estimates_are_found_by_tau(duckdb):
+    import numpy as np
+
+    found = ws.evaluate("uniform", read(random_log(1), duckdb), tau=np.array([0.05, 0.5]))
+    assert found["uniform", 0.5].tau == 0.5
+    assert found["uniform"].tau == 0.05
+    with pytest.raises(KeyError):
+        found["uniform", 0.7]

@@ -1,6 +1,7 @@
 """Intervals where they are tight: all reward outcomes enumerated, at delta .05 and .5; mutations are caught."""
 
 import math
+from dataclasses import replace
 
 import pytest
 from scipy import stats
@@ -15,7 +16,7 @@ DELTAS = [0.05, 0.5]
 def all_at_the_bound(successes, *, matched, events, tau):
     """Sums of a window with ``matched`` events of weight 1/tau, the others not matched."""
     c = 1 / tau
-    return TermSums(events, c * successes, c * c * successes, c * c * matched, c if matched else 0.0, c)
+    return TermSums(events, c * successes, c * c * successes, c * matched, c * c * matched, c, c)
 
 
 def misses(compute, *, matched, events, tau, delta, mean):
@@ -72,16 +73,14 @@ def with_one_log(terms, delta):
 
 def without_rescaling(terms, delta):
     """The mutation of forgetting tau: the mean is taken as if terms lay in [0, 1]."""
-    terms = TermSums(terms.events, terms.total, terms.square_total, terms.range_square_total, terms.largest, 1.0)
     mean = min(terms.mean, 1.0)
-    return by_name("kl")(TermSums(terms.events, mean * terms.events, 0, 0, 1, 1.0), delta)
+    return by_name("kl")(TermSums(terms.events, mean * terms.events, 0, terms.events, 0, 1, 1.0), delta)
 
 
 def over_matched_events(terms, delta):
     """The mutation of T replaced by matched events."""
     matched = terms.range_square_total / terms.bound**2
-    fewer = TermSums(matched, terms.total, terms.square_total, terms.range_square_total, terms.largest, terms.bound)
-    return by_name("kl")(fewer, delta)
+    return by_name("kl")(replace(terms, events=matched), delta)
 
 
 @pytest.mark.parametrize("mutation", [with_one_log, without_rescaling, over_matched_events])
@@ -103,7 +102,7 @@ def test_kl_contains_clopper_pearson(delta, events):
 
 
 def test_kl_ends_use_up_the_entropy_exactly():
-    terms = TermSums(1000, 300.0, 0, 0, 20, 20)
+    terms = TermSums(1000, 300.0, 0, 20_000, 0, 20, 20)
     found = interval(terms, delta=0.1)
     for end in (found.lower, found.upper):
         assert 1000 * relative_entropy(0.3 / 20, end / 20) == pytest.approx(math.log(2 / 0.1), rel=1e-9)
@@ -120,7 +119,9 @@ def test_gamma_with_equal_weights_is_the_exact_poisson_interval(rewards):
     """Garwood: chi-squared quantiles, from scipy."""
     weight, events, delta = 3.0, 1000, 0.05
     found = interval(
-        TermSums(events, weight * rewards, weight**2 * rewards, 0, weight, 10), delta=delta, method="gamma"
+        TermSums(events, weight * rewards, weight**2 * rewards, weight * events, 0, weight, 10),
+        delta=delta,
+        method="gamma",
     )
     low = stats.chi2.ppf(delta / 2, 2 * rewards) / 2 if rewards else 0.0
     high = stats.chi2.ppf(1 - delta / 2, 2 * rewards + 2) / 2
@@ -129,11 +130,11 @@ def test_gamma_with_equal_weights_is_the_exact_poisson_interval(rewards):
 
 
 def test_bernstein_is_maurer_and_pontils_bound():
-    """Their Theorem 4 at delta/3 a statement, for n = 100 terms in [0, 4] with mean 1 and sample variance 2."""
+    """Their Theorem 4 at delta/4 a statement, for n = 100 terms in [0, 4] with mean 1 and sample variance 2."""
     n, mean, variance, reach = 100, 1.0, 2.0, 4.0
     square_total = variance * (n - 1) + n * mean**2
-    found = interval(TermSums(n, n * mean, square_total, 0, reach, 50), delta=0.06, method="bernstein")
-    log = math.log(3 / 0.06)
+    found = interval(TermSums(n, n * mean, square_total, 50 * n, 0, reach, 50), delta=0.06, method="bernstein")
+    log = math.log(4 / 0.06)
     half = math.sqrt(2 * variance * log / n) + 7 * reach * log / (3 * (n - 1))
     assert found.upper == pytest.approx(mean + half)
     assert found.lower == max(mean - half, 0)
@@ -141,7 +142,7 @@ def test_bernstein_is_maurer_and_pontils_bound():
 
 def test_hoeffding_uses_each_terms_own_range():
     """Two ranges: 50 terms in [0, 1] and 50 in [0, 3]; scipy-free closed form of Hoeffding's Theorem 2."""
-    found = interval(TermSums(100, 60.0, 0, 50 + 50 * 9, 3, 3), delta=0.05, method="hoeffding")
+    found = interval(TermSums(100, 60.0, 0, 50 + 50 * 3, 50 + 50 * 9, 3, 3), delta=0.05, method="hoeffding")
     half = math.sqrt(math.log(40) * (50 + 450) / 2) / 100
     assert found.upper == pytest.approx(0.6 + half)
 
@@ -149,7 +150,7 @@ def test_hoeffding_uses_each_terms_own_range():
 @pytest.mark.parametrize("method", METHODS)
 def test_ends_are_ordered_and_stay_in_the_range(method):
     for total in (0.0, 0.5, 100.0, 1999.0, 2000.0):
-        found = interval(TermSums(100, total, total * 20, 100 * 400, 20, 20), method=method)
+        found = interval(TermSums(100, total, total * 20, 100 * 20, 100 * 400, 20, 20), method=method)
         assert 0 <= found.lower <= total / 100 + 1e-9
         assert total / 100 - 1e-9 <= found.upper <= 20
 
@@ -157,4 +158,17 @@ def test_ends_are_ordered_and_stay_in_the_range(method):
 @pytest.mark.parametrize("delta", [0, 1, -0.1, 2])
 def test_delta_outside_zero_to_one_is_refused(delta):
     with pytest.raises(UsageError, match="delta"):
-        interval(TermSums(10, 1, 1, 1, 1, 1), delta=delta)
+        interval(TermSums(10, 1, 1, 10, 10, 1, 1), delta=delta)
+
+
+def test_no_end_exceeds_what_rewards_of_one_would_give():
+    """Ten events, one of them matched with weight 20: the expectation is at most 2, whatever the bound says."""
+    found = interval(TermSums(10, 0.0, 0.0, 20.0, 400.0, 20, 20), delta=0.05)
+    assert found.upper == 2
+    assert interval(TermSums(10, 0.0, 0.0, 0.0, 0.0, 0, 20), delta=0.05).upper == 0
+
+
+def test_a_tiny_delta_is_no_trouble():
+    for method in METHODS:
+        found = interval(TermSums(100, 5.0, 10.0, 200.0, 400.0, 2, 20), delta=1e-300, method=method)
+        assert 0 <= found.lower <= 0.05 <= found.upper <= 2

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from warmstart.core.errors import UsageError
+
 OutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Where to leave the log, the decisions and the results.")
 ]
@@ -25,6 +27,8 @@ def demo(out: OutOption = Path("warmstart-demo"), seed: SeedOption = 0) -> None:
     from warmstart.events import read_events
     from warmstart.report import Working, show
 
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{out} is a file.", "Name a folder with --out.")
     out.mkdir(parents=True, exist_ok=True)
     engine = connect()
     with Working(Console(stderr=True), engine) as work:

@@ -146,5 +146,7 @@ def _windows(log: Events, test_from: str | None, test_fraction: float | None) ->
     if test_from is not None:
         return log.split(at=test_from)
     if test_fraction is not None:
+        if not 0 < test_fraction < 1:
+            raise UsageError(f"--test-fraction must lie between 0 and 1, and is {test_fraction:g}.")
         return log.split(fraction=1 - test_fraction)
     return None, log

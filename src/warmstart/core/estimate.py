@@ -98,6 +98,7 @@ class ValueEstimate:
     on_supported: OnSupported
     rho: Rho | None
     propensity_error: PropensityError | None
+    is_logging: bool = False
 
     def scaled(self, reward_range: tuple[float, float]) -> ValueEstimate:
         """Return the estimate on the user's own scale of rewards."""

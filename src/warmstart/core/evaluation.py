@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from warmstart.core.estimate import ValueEstimate
@@ -57,7 +59,7 @@ class Windows:
         }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Evaluation:
     """Estimates for several policies and taus on one window. Iterates over its estimates."""
 
@@ -73,19 +75,23 @@ class Evaluation:
     def __len__(self) -> int:
         return len(self.policies)
 
-    def __getitem__(self, policy: str) -> ValueEstimate:
-        """Return the first estimate of a policy, by its name."""
+    def __getitem__(self, key: str | tuple[str, float]) -> ValueEstimate:
+        """Return the estimate of a policy by its name, or by name and tau where there are several taus.
+
+        A name alone gives the first tau asked for.
+        """
+        name, tau = key if isinstance(key, tuple) else (key, None)
         for estimate in self.policies:
-            if estimate.policy == policy:
+            if estimate.policy == name and tau in (None, estimate.tau):
                 return estimate
-        raise KeyError(policy)
+        raise KeyError(key)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it."""
         return {
             "policies": [estimate.to_dict() for estimate in self.policies],
             "windows": self.windows.to_dict(),
-            "log": self.log.to_dict(),
+            "log": {**self.log.to_dict(), "reward_range": list(self.reward_range)},
             "warmstart_version": self.version,
         }
 
@@ -105,6 +111,8 @@ class Evaluation:
     def __str__(self) -> str:
         return "\n\n".join([*(table.text() for table in self.tables()), "\n".join(self.notes())])
 
+    __repr__ = __str__
+
     def _repr_html_(self) -> str:
         from html import escape
 
@@ -115,26 +123,30 @@ class Evaluation:
         return self.windows.weights_from == "evaluated"
 
     def _rows(self) -> Iterator[tuple[tuple[str, str], ValueEstimate]]:
-        """Yield the estimates to show with their first two cells; taus that change nothing are shown once."""
-        for i, estimate in enumerate(self.policies):
-            same = [
-                e for e in self.policies if e.policy == estimate.policy and replace(e, tau=estimate.tau) == estimate
-            ]
-            if same[0] is estimate:
-                tau = "any" if len(same) > 1 else f"{estimate.tau:g}"
-                yield (shortened(estimate.policy, 30), tau), self.policies[i]
+        """Yield the estimates to show with their first two cells; logging has no tau and is shown once."""
+        shown = set()
+        for estimate in self.policies:
+            if not (estimate.is_logging and estimate.policy in shown):
+                shown.add(estimate.policy)
+                yield (shortened(estimate.policy, 30), "any" if estimate.is_logging else f"{estimate.tau:g}"), estimate
+
+    @cached_property
+    def _decimals(self) -> int:
+        """Show two digits of the smallest value or width in the tables."""
+        sizes = [abs(e.value) for e in self.policies] + [e.upper - e.lower for e in self.policies]
+        gains = [e.on_supported for e in self.policies]
+        sizes += [g.upper - g.lower for g in gains if g.upper is not None and g.lower is not None]
+        low, high = self.reward_range
+        smallest = min((size for size in sizes if size > 1e-9 * (high - low)), default=high - low)
+        return min(max(1 - math.floor(math.log10(smallest)), 0), 12)
 
     def _number(self, value: float | None, *, signed: bool = False) -> str:
         if value is None:
             return "-"
-        low, high = self.reward_range
-        decimals = max(0, 4 - len(str(int(high - low))) + 1)
-        return f"{round(value, decimals) + 0.0:{'+' if signed else ''}.{decimals}f}"
+        return f"{round(value, self._decimals) + 0.0:{'+' if signed else ''}.{self._decimals}f}"
 
-    def _span(self, lower: float | None, upper: float | None, *, signed: bool = False) -> str:
-        if lower is None or upper is None:
-            return "-"
-        return f"[{self._number(lower, signed=signed)}, {self._number(upper, signed=signed)}]"
+    def _span(self, lower: float | None, upper: float | None) -> str:
+        return "-" if lower is None or upper is None else f"[{self._number(lower)}, {self._number(upper)}]"
 
     def _values(self) -> TextTable:
         first = self.policies[0]
@@ -162,7 +174,7 @@ class Evaluation:
         return TextTable("The traffic behind it (shares of traffic; events that match)", header, rows, left=1)
 
     def _against_logging(self) -> TextTable:
-        header = ("policy", "tau", "traffic", "contested", "policy", "logging", "gain", "interval, approximate")
+        header = ("policy", "tau", "traffic", "contested", "policy", "logging", "gain", "interval, approx.")
         rows = []
         for names, e in self._rows():
             s = e.on_supported
@@ -170,7 +182,7 @@ class Evaluation:
                 (
                     *(*names, f"{s.share:.1%}", f"{s.contested:.1%}"),
                     *(self._number(s.value), self._number(s.logging), self._number(s.difference, signed=True)),
-                    self._span(s.lower, s.upper, signed=True),
+                    self._span(s.lower, s.upper),
                 )
             )
         return TextTable(
@@ -191,7 +203,8 @@ class Evaluation:
         return TextTable(title, header, rows, left=1)
 
     def _window_words(self, window: WindowName) -> str:
-        return {"evaluated": "the evaluated window", "train": "the training window", "all": "all data"}[window]
+        words = {"evaluated": "the evaluated window", "train": "the training window"}
+        return words.get(window, "all data (the paper's choice)")
 
     def _about_windows(self) -> list[str]:
         windows, log = self.windows, self.log
@@ -199,15 +212,25 @@ class Evaluation:
         if windows.train is not None:
             lines.append(f"Training: {windows.train}.")
         else:
+            whole = windows.evaluated.start is None and windows.evaluated.stop is None
             lines.append(
-                "No split was asked: the evaluated window is the whole log, and feasible actions come from it. "
-                f"{log.one_action_share:.1%} of its traffic is in contexts with a single action, where no policy "
-                "can differ from logging."
+                (
+                    "No split was asked: the evaluated window is the whole log"
+                    if whole
+                    else "There is no training window"
+                )
+                + ", and feasible actions come from the evaluated window. "
+                f"{log.one_action_share:.1%} of its traffic is in contexts where a single action was shown."
             )
+        if windows.live:
+            live = ", live on the day (UTC)"
+        elif any(e.policy == "uniform" for e in self.policies):
+            live = ", assuming that they could be shown all window"
+        else:
+            live = ""
         lines.append(
             f"Weights from {self._window_words(windows.weights_from)}; "
-            f"feasible actions from {self._window_words(windows.feasible_from)}, "
-            + ("live on the day." if windows.live else "assuming that actions could be shown all window.")
+            f"feasible actions from {self._window_words(windows.feasible_from)}{live}."
         )
         if log.dropped:
             lines.append(f"{counted(log.dropped, 'row')} without a value left out.")
@@ -230,9 +253,10 @@ class Evaluation:
                 "rho = its share in this window / the propensity used; above 1 it counts too much. 'at least' and "
                 "'at most' use the evaluated window's own counts."
             )
+        nothing = "nothing" if self.reward_range[0] == 0 else f"the lowest reward, {self.reward_range[0]:g},"
         meaning = (
             "'value' is the mean of reward x probability / max(propensity, tau): in full where the policy is "
-            "supported, in part where clipped, nothing where its action was never shown or it says nothing. "
+            f"supported, in part where clipped, {nothing} where its action was never shown or it says nothing. "
             "'at least' and 'at most' bound expected earnings on all this traffic, each row for itself."
         )
         return [lead, meaning]

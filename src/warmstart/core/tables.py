@@ -25,10 +25,28 @@ class TextTable:
         ----  --
         fig   12
         """
-        lines = [self.header, *self.rows]
-        widths = [max(len(line[i]) for line in lines) for i in range(len(self.header))]
+        widths = self._widths()
         rule = ["-" * width for width in widths]
         return "\n".join([self.title, *(self._line(line, widths) for line in (self.header, rule, *self.rows))])
+
+    @property
+    def width(self) -> int:
+        """Return how many characters wide the laid-out table is."""
+        return sum(self._widths()) + 2 * (len(self.header) - 1)
+
+    def records(self) -> str:
+        """Lay each row out below the other, for a screen too narrow for the table.
+
+        >>> print(TextTable("Fruit", ("name", "n"), [("fig", "12")], left=1).records())
+        Fruit
+        - name: fig
+          n: 12
+        """
+        lines = [self.title]
+        for row in self.rows:
+            pairs = [f"{name}: {cell}" for name, cell in zip(self.header, row, strict=True)]
+            lines += [f"- {pairs[0]}", *(f"  {pair}" for pair in pairs[1:])]
+        return "\n".join(lines)
 
     def html(self) -> str:
         """Return the table as HTML, everything in it escaped."""
@@ -39,6 +57,9 @@ class TextTable:
         return (
             f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         )
+
+    def _widths(self) -> list[int]:
+        return [max(len(line[i]) for line in (self.header, *self.rows)) for i in range(len(self.header))]
 
     def _line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
         padded = [

@@ -32,6 +32,12 @@ def quoted(value: object) -> str:
     return f"'{shortened(value)}'" if isinstance(value, str) else shortened(value)
 
 
+def first_lines(error: Exception, lines: int = 1) -> str:
+    """Return the beginning of another library's message."""
+    parts = [line.strip() for line in str(error).strip().split("\n") if line.strip()]
+    return printable("; ".join(parts[:lines]))
+
+
 def counted(number: float, noun: str) -> str:
     """Spell a count with its noun.
 

@@ -9,6 +9,7 @@ from warmstart.core.errors import UsageError
 from warmstart.core.text import counted, quoted
 
 Moment = str | int | date | datetime
+"""When: ISO text, a date or datetime, or an integer in the unit of the log's own times."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -36,17 +37,15 @@ class Window:
     def __str__(self) -> str:
         if self.first is None or self.last is None:
             return counted(self.events, "event")
-        return f"{counted(self.events, 'event')}, {_short(self.first)} to {_short(self.last)}"
+        return f"{counted(self.events, 'event')}, {_short(self.first)} to {_short(self.last)} UTC"
 
 
-def microseconds(moment: Moment) -> int:
+def microseconds(moment: str | date | datetime) -> int:
     """Turn a user's moment into microseconds since 1970. Times without a zone are UTC, as in the log.
 
     >>> microseconds("1970-01-02")
     86400000000
     """
-    if isinstance(moment, int):
-        return moment
     if isinstance(moment, str):
         try:
             moment = datetime.fromisoformat(moment)

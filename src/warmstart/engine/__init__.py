@@ -3,6 +3,7 @@
 from warmstart.engine.connect import connect, engine_of
 from warmstart.engine.engine import Engine, Opened
 from warmstart.engine.literals import float_literal
+from warmstart.engine.offenders import offenders
 from warmstart.engine.sources import open_source
 
-__all__ = ["Engine", "Opened", "connect", "engine_of", "float_literal", "open_source"]
+__all__ = ["Engine", "Opened", "connect", "engine_of", "float_literal", "offenders", "open_source"]

@@ -20,13 +20,16 @@ def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: i
         _require_pyspark()
         from warmstart.engine.spark_engine import SparkEngine
 
-        return SparkEngine.local(threads=threads)
+        return SparkEngine.local(memory_limit=memory_limit, threads=threads)
     raise UsageError(f"There is no engine {quoted(name)}.", "Choose 'duckdb' or 'spark'.")
 
 
-def engine_of(table: ir.Table) -> Engine:
-    """Return the engine where an Ibis table lives."""
-    backend = table.get_backend()
+def engine_of(table: ir.Table) -> Engine | None:
+    """Return the engine where an Ibis table lives; None for a table in memory, which lives nowhere yet."""
+    backends, _ = table._find_backends()
+    if not backends:
+        return None
+    backend = backends[0]
     if backend.name == "duckdb":
         return DuckDBEngine(backend)
     if backend.name == "pyspark":

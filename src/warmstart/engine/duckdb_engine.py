@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import uuid
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -13,8 +14,8 @@ import duckdb
 import ibis
 import ibis.expr.types as ir
 
-from warmstart.core.errors import EngineError, SourceError
-from warmstart.core.text import printable
+from warmstart.core.errors import EngineError, SourceError, UsageError
+from warmstart.core.text import first_lines, printable
 from warmstart.engine.engine import FileKind, Opened, Row
 
 if TYPE_CHECKING:
@@ -49,30 +50,39 @@ class DuckDBEngine:
             settings["memory_limit"] = memory_limit
         if threads is not None:
             settings["threads"] = threads
-        with _engine_errors():
+        try:
             backend = ibis.duckdb.connect(**settings)
-            backend.settings["TimeZone"] = "UTC"
-            backend.settings["enable_progress_bar"] = True
-            backend.settings["enable_progress_bar_print"] = False
+        except duckdb.Error as error:
+            raise UsageError(f"DuckDB cannot be started so: {first_lines(error)}") from error
+        backend.settings["TimeZone"] = "UTC"
+        backend.settings["enable_progress_bar"] = True
+        backend.settings["enable_progress_bar_print"] = False
         return cls(backend)
 
-    def open_files(self, paths: Sequence[str], kind: FileKind) -> Opened:
-        """Open files of one kind as one table, without copying them."""
+    def holds(self, table: ir.Table) -> bool:
+        """Tell whether an Ibis table can be used in this connection."""
+        backends, _ = table._find_backends()
+        return all(backend is self.backend for backend in backends)
+
+    def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> Opened:
+        """Open files of one kind as one table, without copying them; the columns of a CSV file as text, if asked."""
         try:
             if kind == "parquet":
                 table = self.backend.read_parquet(list(paths))
                 inside = _parquet_names(paths[0])
                 return Opened(table, inside + tuple(table.columns[len(inside) :]))
-            table = self.backend.read_csv(list(paths))
+            table = self.backend.read_csv(list(paths), all_varchar=as_text)
         except duckdb.Error as error:
-            raise SourceError(f"Cannot read {printable(paths[0])}: {_first_line(error)}") from error
+            raise SourceError(f"Cannot read {printable(paths[0])}: {first_lines(error)}") from error
         return Opened(table, tuple(table.columns))
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
-        """Show an Arrow table to the engine."""
+        """Show an Arrow table to the engine, for as long as an expression refers to it."""
         name = f"frame_{uuid.uuid4().hex}"
         self.backend.con.register(name, frame)
-        return self.backend.table(name)
+        table = self.backend.table(name)
+        weakref.finalize(table.op(), self.backend.con.unregister, name)
+        return table
 
     def epoch_microseconds(self, moment: ir.Value) -> ir.Value:
         """Turn a timestamp expression into microseconds since 1970, UTC."""
@@ -83,13 +93,23 @@ class DuckDBEngine:
     def fetch(self, expression: ir.Table) -> list[Row]:
         """Run an expression with a small result and return its rows."""
         with _engine_errors():
-            cursor = self.backend.con.execute(str(self.backend.compile(expression)))
-            return [dict(zip(expression.columns, row, strict=True)) for row in cursor.fetchall()]
+            rows = self._run(expression).fetchall()
+        return [dict(zip(expression.columns, row, strict=True)) for row in rows]
+
+    def fetch_arrow(self, expression: ir.Table) -> pa.Table:
+        """Run an expression and return its result as an Arrow table."""
+        with _engine_errors():
+            return self._run(expression).to_arrow_table()
+
+    def _run(self, expression: ir.Table) -> duckdb.DuckDBPyConnection:
+        self.backend._run_pre_execute_hooks(expression)
+        connection: duckdb.DuckDBPyConnection = self.backend.con
+        return connection.execute(str(self.backend.compile(expression)))
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
         """Run an expression once and keep its result in the engine until it is released."""
         with _engine_errors():
-            return expression.cache()
+            return self.backend._cached_table(expression)
 
     def progress(self) -> float | None:
         """Return how far the running query is, in percent."""
@@ -103,14 +123,10 @@ def _engine_errors() -> Iterator[None]:
         yield
     except duckdb.OutOfMemoryException as error:
         raise EngineError(
-            f"DuckDB ran out of memory: {_first_line(error)}", "Raise the memory limit, or free space for spilling."
+            f"DuckDB ran out of memory: {first_lines(error)}", "Raise the memory limit, or free space for spilling."
         ) from error
     except duckdb.Error as error:
-        raise EngineError(f"DuckDB could not run the query: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return printable(str(error).strip().split("\n", maxsplit=1)[0])
+        raise EngineError(f"DuckDB could not run the query: {first_lines(error, 4)}") from error
 
 
 def _parquet_names(path: str) -> tuple[str, ...]:
@@ -121,4 +137,4 @@ def _parquet_names(path: str) -> tuple[str, ...]:
     try:
         return tuple(pq.read_schema(path).names)
     except (pa.ArrowInvalid, OSError) as error:
-        raise SourceError(f"Cannot read {printable(path)}: {_first_line(error)}") from error
+        raise SourceError(f"Cannot read {printable(path)}: {first_lines(error)}") from error

@@ -30,8 +30,12 @@ class Engine(Protocol):
         """Return the engine's name, as on the command line."""
         ...
 
-    def open_files(self, paths: Sequence[str], kind: FileKind) -> Opened:
-        """Open files of one kind as one table, without copying them."""
+    def holds(self, table: ir.Table) -> bool:
+        """Tell whether an Ibis table can be used in this connection."""
+        ...
+
+    def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> Opened:
+        """Open files of one kind as one table, without copying them; the columns of a CSV file as text, if asked."""
         ...
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
@@ -44,6 +48,10 @@ class Engine(Protocol):
 
     def fetch(self, expression: ir.Table) -> list[Row]:
         """Run an expression with a small result and return its rows."""
+        ...
+
+    def fetch_arrow(self, expression: ir.Table) -> pa.Table:
+        """Run an expression and return its result as an Arrow table."""
         ...
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:

@@ -27,16 +27,26 @@ SUFFIXES: Mapping[str, FileKind] = {
 FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
-def open_source(engine: Engine, source: Any, columns: Mapping[str, str], *, optional: Iterable[str] = ()) -> ir.Table:
+def open_source(
+    engine: Engine, source: Any, columns: Mapping[str, str], *, optional: Iterable[str] = (), as_text: bool = False
+) -> ir.Table:
     """Open a source as a table of just these columns, renamed.
 
-    ``columns`` maps fixed names to the source's own; a fixed name in ``optional`` may be absent.
+    ``columns`` maps fixed names to the source's own; a fixed name in ``optional`` may be absent. ``as_text`` leaves
+    the values of CSV files as they are written.
     """
     where = describe(source)
     if _library(source) in FRAME_LIBRARIES:
-        chosen = _present(columns, [str(name) for name in source_names(source)], where, optional)
+        chosen = _present(columns, frame_names(source), where, optional)
         return engine.open_arrow(_to_arrow(source, chosen, where))
-    opened = Opened(source, tuple(source.columns)) if isinstance(source, ir.Table) else _open_files(engine, source)
+    if isinstance(source, ir.Table):
+        if not engine.holds(source):
+            raise SourceError(
+                "An Ibis table of another connection cannot be used with this log.", "Open both in one connection."
+            )
+        opened = Opened(source, tuple(source.columns))
+    else:
+        opened = _open_files(engine, source, as_text=as_text)
     chosen = _present(columns, opened.names, where, optional)
     position = {name: i for i, name in reversed(list(enumerate(opened.names)))}
     return opened.table.select(**{fixed: opened.table[position[given]] for fixed, given in chosen.items()})
@@ -46,16 +56,28 @@ def describe(source: Any) -> str:
     """Name a source in a message."""
     if isinstance(source, str | Path):
         return printable(source)
-    if isinstance(source, Sequence):
+    if isinstance(source, Sequence) and source:
         return f"{printable(source[0])} and {len(source) - 1} more" if len(source) > 1 else describe(source[0])
     return f"the {_library(source)} table"
 
 
-def source_names(frame: Any) -> list[Any]:
+def is_csv(source: Any) -> bool:
+    """Tell whether a source is CSV files, whose values have no types of their own."""
+    parts = source if isinstance(source, list | tuple) else [source]
+    return all(isinstance(part, str | Path) and _kind(str(part)) == "csv" for part in parts)
+
+
+def frame_names(frame: Any) -> list[str]:
     """List the column names of a frame of any library."""
     if hasattr(frame, "collect_schema"):
-        return list(frame.collect_schema().names())
-    return list(frame.column_names if _library(frame) == "pyarrow" else frame.columns)
+        names = frame.collect_schema().names()
+    elif hasattr(frame, "schema") and _library(frame) == "pyarrow":
+        names = frame.schema.names
+    elif hasattr(frame, "columns"):
+        names = frame.columns
+    else:
+        raise UsageError(f"A {type(frame).__name__} is not a table.", "Pass a frame with named columns.")
+    return [str(name) for name in names]
 
 
 def _library(source: Any) -> str:
@@ -67,6 +89,8 @@ def _present(columns: Mapping[str, str], names: Sequence[str], where: str, optio
     for fixed, given in columns.items():
         if given not in names and fixed not in may_miss:
             raise no_such_column(given, names, where=where)
+        if names.count(given) > 1:
+            raise ColumnError(f"{where} has {names.count(given)} columns called {quoted(given)}.")
     return {fixed: given for fixed, given in columns.items() if given in names}
 
 
@@ -80,16 +104,35 @@ def _to_arrow(frame: Any, chosen: Mapping[str, str], where: str) -> pa.Table:
                 by_text = {str(name): name for name in frame.columns}
                 table = pa.Table.from_pandas(frame[[by_text[name] for name in given]], preserve_index=False)
             case "polars":
-                lazy = hasattr(frame, "collect")
-                table = (frame.select(given).collect() if lazy else frame.select(given)).to_arrow()
+                chosen_frame = frame.select(given)
+                table = (chosen_frame.collect() if hasattr(frame, "collect") else chosen_frame).to_arrow()
             case _:
-                table = pa.table(frame.select(given))
+                table = _arrow_columns(frame, given)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ColumnError(f"{where}: {printable(error)}", "A column must hold values of one type.") from error
-    return table.rename_columns(list(chosen))
+    table = table.rename_columns(list(chosen))
+    return table.cast(pa.schema([(field.name, _plain_type(field.type)) for field in table.schema]))
 
 
-def _open_files(engine: Engine, source: Any) -> Opened:
+def _arrow_columns(frame: Any, given: list[str]) -> pa.Table:
+    import pyarrow as pa
+
+    if hasattr(frame, "to_table"):
+        return frame.to_table(columns=given)
+    table = frame.read_all() if hasattr(frame, "read_all") else pa.table(frame)
+    return table.select(given)
+
+
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """Decode categories, and use string types that every engine knows."""
+    import pyarrow as pa
+    import pyarrow.types as kinds
+
+    value = kind.value_type if kinds.is_dictionary(kind) else kind
+    return pa.large_string() if kinds.is_string_view(value) else value
+
+
+def _open_files(engine: Engine, source: Any, *, as_text: bool) -> Opened:
     if isinstance(source, str | Path):
         source = [source]
     if not isinstance(source, Sequence) or not all(isinstance(part, str | Path) for part in source):
@@ -103,10 +146,12 @@ def _open_files(engine: Engine, source: Any) -> Opened:
     kinds = {path: _kind(path) for path in paths}
     if len(set(kinds.values())) > 1:
         raise SourceError(f"{describe(source)}: files of different formats cannot be one log.")
-    return engine.open_files(paths, kinds[paths[0]])
+    return engine.open_files(paths, kinds[paths[0]], as_text=as_text)
 
 
 def _expand(pattern: str) -> list[str]:
+    if not pattern:
+        raise UsageError("A path is empty.")
     if Path(pattern).is_file():
         return [pattern]
     if Path(pattern).is_dir():

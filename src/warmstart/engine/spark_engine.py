@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import uuid
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import ibis
 import ibis.expr.types as ir
+from ibis.backends.pyspark.datatypes import PySparkSchema
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from warmstart.core.errors import EngineError, SourceError
-from warmstart.core.text import printable
+from warmstart.core.text import first_lines, printable
+from warmstart.engine.duckdb_engine import DuckDBEngine
 from warmstart.engine.engine import FileKind, Opened, Row
 
 if TYPE_CHECKING:
@@ -37,16 +41,23 @@ class SparkEngine:
         self.backend = backend
 
     @classmethod
-    def local(cls, *, threads: int | None = None) -> SparkEngine:
+    def local(cls, *, memory_limit: str | None = None, threads: int | None = None) -> SparkEngine:
         """Start Spark on this machine, or join the session that is already running."""
-        session = (
-            SparkSession.builder.appName("warmstart")
-            .master(f"local[{threads or '*'}]")
-            .config("spark.ui.enabled", "false")
-            .config("spark.sql.caseSensitive", "true")
-            .config("spark.sql.session.timeZone", "UTC")
-            .getOrCreate()
-        )
+        cores = threads or os.cpu_count() or 1
+        settings = {
+            "spark.ui.enabled": "false",
+            "spark.ui.showConsoleProgress": "false",
+            "spark.sql.caseSensitive": "true",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.sql.shuffle.partitions": str(2 * cores),
+        }
+        if memory_limit is not None:
+            settings["spark.driver.memory"] = memory_limit.lower().removesuffix("b")
+        builder = SparkSession.builder.appName("warmstart").master(f"local[{cores}]")
+        for name, value in settings.items():
+            builder = builder.config(name, value)
+        session = builder.getOrCreate()
+        session.sparkContext.setLogLevel("ERROR")
         return cls(ibis.pyspark.connect(session))
 
     @property
@@ -55,17 +66,25 @@ class SparkEngine:
         session: SparkSession = self.backend._session
         return session
 
-    def open_files(self, paths: Sequence[str], kind: FileKind) -> Opened:
-        """Open files of one kind as one table, without copying them."""
+    def holds(self, table: ir.Table) -> bool:
+        """Tell whether an Ibis table can be used in this connection."""
+        backends, _ = table._find_backends()
+        return all(backend is self.backend for backend in backends)
+
+    def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> Opened:
+        """Open files of one kind as one table, without copying them; the columns of a CSV file as text, if asked."""
         try:
-            if kind == "parquet":
-                frame = self.session.read.parquet(*paths)
-            else:
-                frame = self.session.read.csv(list(paths), header=True, inferSchema=True)
+            frame = self.session.read.parquet(*paths) if kind == "parquet" else self._read_csv(paths, as_text=as_text)
         except PySparkException as error:
-            raise SourceError(f"Spark cannot read {printable(paths[0])}: {_first_line(error)}") from error
+            raise SourceError(f"Spark cannot read {printable(paths[0])}: {first_lines(error)}") from error
         table = self._view(frame)
         return Opened(table, tuple(table.columns))
+
+    def _read_csv(self, paths: Sequence[str], *, as_text: bool) -> DataFrame:
+        # DuckDB tells types, so that both engines read the same: Spark alone would make '007' a 7.
+        told = DuckDBEngine.embedded().open_files(paths, "csv", as_text=as_text).table.schema()
+        separator = "\t" if ".tsv" in paths[0].lower() else ","
+        return self.session.read.csv(list(paths), header=True, schema=PySparkSchema.from_ibis(told), sep=separator)
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
         """Show an Arrow table to the engine."""
@@ -78,12 +97,21 @@ class SparkEngine:
     def fetch(self, expression: ir.Table) -> list[Row]:
         """Run an expression with a small result and return its rows."""
         with _engine_errors():
-            return [row.asDict() for row in self.session.sql(str(self.backend.compile(expression))).collect()]
+            return [row.asDict() for row in self._run(expression).collect()]
+
+    def fetch_arrow(self, expression: ir.Table) -> pa.Table:
+        """Run an expression and return its result as an Arrow table."""
+        with _engine_errors():
+            return self._run(expression).toArrow()
+
+    def _run(self, expression: ir.Table) -> DataFrame:
+        self.backend._run_pre_execute_hooks(expression)
+        return self.session.sql(str(self.backend.compile(expression)))
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
         """Keep the result of an expression in the cluster until it is released."""
         with _engine_errors():
-            return expression.cache()
+            return self.backend._cached_table(expression)
 
     def progress(self) -> float | None:
         """Return nothing: Spark does not say how far a query is."""
@@ -92,7 +120,9 @@ class SparkEngine:
     def _view(self, frame: DataFrame) -> ir.Table:
         name = f"warmstart_{uuid.uuid4().hex}"
         frame.createTempView(name)
-        return self.backend.table(name)
+        table = self.backend.table(name)
+        weakref.finalize(table.op(), self.session.catalog.dropTempView, name)
+        return table
 
 
 @contextmanager
@@ -100,8 +130,4 @@ def _engine_errors() -> Iterator[None]:
     try:
         yield
     except PySparkException as error:
-        raise EngineError(f"Spark could not run the query: {_first_line(error)}") from error
-
-
-def _first_line(error: Exception) -> str:
-    return printable(str(error).strip().split("\n", maxsplit=1)[0])
+        raise EngineError(f"Spark could not run the query: {first_lines(error)}") from error

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ibis
 
 from warmstart.core.errors import ColumnError, UsageError
-from warmstart.core.names import DAY, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, WindowName
+from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, WindowName
 from warmstart.core.text import quoted
 from warmstart.events.events import Events
 
@@ -26,9 +27,10 @@ class Cells:
 
     ``n, reward_sum, reward_sq_sum``: over the evaluated window (zero where the pair was seen in training only);
     ``n_train``: events of the training window, where there is one; ``first_day, last_day``: when the pair was shown,
-    where the log has times. The same on every row of a context: ``context_n, context_reward_sum,
-    context_reward_sq_sum, context_n_train``, and the numbers of its actions, ``context_actions`` (evaluated),
-    ``context_actions_train``, ``context_actions_all``.
+    where times are known and the windows hold the whole log.
+
+    The same on every row of a context: ``context_n, context_reward_sum, context_reward_sq_sum, context_n_train``, and
+    the numbers of its actions, ``context_actions`` (evaluated), ``context_actions_train``, ``context_actions_all``.
     """
 
     evaluated: Events
@@ -48,7 +50,18 @@ class Cells:
     @property
     def has_time(self) -> bool:
         """Tell whether days are known in every window."""
-        return self.columns.time is not None and (self.train is None or self.train.columns.time is not None)
+        return _days_known(self.evaluated, self.train)
+
+    @property
+    def action_days(self) -> ir.Table:
+        """Return each action's first and last day anywhere in the logs given: action, first_day, last_day."""
+        if {"first_day", "last_day"} <= set(self.table.columns):
+            days = self.table
+        else:
+            logs = {id(events.log): events.log.table for events in (self.evaluated, self.train) if events is not None}
+            parts = [table.select(ACTION, first_day=_day(table), last_day=_day(table)) for table in logs.values()]
+            days = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
+        return days.group_by(ACTION).agg(first_day=days.first_day.min(), last_day=days.last_day.max())
 
     @property
     def daily_traffic(self) -> ir.Table:
@@ -99,35 +112,42 @@ def _with_contexts(cells: ir.Table, columns: Columns) -> ir.Table:
 
 def cell_sums(evaluated: Events, train: Events | None) -> ir.Table:
     """Group the events of the windows by (context, action), in one pass over each log."""
+    with_days = _days_known(evaluated, train) and _hold_the_whole_log(evaluated, train)
     nothing = ibis.literal(False)
     if train is None:
-        events = _marked(evaluated, in_window=evaluated.inside, in_train=nothing)
+        events = _marked(evaluated, evaluated.inside, nothing, with_days=with_days)
     elif train.log is evaluated.log:
-        events = _marked(evaluated, in_window=evaluated.inside, in_train=train.inside)
+        events = _marked(evaluated, evaluated.inside, train.inside, with_days=with_days)
     else:
-        later = _marked(evaluated, in_window=evaluated.inside, in_train=nothing)
-        earlier = _marked(train, in_window=nothing, in_train=train.inside)
+        later = _marked(evaluated, evaluated.inside, nothing, with_days=with_days)
+        earlier = _marked(train, nothing, train.inside, with_days=with_days)
         events = ibis.union(later, earlier, distinct=False)
     rewards = events.in_window * events[REWARD]
     sums = {"n": events.in_window.sum(), "reward_sum": rewards.sum()}
     sums["reward_sq_sum"] = (rewards * events[REWARD]).sum()
     if train is not None:
         sums["n_train"] = events.in_train.sum()
-    if DAY in events.columns:
+    if with_days:
         sums |= {"first_day": events[DAY].min(), "last_day": events[DAY].max()}
     return events.group_by(*evaluated.columns.keys).agg(**sums)
 
 
-def _marked(events: Events, *, in_window: ir.Value, in_train: ir.Value) -> ir.Table:
+def _marked(events: Events, in_window: ir.Value, in_train: ir.Value, *, with_days: bool) -> ir.Table:
     table = events.log.table
-    days = {DAY: _day(table)} if events.columns.time is not None else {}
-    return table.filter(in_window | in_train).select(
-        *events.columns.keys,
-        REWARD,
-        in_window=in_window.cast("float64"),
-        in_train=in_train.cast("float64"),
-        **days,
-    )
+    marks = {"in_window": in_window.cast("float64"), "in_train": in_train.cast("float64")}
+    days = {DAY: _day(table)} if with_days else {}
+    return table.filter(in_window | in_train).select(*events.columns.keys, REWARD, **marks, **days)
+
+
+def _days_known(evaluated: Events, train: Events | None) -> bool:
+    return evaluated.columns.time is not None and (train is None or train.columns.time is not None)
+
+
+def _hold_the_whole_log(evaluated: Events, train: Events | None) -> bool:
+    """Tell whether no event of the logs lies outside the windows, which never overlap."""
+    if train is None or train.log is not evaluated.log:
+        return all(len(events) == events.log.rows for events in (evaluated, train) if events is not None)
+    return len(evaluated) + len(train) == evaluated.log.rows
 
 
 def _day(table: ir.Table) -> ir.Value:
@@ -135,12 +155,20 @@ def _day(table: ir.Table) -> ir.Value:
 
 
 def _beside(evaluated: Events, train: Events) -> Events:
-    if train.log is evaluated.log:
-        if train.window.overlaps(evaluated.window):
-            raise UsageError("The training window and the evaluated window overlap.", "Split the log in time.")
+    """Bring the training window into the engine of the evaluated one; refuse windows that cannot be used together."""
+    same_log = train.log is evaluated.log
+    same_files = isinstance(train.log.origin, str | Path | list) and train.log.origin == evaluated.log.origin
+    if (same_log or same_files) and train.window.overlaps(evaluated.window):
+        raise UsageError("The training window and the evaluated window overlap.", "Split the log in time.")
+    if same_log:
         return train
-    if len(train.columns.context) != len(evaluated.columns.context):
-        raise ColumnError("The training log and the evaluated log have different numbers of context columns.")
+    names = train.columns.context, evaluated.columns.context
+    if len(names[0]) != len(names[1]) or (names[0] != names[1] and set(names[0]) == set(names[1])):
+        raise ColumnError(
+            f"The training log has the context ({', '.join(map(quoted, names[0]))}) and the evaluated log "
+            f"({', '.join(map(quoted, names[1]))}).",
+            "Name the same columns in the same order.",
+        )
     train = replace(train, log=train.log.on(evaluated.engine))
     for name in evaluated.columns.keys:
         kinds = [events.log.table[name].type() for events in (evaluated, train)]

@@ -9,12 +9,11 @@ from warmstart.core.errors import ColumnError, DataError, EmptyWindowError, Miss
 from warmstart.core.names import REWARD, TIME
 from warmstart.core.text import counted, quoted
 from warmstart.core.window import Window
-from warmstart.events.log import LogTable, missing, ticks_per_second
+from warmstart.engine import offenders
+from warmstart.events.log import TIME_AS_WRITTEN, LogTable, missing, ticks_per_second
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-
-SHOWN_OFFENDERS = 3
 
 
 def check_log(log: LogTable, *, drop_nulls: bool) -> tuple[LogTable, Window, int]:
@@ -22,7 +21,7 @@ def check_log(log: LogTable, *, drop_nulls: bool) -> tuple[LogTable, Window, int
     found = log.engine.fetch(_findings(log))[0]
     if not found["rows"]:
         raise EmptyWindowError(f"{log.where} has no rows.")
-    lacking = {name: found[f"missing_{name}"] for name in log.table.columns if found[f"missing_{name}"]}
+    lacking = {name: found[f"missing_{name}"] for name in log.columns.fixed_to_given if found[f"missing_{name}"]}
     dropped = 0
     if lacking and not drop_nulls:
         raise _missing_values(log, lacking)
@@ -35,9 +34,12 @@ def check_log(log: LogTable, *, drop_nulls: bool) -> tuple[LogTable, Window, int
             raise EmptyWindowError(f"{log.where}: every row lacks a value; nothing is left.")
     if found["outside"]:
         raise _outside(log, found)
+    log = replace(log, rows=found["rows"])
     if log.columns.time is None:
         return log, Window(found["rows"]), dropped
-    log, first, last = _with_unit(log, found["first"], found["last"])
+    log = _with_unit(log, found["first"], found["last"])
+    ticks = log.ticks_per_second or 1_000_000
+    first, last = (time * 1_000_000 // ticks for time in (found["first"], found["last"]))
     return log, Window(found["rows"], first=first, last=last), dropped
 
 
@@ -46,7 +48,7 @@ def _findings(log: LogTable) -> ir.Table:
     low, high = log.reward_range
     reward = table[REWARD]
     sums: dict[str, ir.Value] = {"rows": table.count()}
-    for name in table.columns:
+    for name in log.columns.fixed_to_given:
         sums[f"missing_{name}"] = missing(table[name]).cast("int64").sum().coalesce(0)
     outside = ((reward < low) | (reward > high)) & ~missing(reward)
     sums["outside"] = outside.cast("int64").sum().coalesce(0)
@@ -55,9 +57,9 @@ def _findings(log: LogTable) -> ir.Table:
     return table.agg(**sums)
 
 
-def _with_unit(log: LogTable, first: int, last: int) -> tuple[LogTable, int, int]:
+def _with_unit(log: LogTable, first: int, last: int) -> LogTable:
     if not log.epoch_integers:
-        return log, first, last
+        return log
     ticks = ticks_per_second(first, last)
     if ticks is None:
         raise ColumnError(
@@ -65,35 +67,26 @@ def _with_unit(log: LogTable, first: int, last: int) -> tuple[LogTable, int, int
             "milli-, micro- or nanoseconds since 1970.",
             "Turn them into timestamps first.",
         )
-    scale = 1_000_000 / ticks
-    return replace(log, ticks_per_second=ticks), int(first * scale), int(last * scale)
+    return replace(log, ticks_per_second=ticks)
 
 
 def _missing_values(log: LogTable, lacking: dict[str, int]) -> DataError:
     given = log.columns.fixed_to_given
+    example = offenders(log.engine, log.table.filter(missing(log.table[next(iter(lacking))])), given)
+    hint = "Pass drop_nulls=True (--drop-nulls) to go on without those rows, or mend the log."
+    if list(lacking) == [TIME] and TIME_AS_WRITTEN in log.table.columns:
+        rows = counted(lacking[TIME], "row")
+        return MissingValueError(f"{log.where}: {quoted(given[TIME])} is no time in {rows} ({example}).", hint)
     parts = [f"{quoted(given[name])} in {counted(rows, 'row')}" for name, rows in lacking.items()]
-    example = _offenders(log, missing(log.table[next(iter(lacking))]))
-    return MissingValueError(
-        f"{log.where} has nulls, NaN or infinities: {', '.join(parts)} (for example {example}).",
-        "Pass drop_nulls=True (--drop-nulls) to go on without those rows, or mend the log.",
-    )
+    return MissingValueError(f"{log.where} has nulls, NaN or infinities: {', '.join(parts)} ({example}).", hint)
 
 
 def _outside(log: LogTable, found: dict[str, Any]) -> DataError:
     low, high = log.reward_range
     reward = log.table[REWARD]
-    example = _offenders(log, (reward < low) | (reward > high))
+    example = offenders(log.engine, log.table.filter((reward < low) | (reward > high)), log.columns.fixed_to_given)
     return RewardRangeError(
         f"{log.where}: reward {quoted(log.columns.reward)} has {counted(found['outside'], 'value')} "
-        f"outside [{low:g}, {high:g}] (for example {example}).",
+        f"outside [{low:g}, {high:g}] ({example}).",
         "Pass reward_range=(lowest, highest) (--reward-range LO HI) if that is its scale.",
     )
-
-
-def _offenders(log: LogTable, condition: ir.BooleanValue) -> str:
-    rows = log.engine.fetch(log.table.filter(condition).limit(SHOWN_OFFENDERS))
-    given = log.columns.fixed_to_given
-    shown = [
-        ", ".join(f"{given[name]} = {quoted(value)}" for name, value in row.items() if name != TIME) for row in rows
-    ]
-    return "; ".join(shown)

@@ -9,7 +9,7 @@ import ibis
 
 from warmstart.core.errors import EmptyWindowError, UsageError
 from warmstart.core.names import TIME, Columns
-from warmstart.core.window import Moment, Window, iso, microseconds
+from warmstart.core.window import Moment, Window, iso
 from warmstart.events.log import LogTable
 from warmstart.events.split import time_of_event
 
@@ -71,7 +71,7 @@ class Events:
                 "A log without a time column cannot be split in time.",
                 "Name the column with time=...; random folds of events come with a later version.",
             )
-        cut = microseconds(at) if at is not None else self._cut_at(fraction or 0.0)
+        cut = self.log.microseconds(at) if at is not None else self._cut_at(fraction or 0.0)
         return self._cut(cut)
 
     def _cut_at(self, fraction: float) -> int:

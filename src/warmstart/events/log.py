@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.errors import ColumnError, SourceError
+from warmstart.core.errors import ColumnError, EmptyWindowError, UsageError
 from warmstart.core.names import REWARD, TIME, Columns
 from warmstart.core.text import quoted
+from warmstart.core.window import Moment, microseconds
 from warmstart.engine import open_source
 from warmstart.engine.sources import describe
 
@@ -20,17 +21,24 @@ if TYPE_CHECKING:
 
 # Epoch integers tell their unit by size: these bounds are the years 1990 to 2100 in seconds.
 _EARLIEST_SECOND, _LATEST_SECOND = 631_152_000, 4_102_444_800
-_TICKS_PER_SECOND = {"seconds": 1, "milliseconds": 1_000, "microseconds": 1_000_000, "nanoseconds": 1_000_000_000}
+_TICKS_PER_SECOND = (1, 1_000, 1_000_000, 1_000_000_000)
+# Times that came as text keep it until they are checked, so that a message can show what cannot be read.
+TIME_AS_WRITTEN = "time_as_written"
 
 
 @dataclass(frozen=True)
 class LogTable:
-    """The whole log in one engine. ``origin`` is what the user named, so that another engine can open it too."""
+    """The whole log in one engine. ``origin`` is what the user named, so that another engine can open it too.
+
+    ``rows`` is how many events the whole log has, once it is checked. ``ticks_per_second`` is the unit of times that
+    came as integers; None for times that came as such.
+    """
 
     engine: Engine
     table: ir.Table
     columns: Columns
     origin: Any
+    rows: int = 0
     reward_range: tuple[float, float] = (0.0, 1.0)
     complete_rows_only: bool = False
     epoch_integers: bool = False
@@ -42,32 +50,45 @@ class LogTable:
         return describe(self.origin)
 
     def on(self, engine: Engine) -> LogTable:
-        """Open the same log in another engine, where that is possible."""
+        """Open the same log in another engine."""
         if engine is self.engine:
             return self
-        if type(self.origin).__module__.startswith("ibis."):
-            raise SourceError(
-                "Two Ibis tables of different connections cannot be evaluated together.",
-                "Read both with the same connection.",
-            )
-        moved = raw_log(engine, self.origin, self.columns)
-        moved = replace(moved, reward_range=self.reward_range, ticks_per_second=self.ticks_per_second)
-        return settled(moved.without_missing() if self.complete_rows_only else moved)
+        raw = raw_log(engine, self.origin, self.columns)
+        raw = raw.without_missing() if self.complete_rows_only else raw
+        return settled(
+            replace(raw, rows=self.rows, reward_range=self.reward_range, ticks_per_second=self.ticks_per_second)
+        )
 
     def without_missing(self) -> LogTable:
         """Leave out rows with a null, NaN or infinity."""
         present = [~missing(self.table[name]) for name in self.table.columns]
         return replace(self, table=self.table.filter(*present), complete_rows_only=True)
 
+    def microseconds(self, moment: Moment) -> int:
+        """Turn a user's moment into microseconds since 1970; an integer is in the unit of the log's own times."""
+        if not isinstance(moment, int):
+            return microseconds(moment)
+        if self.ticks_per_second is None:
+            raise UsageError(
+                f"The integer {moment} cannot be a moment in a log whose times are not integers.",
+                "Write it like 2026-10-21 or 2026-10-21T06:00:00+02:00.",
+            )
+        return moment * 1_000_000 // self.ticks_per_second
+
 
 def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
     """Open a log under fixed names; values are cast but not yet checked, and times not yet scaled."""
     table = open_source(engine, origin, columns.fixed_to_given)
     where = describe(origin)
-    keys = {name: _as_key(table[name], columns.fixed_to_given[name], where) for name in columns.keys}
-    cast: dict[str, ir.Value] = {**keys, REWARD: _as_number(table[REWARD], columns.reward, where)}
-    if columns.time is not None:
-        cast[TIME] = _as_time(engine, table[TIME], columns.time, where)
+    try:
+        keys = {name: _as_key(table[name], columns.fixed_to_given[name], where) for name in columns.keys}
+        cast: dict[str, ir.Value] = {**keys, REWARD: _as_number(table[REWARD], columns.reward, where)}
+        if columns.time is not None:
+            cast |= _as_time(engine, table[TIME], columns.time, where)
+    except ColumnError:
+        if not engine.fetch(table.agg(rows=table.count()))[0]["rows"]:
+            raise EmptyWindowError(f"{where} has no rows.") from None
+        raise
     epoch_integers = columns.time is not None and table[TIME].type().is_integer()
     return LogTable(engine, table.select(**cast), columns, origin, epoch_integers=epoch_integers)
 
@@ -75,12 +96,14 @@ def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
 def settled(log: LogTable) -> LogTable:
     """Scale rewards to [0, 1] and times to microseconds."""
     low, high = log.reward_range
-    table = log.table
+    table = log.table.drop(TIME_AS_WRITTEN) if TIME_AS_WRITTEN in log.table.columns else log.table
     if (low, high) != (0.0, 1.0):
         table = table.mutate(**{REWARD: (table[REWARD] - low) / (high - low)})
     ticks = log.ticks_per_second
     if ticks is not None and ticks > 1_000_000:
-        table = table.mutate(**{TIME: (table[TIME] - table[TIME] % 1_000) / 1_000}).cast({TIME: "int64"})
+        per_microsecond = ticks // 1_000_000
+        whole = table[TIME] - ((table[TIME] % per_microsecond) + per_microsecond) % per_microsecond
+        table = table.mutate(**{TIME: (whole / per_microsecond).round().cast("int64")})
     elif ticks is not None:
         table = table.mutate(**{TIME: table[TIME] * (1_000_000 // ticks)})
     return replace(log, table=table)
@@ -97,7 +120,7 @@ def missing(value: ir.Value) -> ir.BooleanValue:
 
 def ticks_per_second(low: int, high: int) -> int | None:
     """Tell the unit of epoch integers from their size; None where they are no times of 1990 to 2100."""
-    for ticks in _TICKS_PER_SECOND.values():
+    for ticks in _TICKS_PER_SECOND:
         if _EARLIEST_SECOND * ticks <= low <= high < _LATEST_SECOND * ticks:
             return ticks
     return None
@@ -112,6 +135,8 @@ def _as_key(column: ir.Value, given: str, where: str) -> ir.Value:
         )
     if kind.is_uuid():
         return column.cast("string")
+    if kind.is_timestamp():
+        return column.cast("timestamp")
     if kind.is_integer():
         return column.cast("int64")
     return column.cast("float64") if kind.is_floating() or kind.is_decimal() else column
@@ -126,14 +151,14 @@ def _as_number(column: ir.Value, given: str, where: str) -> ir.Value:
     raise ColumnError(f"{where}: the reward {quoted(given)} has type {kind}.", "A reward is a number or a boolean.")
 
 
-def _as_time(engine: Engine, column: ir.Value, given: str, where: str) -> ir.Value:
+def _as_time(engine: Engine, column: ir.Value, given: str, where: str) -> dict[str, ir.Value]:
     kind = column.type()
     if kind.is_timestamp() or kind.is_date():
-        return engine.epoch_microseconds(column)
+        return {TIME: engine.epoch_microseconds(column)}
     if kind.is_string():
-        return engine.epoch_microseconds(column.try_cast("timestamp"))
+        return {TIME: engine.epoch_microseconds(column.try_cast("timestamp('UTC')")), TIME_AS_WRITTEN: column}
     if kind.is_integer():
-        return column.cast("int64")
+        return {TIME: column.cast("int64")}
     raise ColumnError(
         f"{where}: the time {quoted(given)} has type {kind}.", "A time is a timestamp, a date or an epoch integer."
     )

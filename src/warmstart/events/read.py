@@ -47,9 +47,8 @@ def read_events(
     contexts = (context,) if isinstance(context, str) else tuple(context)
     columns = Columns(contexts, action, reward, time)
     _check_call(columns, reward_range)
-    if isinstance(source, ir.Table):
-        engine = engine_of(source)
-    held = connect(engine) if isinstance(engine, str) else engine
+    home = engine_of(source) if isinstance(source, ir.Table) else None
+    held = home or (connect(engine) if isinstance(engine, str) else engine)
     low, high = reward_range
     raw = replace(raw_log(held, source, columns), reward_range=(float(low), float(high)))
     checked, window, dropped = check_log(raw, drop_nulls=drop_nulls)

@@ -1,8 +1,7 @@
-"""Build policies from their names over the cells of a window."""
+"""Build a policy from its name over the cells of a window."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from warmstart.policy.constant import constant_policy
@@ -17,14 +16,8 @@ if TYPE_CHECKING:
     from warmstart.events import Cells
 
 
-def build_policies(
-    named: Sequence[NamedPolicy], cells: Cells, *, feasible_from: WindowName, live: bool
-) -> list[Policy]:
-    """Turn named policies into tables."""
-    return [_build(policy, cells, feasible_from=feasible_from, live=live) for policy in named]
-
-
-def _build(named: NamedPolicy, cells: Cells, *, feasible_from: WindowName, live: bool) -> Policy:
+def build_policy(named: NamedPolicy, cells: Cells, *, feasible_from: WindowName, live: bool) -> Policy:
+    """Turn a named policy into a table."""
     match named.keyword:
         case "logging":
             return logging_policy(cells, name=named.name)

@@ -28,7 +28,6 @@ def feasible_count(feasible: ir.Table, window: WindowName) -> ir.Value:
 
 
 def live_spans(cells: Cells) -> ir.Table:
-    """Return each action's first and last day anywhere in the log given: action, start, stop (exclusive)."""
-    table = cells.table
-    spans = table.group_by(ACTION).agg(start=table.first_day.min(), last=table.last_day.max())
-    return spans.select(ACTION, "start", stop=spans["last"] + 1)
+    """Return when each action is live, its first to its last day in the logs: action, start, stop (exclusive)."""
+    days = cells.action_days
+    return days.select(ACTION, start=days.first_day, stop=days.last_day + 1)

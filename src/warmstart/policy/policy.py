@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 class Policy:
     """A table of context_0, ..., action, probability; a context without rows is undecided.
 
-    ``seated``: the table was made from cells and carries their columns, so that no join is needed to value it.
+    ``seated``: the table carries the columns of the cells it was made from, so that no join is needed to value it.
+    ``held``: it takes more than a look at the cells to compute, so it is kept while it is valued.
     ``is_logging`` marks the logging policy itself, whose value is the plain mean reward: it needs no weights, so
     nothing of it is clipped.
     """
@@ -25,6 +26,7 @@ class Policy:
     name: str
     table: ir.Table
     seated: bool = False
+    held: bool = True
     is_logging: bool = False
 
     def on(self, cells: Cells) -> ir.Table:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,14 @@ def _parse(policy: Any, position: int) -> NamedPolicy:
     if not isinstance(policy, str | Path):
         return NamedPolicy(f"policy_{position}", policy)
     text = str(policy)
+    if not text:
+        raise UsageError("A policy is empty.")
     if NamedPolicy("", text).keyword:
         return NamedPolicy(text, text)
     name, equals, rest = text.partition("=")
     if equals and not Path(text).exists():
         return NamedPolicy(name, rest)
+    near = get_close_matches(text, KEYWORDS, n=1)
+    if near and not Path(text).exists():
+        raise UsageError(f"There is no policy {quoted(text)}.", f"Did you mean {near[0]!r}?")
     return NamedPolicy(Path(text).stem, text)

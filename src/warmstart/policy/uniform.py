@@ -28,7 +28,7 @@ def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name:
         table = _daily_uniform(spanned, cells.daily_traffic, list(cells.columns.context_keys))
     else:
         table = feasible.mutate(**{PROBABILITY: 1.0 / feasible_count(feasible, feasible_from)})
-    return Policy(name, table, seated=True)
+    return Policy(name, table, seated=True, held=live)
 
 
 def _daily_uniform(feasible: ir.Table, traffic: ir.Table, contexts: list[str]) -> ir.Table:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rich import box
-from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
@@ -17,21 +14,13 @@ if TYPE_CHECKING:
 
 
 def show(console: Console, tables: Iterable[TextTable], notes: Iterable[str]) -> None:
-    """Print tables, then notes; plain text where it goes to a file or a pipe."""
+    """Print tables, then notes: plain in a file or a pipe; on a terminal wrapped, and never with a number cut."""
     if not console.is_terminal:
         console.file.write("\n\n".join([*(table.text() for table in tables), "\n".join(notes)]) + "\n")
         return
     for table in tables:
-        console.print(_rich(table), soft_wrap=False)
+        title, *lines = (table.text() if table.width <= console.width else table.records()).split("\n")
+        console.print(Text(title, style="bold"))
+        console.print(Text("\n".join(lines)), end="\n\n")
     for note in notes:
-        console.print(Padding(Text(note, style="dim"), (0, 0, 0, 0)))
-
-
-def _rich(table: TextTable) -> Table:
-    rich = Table(title=Text(table.title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-    for i, name in enumerate(table.header):
-        left = i < table.left
-        rich.add_column(Text(name), justify="left" if left else "right", overflow="fold", no_wrap=not left)
-    for row in table.rows:
-        rich.add_row(*(Text(cell) for cell in row))
-    return rich
+        console.print(Text(note, style="dim"))

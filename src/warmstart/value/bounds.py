@@ -36,6 +36,8 @@ def bias_bounds(
     """
     _check_tau(tau)
     x, pi, h = np.asarray(traffic, float), np.asarray(true, float), np.asarray(policy, float)
+    if not (np.isin(h, (0.0, 1.0)).all() and (h.sum(axis=1) == 1).all()):
+        raise UsageError("Lemma 3.1 is for deterministic policies.", "Give a table of zeros and ones, one 1 a context.")
     value = np.sum(h * np.asarray(reward_means, float), axis=1)
     error = np.sqrt(squared_regret(pi, estimated)) / tau
     supported = np.sum(h * pi, axis=1) >= tau

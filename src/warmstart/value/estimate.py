@@ -60,6 +60,7 @@ def estimate_value(
             support=_support(sum_),
             certified_lower=certified.lower if proven else None,
             certified_upper=min(certified.upper + lost, 1.0) if proven else None,
+            is_logging=policy.is_logging,
             on_supported=_on_supported(sum_, delta),
             rho=_rho(sum_),
             propensity_error=_error(sum_),
@@ -80,11 +81,16 @@ def _support(sums: ValueSums) -> Support:
 
 
 def _on_supported(sums: ValueSums, delta: float) -> OnSupported:
-    """Return D = sum of u * rewards / T_B with u = probability / propensity - s(x), and its normal interval."""
+    """Return D = sum of u * rewards / T_B with u = probability / propensity - s(x), and its normal interval.
+
+    Without a single reward there is nothing to tell a spread from, and no interval.
+    """
     traffic, share, contested = sums.supported, sums.supported / sums.events, sums.contested / sums.events
     if traffic <= 0:
         return OnSupported(share, contested, None, None, None, None, None, "approximate")
     value, logging = sums.policy_on_supported / traffic, sums.logging_on_supported / traffic
+    if sums.policy_on_supported == sums.logging_on_supported == 0:
+        return OnSupported(share, contested, value, logging, 0.0, None, None, "approximate")
     lower, upper = normal_ends(value - logging, sums.difference_sq / traffic**2, delta)
     return OnSupported(share, contested, value, logging, value - logging, lower, upper, "approximate")
 

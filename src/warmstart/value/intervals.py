@@ -20,14 +20,15 @@ from warmstart.core.text import quoted
 class TermSums:
     """What an interval needs to know about the T terms of a mean.
 
-    ``total``: sum of the terms; ``square_total``: of their squares; ``range_square_total``: of the squares of their
-    coefficients; ``largest``: the largest coefficient present; ``bound``: what no coefficient exceeds, known
-    beforehand (1 / tau).
+    ``total``: sum of the terms; ``square_total``: of their squares; ``range_total, range_square_total``: of their
+    coefficients and the squares of those; ``largest``: the largest coefficient present; ``bound``: what no coefficient
+    exceeds, known beforehand (1 / tau).
     """
 
     events: float
     total: float
     square_total: float
+    range_total: float
     range_square_total: float
     largest: float
     bound: float
@@ -42,14 +43,15 @@ Ends = tuple[float, float]
 
 
 def interval(terms: TermSums, *, delta: float = 0.05, method: IntervalName = "kl") -> Interval:
-    """Bound the expectation of a mean of independent terms."""
+    """Bound the expectation of a mean of independent terms. Rewards are at most 1, so it is at most the mean range."""
     if method not in METHODS:
         raise UsageError(f"There is no interval {quoted(method)}.", f"Choose one of {', '.join(METHODS)}.")
     if not 0 < delta < 1:
         raise UsageError(f"delta must lie between 0 and 1, and is {delta}.")
     compute, guarantee = METHODS[method]
     lower, upper = compute(terms, delta)
-    return Interval(max(lower, 0.0), min(upper, terms.bound), delta, method, guarantee)
+    most = terms.range_total / terms.events
+    return Interval(max(lower, 0.0), max(min(upper, most), terms.mean), delta, method, guarantee)
 
 
 def kl_ends(terms: TermSums, delta: float) -> Ends:
@@ -68,13 +70,13 @@ def hoeffding_ends(terms: TermSums, delta: float) -> Ends:
 def bernstein_ends(terms: TermSums, delta: float) -> Ends:
     """Empirical Bernstein (Maurer and Pontil 2009, Theorem 4), with the largest coefficient present as range.
 
-    Two sides of the mean and one of the variance share delta, hence ln(3 / delta). Their proof needs independent
-    terms only: the mean of unequal variances is at most the expected sample variance.
+    Each end fails where the mean or the variance strays: half of delta over two statements, hence ln(4 / delta). Their
+    proof needs independent terms only: the mean of unequal variances is at most the expected sample variance.
     """
     events, mean = terms.events, terms.mean
     if events < 2:
         return 0.0, terms.bound
-    log = math.log(3 / delta)
+    log = math.log(4 / delta)
     variance = max(terms.square_total - events * mean**2, 0.0) / (events - 1)
     reach = math.sqrt(2 * variance * log / events) + 7 * terms.largest * log / (3 * (events - 1))
     return mean - reach, mean + reach
@@ -103,7 +105,7 @@ METHODS: Mapping[str, tuple[Callable[[TermSums, float], Ends], Guarantee]] = {
 
 def normal_ends(mean: float, variance: float, delta: float) -> Ends:
     """Return mean -+ z * sd; approximate."""
-    reach = NormalDist().inv_cdf(1 - delta / 2) * math.sqrt(max(variance, 0.0))
+    reach = -NormalDist().inv_cdf(delta / 2) * math.sqrt(max(variance, 0.0))
     return mean - reach, mean + reach
 
 

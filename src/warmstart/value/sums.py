@@ -31,7 +31,7 @@ class WeightedSums:
 
     def terms(self, events: float, bound: float) -> TermSums:
         """Return them as an interval wants them."""
-        return TermSums(events, self.reward, self.reward_sq, self.weight_sq, self.largest, bound)
+        return TermSums(events, self.reward, self.reward_sq, self.weight, self.weight_sq, self.largest, bound)
 
 
 @dataclass(frozen=True)
@@ -76,13 +76,22 @@ def fetch_sums(policy: Policy, cells: Cells, *, taus: Sequence[float], weights_f
     floors = [0.0 if policy.is_logging else tau for tau in taus]
     other = None if weights_from == "evaluated" or policy.is_logging else weights_from
     rows = choices(policy, cells, weights_from=other)
+    kept = cells.engine.materialise(rows) if policy.held else None
+    try:
+        row = _fetch(rows if kept is None else kept, cells, floors, crossed=not policy.is_logging)
+    finally:
+        if kept is not None:
+            kept.release()
+    return [_from_row(row, i) for i in range(len(taus))]
+
+
+def _fetch(rows: ir.Table, cells: Cells, floors: Sequence[float], *, crossed: bool) -> dict[str, Any]:
     found = cells.engine.fetch(value_sums(rows, floors))[0]
-    if policy.is_logging:
-        crossed = {f"crossed_{i}": -found[f"squared_{i}"] for i in range(len(taus))}
+    if crossed:
+        found |= cells.engine.fetch(crossed_sums(rows, cells, floors))[0]
     else:
-        crossed = cells.engine.fetch(crossed_sums(rows, cells, floors))[0]
-    events = float(cells.evaluated.window.events)
-    return [_from_row({**found, **crossed, "events": events}, i) for i in range(len(taus))]
+        found |= {f"crossed_{i}": -found[f"squared_{i}"] for i in range(len(floors))}
+    return {**found, "events": float(cells.evaluated.window.events)}
 
 
 def choices(policy: Policy, cells: Cells, *, weights_from: WindowName | None) -> ir.Table:
