@@ -11,7 +11,7 @@ from warmstart.core.interval import IntervalName
 from warmstart.core.names import ACTION, PROBABILITY, WINDOW_NAMES, WindowName
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
-from warmstart.events import Cells, Events, open_cells, window_counts
+from warmstart.events import Cells, Events, days_known, open_cells, window_counts
 from warmstart.policy import build_policy, parse_policies
 from warmstart.value import METHODS, estimate_value
 
@@ -56,8 +56,8 @@ def evaluate(
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     step = on_step or (lambda _: None)
     step("summing events into cells")
-    with open_cells(events, train) as cells:
-        live = live and cells.has_time
+    live = live and days_known(events, train) and any(policy.keyword == "uniform" for policy in named)
+    with open_cells(events, train, live=live) as cells:
         summary = _summary(cells)
         estimates = []
         for policy in named:
@@ -72,7 +72,6 @@ def evaluate(
                     "Are its context columns written as in the log?",
                 )
             estimates += found
-    live = live and any(policy.keyword == "uniform" for policy in named)
     windows = Windows(events.window, None if train is None else train.window, weights_from, feasible_from, live)
     return Evaluation(tuple(estimates), windows, summary, events.log.reward_range, __version__)
 
@@ -94,8 +93,9 @@ def policy_table(
     given = events.columns.fixed_to_given
     if PROBABILITY in (given[key] for key in events.columns.keys):
         raise UsageError("A context or action column called 'probability' is in the way.", "Rename it.")
-    with open_cells(events, train) as cells:
-        built = build_policy(named[0], cells, feasible_from=feasible_from, live=live and cells.has_time)
+    live = live and days_known(events, train)
+    with open_cells(events, train, live=live) as cells:
+        built = build_policy(named[0], cells, feasible_from=feasible_from, live=live)
         table = cells.engine.fetch_arrow(built.table.select(*cells.columns.keys, PROBABILITY))
     return table.rename_columns([given.get(name, name) for name in table.column_names])
 

@@ -1,8 +1,8 @@
 """The log: read, checked, split into windows, summed into cells."""
 
 from warmstart.core.window import Window
-from warmstart.events.cells import Cells, open_cells, window_counts
+from warmstart.events.cells import Cells, days_known, open_cells, window_counts
 from warmstart.events.events import Events
 from warmstart.events.read import read_events
 
-__all__ = ["Cells", "Events", "Window", "open_cells", "read_events", "window_counts"]
+__all__ = ["Cells", "Events", "Window", "days_known", "open_cells", "read_events", "window_counts"]

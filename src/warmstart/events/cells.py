@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import ibis
 
 from warmstart.core.errors import ColumnError, UsageError
-from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, WindowName
+from warmstart.core.names import ACTION, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, WindowName
 from warmstart.core.text import quoted
 from warmstart.events.events import Events
 
@@ -26,8 +26,8 @@ class Cells:
     """One row per (context, action) seen in the evaluated or the training window, held in the engine.
 
     ``n, reward_sum, reward_sq_sum``: over the evaluated window (zero where the pair was seen in training only);
-    ``n_train``: events of the training window, where there is one; ``first_day, last_day``: when the pair was shown,
-    where times are known and the windows hold the whole log.
+    ``n_train``: events of the training window, where there is one; ``live_from, live_until`` (exclusive), where asked
+    for: the days of the evaluated window between the action's first and last day anywhere in the logs.
 
     The same on every row of a context: ``context_n, context_reward_sum, context_reward_sq_sum, context_n_train``, and
     the numbers of its actions, ``context_actions`` (evaluated), ``context_actions_train``, ``context_actions_all``.
@@ -48,27 +48,11 @@ class Cells:
         return self.evaluated.columns
 
     @property
-    def has_time(self) -> bool:
-        """Tell whether days are known in every window."""
-        return _days_known(self.evaluated, self.train)
-
-    @property
-    def action_days(self) -> ir.Table:
-        """Return each action's first and last day anywhere in the logs given: action, first_day, last_day."""
-        if {"first_day", "last_day"} <= set(self.table.columns):
-            days = self.table
-        else:
-            logs = {id(events.log): events.log.table for events in (self.evaluated, self.train) if events is not None}
-            parts = [table.select(ACTION, first_day=_day(table), last_day=_day(table)) for table in logs.values()]
-            days = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
-        return days.group_by(ACTION).agg(first_day=days.first_day.min(), last_day=days.last_day.max())
-
-    @property
     def daily_traffic(self) -> ir.Table:
         """Return the evaluated window's events by context and day: context_0, ..., day, n."""
         events = self.evaluated.table
         keys = {name: events[name] for name in self.columns.context_keys}
-        return events.group_by(**keys, day=_day(events)).agg(n=events.count().cast("float64"))
+        return events.group_by(**keys, day=_day(events[TIME])).agg(n=events.count().cast("float64"))
 
     @property
     def contexts(self) -> ir.Table:
@@ -88,15 +72,47 @@ def window_counts(rows: ir.Table, window: WindowName) -> tuple[ir.Value, ir.Valu
 
 
 @contextmanager
-def open_cells(evaluated: Events, train: Events | None = None) -> Iterator[Cells]:
+def open_cells(evaluated: Events, train: Events | None = None, *, live: bool = False) -> Iterator[Cells]:
     """Sum the events of one or two windows into cells; they are released on leaving."""
     if train is not None:
         train = _beside(evaluated, train)
-    held = evaluated.engine.materialise(_with_contexts(cell_sums(evaluated, train), evaluated.columns))
+    engine = evaluated.engine
+    # In two steps: grouping and windows in one query would compete for memory, and spill.
+    summed = engine.materialise(cell_sums(evaluated, train, live=live))
+    try:
+        table = _with_contexts(summed, evaluated.columns)
+        if live:
+            table = table.left_join(_live_days(summed, evaluated, train), ACTION).drop(f"{ACTION}_right")
+        held = engine.materialise(table)
+    finally:
+        summed.release()
     try:
         yield Cells(evaluated, train, held)
     finally:
         held.release()
+
+
+def days_known(evaluated: Events, train: Events | None) -> bool:
+    """Tell whether every window has times."""
+    return evaluated.columns.time is not None and (train is None or train.columns.time is not None)
+
+
+def _live_days(summed: ir.Table, evaluated: Events, train: Events | None) -> ir.Table:
+    """Return each action's first and last day anywhere in the logs, cut to the evaluated window."""
+    if _hold_the_whole_log(evaluated, train):
+        shown = summed
+    else:
+        logs = {id(events.log): events.log.table for events in (evaluated, train) if events is not None}
+        parts = [table.select(ACTION, first_time=table[TIME], last_time=table[TIME]) for table in logs.values()]
+        shown = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
+    spans = shown.group_by(ACTION).agg(first=shown.first_time.min(), last=shown.last_time.max())
+    window = evaluated.window
+    first, last = ((time or 0) // MICROSECONDS_PER_DAY for time in (window.first, window.last))
+    return spans.select(
+        ACTION,
+        live_from=ibis.greatest(_day(spans["first"]), ibis.literal(first)),
+        live_until=ibis.least(_day(spans["last"]), ibis.literal(last)) + 1,
+    )
 
 
 def _with_contexts(cells: ir.Table, columns: Columns) -> ir.Table:
@@ -107,40 +123,37 @@ def _with_contexts(cells: ir.Table, columns: Columns) -> ir.Table:
         sums["context_n_train"] = cells.n_train.sum()
         sums["context_actions_train"] = (cells.n_train > 0).cast("float64").sum()
         sums["context_actions_all"] = cells.n.count().cast("float64")
-    return cells.mutate(**{name: value.over(whole) for name, value in sums.items()})
+    own = [name for name in cells.columns if name not in ("first_time", "last_time")]
+    return cells.select(*own, **{name: value.over(whole) for name, value in sums.items()})
 
 
-def cell_sums(evaluated: Events, train: Events | None) -> ir.Table:
+def cell_sums(evaluated: Events, train: Events | None, *, live: bool = False) -> ir.Table:
     """Group the events of the windows by (context, action), in one pass over each log."""
-    with_days = _days_known(evaluated, train) and _hold_the_whole_log(evaluated, train)
+    timed = live and _hold_the_whole_log(evaluated, train)
     nothing = ibis.literal(False)
     if train is None:
-        events = _marked(evaluated, evaluated.inside, nothing, with_days=with_days)
+        events = _marked(evaluated, evaluated.inside, nothing, timed=timed)
     elif train.log is evaluated.log:
-        events = _marked(evaluated, evaluated.inside, train.inside, with_days=with_days)
+        events = _marked(evaluated, evaluated.inside, train.inside, timed=timed)
     else:
-        later = _marked(evaluated, evaluated.inside, nothing, with_days=with_days)
-        earlier = _marked(train, nothing, train.inside, with_days=with_days)
+        later = _marked(evaluated, evaluated.inside, nothing, timed=timed)
+        earlier = _marked(train, nothing, train.inside, timed=timed)
         events = ibis.union(later, earlier, distinct=False)
     rewards = events.in_window * events[REWARD]
     sums = {"n": events.in_window.sum(), "reward_sum": rewards.sum()}
     sums["reward_sq_sum"] = (rewards * events[REWARD]).sum()
     if train is not None:
         sums["n_train"] = events.in_train.sum()
-    if with_days:
-        sums |= {"first_day": events[DAY].min(), "last_day": events[DAY].max()}
+    if timed:
+        sums |= {"first_time": events[TIME].min(), "last_time": events[TIME].max()}
     return events.group_by(*evaluated.columns.keys).agg(**sums)
 
 
-def _marked(events: Events, in_window: ir.Value, in_train: ir.Value, *, with_days: bool) -> ir.Table:
+def _marked(events: Events, in_window: ir.Value, in_train: ir.Value, *, timed: bool) -> ir.Table:
     table = events.log.table
     marks = {"in_window": in_window.cast("float64"), "in_train": in_train.cast("float64")}
-    days = {DAY: _day(table)} if with_days else {}
-    return table.filter(in_window | in_train).select(*events.columns.keys, REWARD, **marks, **days)
-
-
-def _days_known(evaluated: Events, train: Events | None) -> bool:
-    return evaluated.columns.time is not None and (train is None or train.columns.time is not None)
+    times = [TIME] if timed else []
+    return table.filter(in_window | in_train).select(*events.columns.keys, REWARD, *times, **marks)
 
 
 def _hold_the_whole_log(evaluated: Events, train: Events | None) -> bool:
@@ -150,8 +163,8 @@ def _hold_the_whole_log(evaluated: Events, train: Events | None) -> bool:
     return len(evaluated) + len(train) == evaluated.log.rows
 
 
-def _day(table: ir.Table) -> ir.Value:
-    return (table[TIME] / MICROSECONDS_PER_DAY).floor().cast("int64")
+def _day(time: ir.Value) -> ir.Value:
+    return (time / MICROSECONDS_PER_DAY).floor().cast("int64")
 
 
 def _beside(evaluated: Events, train: Events) -> Events:

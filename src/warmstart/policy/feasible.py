@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core.names import ACTION, WindowName
+from warmstart.core.names import WindowName
 from warmstart.events import window_counts
 
 if TYPE_CHECKING:
@@ -25,9 +25,3 @@ def feasible_count(feasible: ir.Table, window: WindowName) -> ir.Value:
     if window == "evaluated" or "n_train" not in feasible.columns:
         return feasible.context_actions
     return feasible.context_actions_train if window == "train" else feasible.context_actions_all
-
-
-def live_spans(cells: Cells) -> ir.Table:
-    """Return when each action is live, its first to its last day in the logs: action, start, stop (exclusive)."""
-    days = cells.action_days
-    return days.select(ACTION, start=days.first_day, stop=days.last_day + 1)
