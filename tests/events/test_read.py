@@ -158,13 +158,13 @@ def test_no_such_column_names_the_nearest(log):
         ("*.parquet", "No file matches"),
         ("notes.txt", "ending"),
         ("garbage.parquet", "Cannot read"),
-        (".", "is a folder"),
+        (".", "has no Parquet, CSV or JSON files"),
     ],
 )
 def test_files_that_cannot_be_read(tmp_path, path, message):
     (tmp_path / "notes.txt").write_text("hello")
     (tmp_path / "garbage.parquet").write_text("this is not Parquet")
-    if path == "*.parquet":
+    if path in ("*.parquet", "."):
         (tmp_path / "garbage.parquet").unlink()
     with pytest.raises(ws.SourceError, match=message):
         ws.read_events(str(tmp_path / path), **NAMES)

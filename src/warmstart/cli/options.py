@@ -7,7 +7,10 @@ from typing import Annotated
 import typer
 
 EventsArgument = Annotated[
-    list[str], typer.Argument(metavar="EVENTS...", help="The log: Parquet or CSV files, or globs.", show_default=False)
+    list[str],
+    typer.Argument(
+        metavar="EVENTS...", help="The log: Parquet, CSV or JSON files, folders or globs.", show_default=False
+    ),
 ]
 ContextOption = Annotated[
     list[str], typer.Option("--context", metavar="COLUMN", help="What was known before acting. May be repeated.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from typing import Any
 
 import ibis.expr.types as ir
 
@@ -22,6 +23,17 @@ def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: i
 
         return SparkEngine.local(memory_limit=memory_limit, threads=threads)
     raise UsageError(f"There is no engine {quoted(name)}.", "Choose 'duckdb' or 'spark'.")
+
+
+def at_home(source: Any) -> tuple[Engine | None, Any]:
+    """Return the engine where a source already lives, if it does, and the source as an Ibis table there."""
+    if isinstance(source, ir.Table):
+        return engine_of(source), source
+    if type(source).__module__.startswith("pyspark."):
+        from warmstart.engine.spark_engine import SparkEngine
+
+        return SparkEngine.of_frame(source)
+    return None, source
 
 
 def engine_of(table: ir.Table) -> Engine | None:

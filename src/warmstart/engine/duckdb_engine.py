@@ -17,6 +17,7 @@ import ibis.expr.types as ir
 from warmstart.core.errors import EngineError, SourceError, UsageError
 from warmstart.core.text import first_lines, printable
 from warmstart.engine.engine import FileKind, Opened, Row
+from warmstart.engine.files import is_partitioned, parquet_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -68,12 +69,15 @@ class DuckDBEngine:
         """Open files of one kind as one table, without copying them; the columns of a CSV file as text, if asked."""
         try:
             if kind == "parquet":
-                table = self.backend.read_parquet(list(paths))
-                inside = _parquet_names(paths[0])
-                return Opened(table, inside + tuple(table.columns[len(inside) :]))
-            table = self.backend.read_csv(list(paths), all_varchar=as_text)
+                table = self.backend.read_parquet(list(paths), hive_partitioning=any(map(is_partitioned, paths)))
+                inside = parquet_schema(paths[0]).names
+                return Opened(table, (*inside, *table.columns[len(inside) :]))
+            if kind == "json":
+                table = self.backend.read_json(list(paths))
+            else:
+                table = self.backend.read_csv(list(paths), all_varchar=as_text)
         except duckdb.Error as error:
-            raise SourceError(f"Cannot read {printable(paths[0])}: {first_lines(error)}") from error
+            raise SourceError(f"Cannot read {printable(paths[0])}: {first_lines(error, 3)}") from error
         return Opened(table, tuple(table.columns))
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
@@ -127,14 +131,3 @@ def _engine_errors() -> Iterator[None]:
         ) from error
     except duckdb.Error as error:
         raise EngineError(f"DuckDB could not run the query: {first_lines(error, 4)}") from error
-
-
-def _parquet_names(path: str) -> tuple[str, ...]:
-    # DuckDB renames columns that differ only in case; positions keep the source's own names.
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        return tuple(pq.read_schema(path).names)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise SourceError(f"Cannot read {printable(path)}: {first_lines(error)}") from error

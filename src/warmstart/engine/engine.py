@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
     import pyarrow as pa
 
-FileKind = Literal["parquet", "csv"]
+FileKind = Literal["parquet", "csv", "json"]
 Row = dict[str, Any]
 
 

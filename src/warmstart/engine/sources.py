@@ -2,29 +2,22 @@
 
 from __future__ import annotations
 
-import glob
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import ibis.expr.types as ir
 
 from warmstart.core.errors import ColumnError, SourceError, UsageError, no_such_column
 from warmstart.core.text import printable, quoted
-from warmstart.engine.engine import Engine, FileKind, Opened
+from warmstart.engine.engine import Engine, Opened
+from warmstart.engine.files import expand, kind_of, one_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SUFFIXES: Mapping[str, FileKind] = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".tsv": "csv",
-    ".tsv.gz": "csv",
-}
-FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
+FRAME_LIBRARIES = ("pandas", "polars", "pyarrow", "_duckdb", "duckdb")
 
 
 def open_source(
@@ -39,6 +32,10 @@ def open_source(
     if _library(source) in FRAME_LIBRARIES:
         chosen = _present(columns, frame_names(source), where, optional)
         return engine.open_arrow(_to_arrow(source, chosen, where))
+    if _library(source) == "pyspark":
+        raise SourceError(
+            "A Spark DataFrame can be used with a log on Spark only.", "Read the log with engine='spark'."
+        )
     if isinstance(source, ir.Table):
         if not engine.holds(source):
             raise SourceError(
@@ -64,7 +61,7 @@ def describe(source: Any) -> str:
 def is_csv(source: Any) -> bool:
     """Tell whether a source is CSV files, whose values have no types of their own."""
     parts = source if isinstance(source, list | tuple) else [source]
-    return all(isinstance(part, str | Path) and _kind(str(part)) == "csv" for part in parts)
+    return all(isinstance(part, str | Path) and kind_of(expand(str(part))[0]) == "csv" for part in parts)
 
 
 def frame_names(frame: Any) -> list[str]:
@@ -106,8 +103,11 @@ def _to_arrow(frame: Any, chosen: Mapping[str, str], where: str) -> pa.Table:
             case "polars":
                 chosen_frame = frame.select(given)
                 table = (chosen_frame.collect() if hasattr(frame, "collect") else chosen_frame).to_arrow()
-            case _:
+            case "pyarrow":
                 table = _arrow_columns(frame, given)
+            case _:
+                columns = [duckdb.ColumnExpression(name) for name in given]
+                table = frame.select(*columns).to_arrow_table()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ColumnError(f"{where}: {printable(error)}", "A column must hold values of one type.") from error
     table = table.rename_columns(list(chosen))
@@ -138,38 +138,10 @@ def _open_files(engine: Engine, source: Any, *, as_text: bool) -> Opened:
     if not isinstance(source, Sequence) or not all(isinstance(part, str | Path) for part in source):
         raise UsageError(
             f"Cannot read a log from {quoted(type(source).__name__)}.",
-            "Pass a path, a glob, a list of paths, a pandas, polars or Arrow table, or an Ibis table.",
+            "Pass a path, a folder, a glob, a list of paths, a pandas, polars or Arrow table, a DuckDB relation, "
+            "a Spark DataFrame or an Ibis table.",
         )
-    paths = [path for part in source for path in _expand(str(part))]
+    paths = [path for part in source for path in expand(str(part))]
     if not paths:
         raise SourceError("No file was named.")
-    kinds = {path: _kind(path) for path in paths}
-    if len(set(kinds.values())) > 1:
-        raise SourceError(f"{describe(source)}: files of different formats cannot be one log.")
-    return engine.open_files(paths, kinds[paths[0]], as_text=as_text)
-
-
-def _expand(pattern: str) -> list[str]:
-    if not pattern:
-        raise UsageError("A path is empty.")
-    if Path(pattern).is_file():
-        return [pattern]
-    if Path(pattern).is_dir():
-        raise SourceError(f"{printable(pattern)} is a folder.", "Name its files, for example with folder/*.parquet.")
-    if glob.has_magic(pattern):
-        if matches := sorted(path for path in glob.glob(pattern, recursive=True) if Path(path).is_file()):
-            return matches
-        raise SourceError(f"No file matches {quoted(pattern)}.")
-    parent = Path(pattern).parent
-    folder = "" if parent.is_dir() else f" The folder {quoted(str(parent))} does not exist either."
-    raise SourceError(f"There is no file {quoted(pattern)}.{folder}")
-
-
-def _kind(path: str) -> FileKind:
-    for suffix, kind in SUFFIXES.items():
-        if path.lower().endswith(suffix):
-            return kind
-    raise SourceError(
-        f"{printable(path)}: the format is told by the ending, and this one is not known.",
-        f"Known endings: {', '.join(SUFFIXES)}.",
-    )
+    return engine.open_files(paths, one_kind(paths), as_text=as_text)

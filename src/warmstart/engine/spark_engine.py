@@ -19,6 +19,7 @@ from warmstart.core.errors import EngineError, SourceError
 from warmstart.core.text import first_lines, printable
 from warmstart.engine.duckdb_engine import DuckDBEngine
 from warmstart.engine.engine import FileKind, Opened, Row
+from warmstart.engine.files import partition_root
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,17 +75,29 @@ class SparkEngine:
     def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> Opened:
         """Open files of one kind as one table, without copying them; the columns of a CSV file as text, if asked."""
         try:
-            frame = self.session.read.parquet(*paths) if kind == "parquet" else self._read_csv(paths, as_text=as_text)
+            frame = self._read(paths, kind, as_text=as_text)
         except PySparkException as error:
             raise SourceError(f"Spark cannot read {printable(paths[0])}: {first_lines(error)}") from error
         table = self._view(frame)
         return Opened(table, tuple(table.columns))
 
-    def _read_csv(self, paths: Sequence[str], *, as_text: bool) -> DataFrame:
+    def _read(self, paths: Sequence[str], kind: FileKind, *, as_text: bool) -> DataFrame:
+        reader = self.session.read
+        if kind == "parquet":
+            base = partition_root(paths)
+            return (reader.option("basePath", base) if base else reader).parquet(*paths)
+        if kind == "json":
+            return reader.json(list(paths))
         # DuckDB tells types, so that both engines read the same: Spark alone would make '007' a 7.
         told = DuckDBEngine.embedded().open_files(paths, "csv", as_text=as_text).table.schema()
         separator = "\t" if ".tsv" in paths[0].lower() else ","
-        return self.session.read.csv(list(paths), header=True, schema=PySparkSchema.from_ibis(told), sep=separator)
+        return reader.csv(list(paths), header=True, schema=PySparkSchema.from_ibis(told), sep=separator)
+
+    @classmethod
+    def of_frame(cls, frame: DataFrame) -> tuple[SparkEngine, ir.Table]:
+        """Use the session of a Spark DataFrame, and show the frame to it."""
+        engine = cls(ibis.pyspark.connect(frame.sparkSession))
+        return engine, engine._view(frame)
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
         """Show an Arrow table to the engine."""

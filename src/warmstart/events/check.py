@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 
+# A time of day that ends in Z, +02:00, +0200 or +02. RE2 and Java read it alike.
+ZONE_AT_THE_END = r"[0-9]:[0-9]{2}([:.][0-9.]+)? ?(Z|z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)$"
+
+
 def check_log(log: LogTable, *, drop_nulls: bool) -> tuple[LogTable, Window, int]:
     """Check a log; return it (dropped rows gone, its unit of time known), its window and how many rows were dropped."""
     found = log.engine.fetch(_findings(log))[0]
@@ -34,6 +38,12 @@ def check_log(log: LogTable, *, drop_nulls: bool) -> tuple[LogTable, Window, int
             raise EmptyWindowError(f"{log.where}: every row lacks a value; nothing is left.")
     if found["outside"]:
         raise _outside(log, found)
+    if found.get("zoned") and found.get("unzoned"):
+        raise ColumnError(
+            f"{log.where}: of the times in {quoted(log.columns.time)}, {found['zoned']:,} have a zone and "
+            f"{found['unzoned']:,} have none.",
+            "Write all with a zone, or none.",
+        )
     log = replace(log, rows=found["rows"])
     if log.columns.time is None:
         return log, Window(found["rows"]), dropped
@@ -49,12 +59,19 @@ def _findings(log: LogTable) -> ir.Table:
     reward = table[REWARD]
     sums: dict[str, ir.Value] = {"rows": table.count()}
     for name in log.columns.fixed_to_given:
-        sums[f"missing_{name}"] = missing(table[name]).cast("int64").sum().coalesce(0)
+        sums[f"missing_{name}"] = _count(missing(table[name]))
     outside = ((reward < low) | (reward > high)) & ~missing(reward)
-    sums["outside"] = outside.cast("int64").sum().coalesce(0)
+    sums["outside"] = _count(outside)
+    if TIME_AS_WRITTEN in table.columns:
+        zoned = table[TIME_AS_WRITTEN].re_search(ZONE_AT_THE_END)
+        sums |= {"zoned": _count(zoned), "unzoned": _count(~zoned)}
     if TIME in table.columns:
         sums |= {"first": table[TIME].min(), "last": table[TIME].max()}
     return table.agg(**sums)
+
+
+def _count(condition: ir.BooleanValue) -> ir.Value:
+    return condition.cast("int64").sum().coalesce(0)
 
 
 def _with_unit(log: LogTable, first: int, last: int) -> LogTable:

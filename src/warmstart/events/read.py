@@ -8,12 +8,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import ibis.expr.types as ir
-
 from warmstart.core.errors import UsageError
 from warmstart.core.names import Columns
 from warmstart.core.text import quoted
-from warmstart.engine import Engine, connect, engine_of
+from warmstart.engine import Engine, at_home, connect
 from warmstart.events.check import check_log
 from warmstart.events.events import Events
 from warmstart.events.log import raw_log, settled
@@ -32,9 +30,9 @@ def read_events(
 ) -> Events:
     """Read a log and check every value that will be used.
 
-    ``source`` is a Parquet or CSV file, a glob or a list of them; a pandas, polars or Arrow table; or an Ibis
-    table. ``context`` names the column, or the columns, that say what was known before acting. The log is not
-    copied.
+    ``source`` is Parquet, CSV or JSON files: one, several, a folder (Hive partitions become columns) or a glob; a
+    pandas, polars or Arrow table, a DuckDB relation, a Spark DataFrame; or an Ibis table of DuckDB or Spark.
+    ``context`` names the column, or the columns, that say what was known before acting. The log is not copied.
 
     Rewards must lie in [0, 1], or in ``reward_range``. Nulls, NaN and infinities are errors; ``drop_nulls`` leaves
     those rows out and counts them.
@@ -47,7 +45,7 @@ def read_events(
     contexts = (context,) if isinstance(context, str) else tuple(context)
     columns = Columns(contexts, action, reward, time)
     _check_call(columns, reward_range)
-    home = engine_of(source) if isinstance(source, ir.Table) else None
+    home, source = at_home(source)
     held = home or (connect(engine) if isinstance(engine, str) else engine)
     low, high = reward_range
     raw = replace(raw_log(held, source, columns), reward_range=(float(low), float(high)))

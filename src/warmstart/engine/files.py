@@ -1,0 +1,114 @@
+"""Files: which ones a path names, of which format, and whether they are one log."""
+
+from __future__ import annotations
+
+import glob
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from warmstart.core.errors import SourceError, UsageError
+from warmstart.core.text import first_lines, printable, quoted
+from warmstart.engine.engine import FileKind
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+SUFFIXES: Mapping[str, FileKind] = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    **{f"{ending}{gz}": "csv" for ending in (".csv", ".tsv") for gz in ("", ".gz")},
+    **{f"{ending}{gz}": "json" for ending in (".json", ".jsonl", ".ndjson") for gz in ("", ".gz")},
+}
+
+
+def expand(pattern: str) -> list[str]:
+    """List the files that a path, a folder or a glob names."""
+    if not pattern:
+        raise UsageError("A path is empty.")
+    path = Path(pattern)
+    if path.is_file():
+        return [pattern]
+    if path.is_dir():
+        if found := sorted(str(file) for file in path.rglob("*") if _is_data(file, path)):
+            return found
+        raise SourceError(f"The folder {quoted(pattern)} has no Parquet, CSV or JSON files.")
+    if glob.has_magic(pattern):
+        if found := sorted(file for file in glob.glob(pattern, recursive=True) if Path(file).is_file()):
+            return found
+        raise SourceError(f"No file matches {quoted(pattern)}.")
+    folder = "" if path.parent.is_dir() else f" The folder {quoted(str(path.parent))} does not exist either."
+    raise SourceError(f"There is no file {quoted(pattern)}.{folder}")
+
+
+def kind_of(path: str) -> FileKind:
+    """Tell the format of a file by its ending."""
+    for suffix, kind in SUFFIXES.items():
+        if path.lower().endswith(suffix):
+            return kind
+    raise SourceError(
+        f"{printable(path)}: the format is told by the ending, and this one is not known.",
+        f"Known endings: {', '.join(SUFFIXES)}.",
+    )
+
+
+def one_kind(paths: Sequence[str]) -> FileKind:
+    """Return the format that all files have; refuse files that are not one log."""
+    first = kind_of(paths[0])
+    for path in paths[1:]:
+        if kind_of(path) != first:
+            raise SourceError(
+                f"{printable(paths[0])} and {printable(path)} have different formats: they cannot be one log."
+            )
+    if first == "parquet":
+        _check_schemas(paths)
+    return first
+
+
+def parquet_schema(path: str) -> pa.Schema:
+    """Read the columns of a Parquet file from its footer."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        return pq.read_schema(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise SourceError(f"Cannot read {printable(path)}: {first_lines(error)}") from error
+
+
+def is_partitioned(path: str) -> bool:
+    """Tell whether a file lies in folders named column=value."""
+    return any("=" in part for part in Path(path).parts[:-1])
+
+
+def partition_root(paths: Sequence[str]) -> str | None:
+    """Return the folder above the first column=value folder, if there is one."""
+    parts = Path(paths[0]).parts
+    for i, part in enumerate(parts[:-1]):
+        if "=" in part:
+            return str(Path(*parts[:i])) if i else "."
+    return None
+
+
+def _check_schemas(paths: Sequence[str]) -> None:
+    # Engines accept files of different schemas in silence: by position, or with the first file's types.
+    first = parquet_schema(paths[0])
+    for path in paths[1:]:
+        schema = parquet_schema(path)
+        if schema.names != first.names or schema.types != first.types:
+            differing = [name for name in {*first.names, *schema.names} if _type(first, name) != _type(schema, name)]
+            shown = ", ".join(f"{quoted(name)} is {_type(first, name)} and {_type(schema, name)}" for name in differing)
+            raise SourceError(
+                f"{printable(paths[0])} and {printable(path)} have different schemas: "
+                f"{shown or 'their columns are in another order'}.",
+                "Write them with one schema, or read them apart.",
+            )
+
+
+def _type(schema: pa.Schema, name: str) -> str:
+    return str(schema.field(name).type) if name in schema.names else "absent"
+
+
+def _is_data(file: Path, folder: Path) -> bool:
+    hidden = any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+    return file.is_file() and not hidden and file.name.lower().endswith(tuple(SUFFIXES))

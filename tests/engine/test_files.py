@@ -1,0 +1,154 @@
+"""Files as people have them, on every engine; and files that cannot be one log."""
+
+import gzip
+import json
+
+import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from tests.logs import random_log, table
+
+import warmstart as ws
+
+NAMES = {"context": "context", "action": "action", "reward": "reward", "time": "time"}
+
+
+@pytest.fixture(scope="module")
+def log():
+    return table(random_log(1, events=60))
+
+
+@pytest.fixture(scope="module")
+def expected(log):
+    return value(log)
+
+
+def value(source, **options):
+    return ws.evaluate("uniform", ws.read_events(source, **{**NAMES, **options}), tau=0.1)["uniform"].value
+
+
+def write_json(log, path):
+    rows = [json.dumps({**row, "time": row["time"].isoformat()}) for row in log.to_pylist()]
+    text = ("\n".join(rows) + "\n").encode()
+    path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
+
+
+def test_json_lines(log, expected, tmp_path, engine):
+    for name in ("log.jsonl", "log.ndjson.gz"):
+        write_json(log, tmp_path / name)
+        assert value(tmp_path / name, engine=engine) == pytest.approx(expected, abs=1e-9)
+
+
+def test_compressed_csv_and_tabs(log, expected, tmp_path, engine):
+    pa_csv.write_csv(log, tmp_path / "log.csv")
+    with gzip.open(tmp_path / "log.csv.gz", "wb") as file:
+        file.write((tmp_path / "log.csv").read_bytes())
+    pa_csv.write_csv(log, tmp_path / "log.tsv", pa_csv.WriteOptions(delimiter="\t"))
+    for name in ("log.csv.gz", "log.tsv"):
+        assert value(tmp_path / name, engine=engine) == pytest.approx(expected, abs=1e-9), name
+
+
+def test_a_folder_with_leftovers(log, expected, tmp_path, engine):
+    for i in range(3):
+        pq.write_table(log.slice(20 * i, 20), tmp_path / f"part-{i}.parquet")
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / ".part-0.parquet.crc").write_text("?")
+    assert value(tmp_path, engine=engine) == pytest.approx(expected, abs=1e-9)
+
+
+def test_hive_partitions_become_columns(log, expected, tmp_path, engine):
+    for action in sorted(set(log["action"].to_pylist())):
+        folder = tmp_path / f"action={action}"
+        folder.mkdir()
+        pq.write_table(log.filter(pa.compute.field("action") == action).drop(["action"]), folder / "part.parquet")
+    assert value(tmp_path, engine=engine) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_duckdb_relation(log, expected):
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.register("events", log)
+    assert value(connection.sql("SELECT * FROM events")) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.spark
+@pytest.mark.xdist_group("spark")
+def test_a_spark_frame_stays_where_it_is(log, expected, spark):
+    frame = spark.session.createDataFrame(log)
+    events = ws.read_events(frame, **NAMES)
+    assert events.engine.name == "spark"
+    assert ws.evaluate("uniform", events, tau=0.1)["uniform"].value == pytest.approx(expected, abs=1e-9)
+    with pytest.raises(ws.SourceError, match="on Spark only"):
+        ws.evaluate({"d": frame}, ws.read_events(log, **NAMES), tau=0.1)
+
+
+def test_parquet_files_of_different_schemas_are_refused_before_reading(log, tmp_path, engine):
+    pq.write_table(log, tmp_path / "a.parquet")
+    pq.write_table(log.set_column(2, "reward", log["reward"].cast(pa.float32())), tmp_path / "b.parquet")
+    with pytest.raises(ws.SourceError, match="different schemas: 'reward' is double and float"):
+        value(tmp_path, engine=engine)
+
+
+def test_files_of_different_formats_are_no_log(log, tmp_path):
+    pq.write_table(log, tmp_path / "a.parquet")
+    pa_csv.write_csv(log, tmp_path / "b.csv")
+    with pytest.raises(ws.SourceError, match="different formats"):
+        value(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("empty.csv", b""),
+        ("ragged.csv", b"context,action,reward,time\n" + b"p,a,1,2026-01-01\n" * 30000 + b"p,a,1,2026-01-01,9,9\n"),
+        ("wrong.csv", b"context,action,reward,time\n" + b"p,a,1,2026-01-01\n" * 30000 + b"p,a,often,2026-01-01\n"),
+        ("empty.parquet", b""),
+        ("broken.json", b'{"context": "p", "action": \n'),
+    ],
+)
+def test_broken_files_are_typed_errors(tmp_path, name, content):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ws.DataError):
+        value(tmp_path / name)
+
+
+def test_a_truncated_parquet_file(log, tmp_path):
+    pq.write_table(log, tmp_path / "log.parquet")
+    whole = (tmp_path / "log.parquet").read_bytes()
+    (tmp_path / "log.parquet").write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ws.SourceError, match=r"Cannot read .*log.parquet"):
+        value(tmp_path / "log.parquet")
+
+
+def test_a_folder_without_data(tmp_path):
+    (tmp_path / "notes.txt").write_text("hello")
+    with pytest.raises(ws.SourceError, match="has no Parquet, CSV or JSON files"):
+        value(tmp_path)
+
+
+def test_times_with_and_without_a_zone_do_not_mix(engine):
+    times = ["2026-01-01T00:00:00Z", "2026-01-02T00:00:00"]
+    log = pa.table({"x": ["p", "p"], "a": ["a", "b"], "r": [1, 0], "t": times})
+    with pytest.raises(ws.ColumnError, match="1 have a zone and 1 have none"):
+        ws.read_events(log, context="x", action="a", reward="r", time="t", engine=engine)
+
+
+def test_too_little_memory_is_a_typed_error_and_leaves_nothing(tmp_path, monkeypatch):
+    import tempfile
+
+    from warmstart.engine import connect
+
+    full = tmp_path / "full"
+    full.write_text("a file where the folder for spilling should be")
+    monkeypatch.setattr(tempfile, "tempdir", str(full))
+    rows = 400_000
+    pq.write_table(
+        pa.table({"x": [f"page {i}" for i in range(rows)], "a": [f"ad {i}" for i in range(rows)], "r": [0.0] * rows}),
+        tmp_path / "log.parquet",
+    )
+    engine = connect(memory_limit="40MB", threads=1)
+    events = ws.read_events(tmp_path / "log.parquet", context="x", action="a", reward="r", engine=engine)
+    with pytest.raises(ws.EngineError):
+        ws.evaluate("uniform", events, tau=0.1)
