@@ -15,10 +15,11 @@ demo: $(VENV)/.core ## Evaluate policies on a simulated month whose truth is kno
 	$(BIN)/warmstart demo
 
 test: check ## Check the code and run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m "not slow"
+	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not spark"
+	$(BIN)/python -m pytest -m "not slow and spark"
 
 test-slow: $(VENV)/.dev ## Run the long statistical tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup -m slow
+	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 check: $(VENV)/.dev ## Lint, format, types, layers
 	$(BIN)/ruff check .

@@ -10,7 +10,6 @@ from warmstart.engine import connect
 
 REQUIRED = set(filter(None, os.environ.get("WARMSTART_REQUIRE", "").split(",")))
 DATA = Path(os.environ.get("WARMSTART_DATA", Path(__file__).parents[2] / "shared" / "data"))
-missing: set[str] = set()
 
 
 def need(thing, *, present):
@@ -19,7 +18,6 @@ def need(thing, *, present):
         return
     if thing in REQUIRED:
         pytest.fail(f"WARMSTART_REQUIRE names {thing}, which is not here")
-    missing.add(thing)
     pytest.skip(f"no {thing} on this machine")
 
 
@@ -57,7 +55,7 @@ def spark():
     session.stop()
 
 
-@pytest.fixture(params=["duckdb", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.xdist_group("spark")])])
+@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def engine(request):
     """Every engine in turn."""
     return request.getfixturevalue(request.param)

@@ -74,7 +74,6 @@ def test_a_duckdb_relation(log, expected):
 
 
 @pytest.mark.spark
-@pytest.mark.xdist_group("spark")
 def test_a_spark_frame_stays_where_it_is(log, expected, spark):
     frame = spark.session.createDataFrame(log)
     events = ws.read_events(frame, **NAMES)

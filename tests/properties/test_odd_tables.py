@@ -57,7 +57,7 @@ def tables(draw):
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(table=tables(), tau=st.sampled_from([0.01, 0.5, 1.0]), timed=st.booleans(), drop=st.booleans())
 def test_an_odd_table_gives_an_answer_or_a_typed_error(duckdb, table, tau, timed, drop):
