@@ -172,3 +172,12 @@ def test_a_tiny_delta_is_no_trouble():
     for method in METHODS:
         found = interval(TermSums(100, 5.0, 10.0, 200.0, 400.0, 2, 20), delta=1e-300, method=method)
         assert 0 <= found.lower <= 0.05 <= found.upper <= 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_four_times_the_events_give_a_narrower_interval(method):
+    few, many = (
+        interval(TermSums(100 * k, 60.0 * k, 120.0 * k, 200.0 * k, 400.0 * k, 2, 20), method=method) for k in (1, 4)
+    )
+    assert few.lower < many.lower or few.lower == many.lower == 0
+    assert many.upper < few.upper
