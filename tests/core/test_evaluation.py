@@ -20,7 +20,7 @@ def test_html_escapes_names_from_the_log(duckdb):
     shown = ws.evaluate("constant:<script>x</script>", read(rows, duckdb), tau=0.1)._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
-    assert shown.count("<table>") == shown.count("</table>") == 3
+    assert shown.count("<table") == shown.count("</table>") == 3
 
 
 def test_control_characters_do_not_reach_the_terminal(duckdb):

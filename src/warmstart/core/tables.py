@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
 
+CAPTION = "text-align: left; font-weight: bold; white-space: nowrap"
+
 
 @dataclass(frozen=True)
 class TextTable:
@@ -54,9 +56,9 @@ class TextTable:
         body = "".join(
             f"<tr>{''.join(self._cell('td', cell, i) for i, cell in enumerate(row))}</tr>" for row in self.rows
         )
-        return (
-            f"<table><caption>{escape(self.title)}</caption><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        caption = f'<caption style="{CAPTION}">{escape(self.title)}</caption>'
+        table = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+        return f'<table style="margin-bottom: 1em">{caption}{table}</table>'
 
     def _widths(self) -> list[int]:
         return [max(len(line[i]) for line in (self.header, *self.rows)) for i in range(len(self.header))]
@@ -70,4 +72,4 @@ class TextTable:
 
     def _cell(self, tag: str, text: str, column: int) -> str:
         side = "left" if column < self.left else "right"
-        return f'<{tag} style="text-align: {side}">{escape(text)}</{tag}>'
+        return f'<{tag} style="text-align: {side}; padding: 0.1em 0.6em">{escape(text)}</{tag}>'
