@@ -190,3 +190,10 @@ def test_taus_may_be_an_array_and_estimates_are_found_by_tau(duckdb):
     assert found["uniform"].tau == 0.05
     with pytest.raises(KeyError):
         found["uniform", 0.7]
+
+
+def test_a_share_of_exactly_tau_is_supported(duckdb):
+    rows = [("p", "a", 1.0, 0), ("p", "a", 0.0, 0), ("p", "b", 0.0, 0), ("p", "b", 0.0, 0)]
+    found = ws.evaluate("constant:a", read(rows, duckdb), tau=0.5)["constant:a"]
+    assert (found.support.supported, found.support.clipped) == (1, 0)
+    assert found.on_supported.difference == pytest.approx(0.5 - 0.25)
