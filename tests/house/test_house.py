@@ -110,7 +110,7 @@ def test_paper_map_names_functions_and_tests_that_exist():
 
 
 def test_the_wheel_works_in_a_clean_environment(tmp_path):
-    """Built here, installed beside this environment's packages (which hold its dependencies), used from elsewhere."""
+    """Built here, installed with its pinned dependencies into an environment of its own, used from another folder."""
     subprocess.run(
         [sys.executable, "-m", "uv", "build", "--wheel", "--quiet", "--out-dir", str(tmp_path), str(ROOT)], check=True
     )
