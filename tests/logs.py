@@ -69,3 +69,13 @@ def cut(rows, day):
 
 def moment(day):
     return START + timedelta(days=day)
+
+
+def churning_log(seed):
+    """A random log in which actions come and go: a3 ends after day 3, a4 begins on day 5, a2 ends after 6."""
+    last = {"a3": 3, "a2": 6}
+    kept = []
+    for x, a, r, day in random_log(seed, events=500):
+        gone = day > last.get(a, 99) or (a == "a4" and day < 5)
+        kept.append((x, "a1" if gone else a, r, day))
+    return kept

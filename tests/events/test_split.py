@@ -144,3 +144,16 @@ def test_a_training_log_may_lack_times_or_be_the_only_one_with_them(duckdb, time
     together = ws.evaluate("uniform", second, train=first, tau=0.05, live=False)
     assert not found.windows.live
     assert found["uniform"].value == pytest.approx(together["uniform"].value)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_dense_log_splits_exactly(duckdb, seed):
+    """20,000 events a few microseconds apart, in more spans than one pass tells apart."""
+    import numpy as np
+
+    times = np.sort(np.random.default_rng(seed).integers(0, 30_000_000, size=20_000))
+    events = events_at(times.tolist(), duckdb)
+    for fraction in (0.1, 0.35, 0.65):
+        early, _ = events.split(fraction=fraction)
+        assert abs(len(early) - fraction * 20_000) <= 2
+        assert len(early) == (times <= early.window.last - START).sum()

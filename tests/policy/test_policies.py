@@ -201,3 +201,15 @@ def test_policy_table_is_for_one_policy_and_a_known_window(events):
         ws.policy_table(["uniform", "logging"], events)
     with pytest.raises(ws.UsageError, match="feasible_from"):
         ws.policy_table("uniform", events, feasible_from="nonsense")
+
+
+def test_a_day_begins_at_midnight_utc(duckdb):
+    """a at hours 1 and 19, b at 19 and 40: on the first day both are live, on the second b alone."""
+    from datetime import UTC, datetime, timedelta
+
+    times = [datetime(2026, 10, 1, tzinfo=UTC) + timedelta(hours=h) for h in (1, 19, 19, 40)]
+    log = pa.table({"x": ["p"] * 4, "a": ["a", "a", "b", "b"], "r": [0.0] * 4, "t": times})
+    events = ws.read_events(log, context="x", action="a", reward="r", time="t", engine=duckdb)
+    for live, expected in ((True, {"a": 0.375, "b": 0.625}), (False, {"a": 0.5, "b": 0.5})):
+        table = ws.policy_table("uniform", events, live=live).to_pylist()
+        assert {row["a"]: row["probability"] for row in table} == pytest.approx(expected)

@@ -2,9 +2,10 @@
 
 import pytest
 from tests import reference
-from tests.logs import cut, decisions, moment, random_log, read
+from tests.logs import churning_log, cut, decisions, moment, random_log, read
 
 import warmstart as ws
+from warmstart.value.intervals import METHODS, TermSums, interval
 
 CLOSE = 1e-9
 
@@ -63,12 +64,13 @@ def test_every_number_equals_the_reference(engine, weights_from):
 @pytest.mark.parametrize("live", [True, False])
 @pytest.mark.parametrize("feasible_from", ["train", "evaluated", "all"])
 def test_uniform_equals_the_reference(engine, live, feasible_from):
-    rows = random_log(2)
+    rows = churning_log(2)
     train, test = cut(rows, 4)
     early, late = read(rows, engine).split(at=moment(4))
     found = ws.evaluate("uniform", late, train=early, tau=0.1, feasible_from=feasible_from, live=live)
     feasible = {"train": train, "evaluated": test, "all": rows}[feasible_from]
-    h = reference.uniform(feasible, test, rows if live else None)
+    h, other = (reference.uniform(feasible, test, rows if days else None) for days in (live, not live))
+    assert h != pytest.approx(other)
     check(found["uniform"], reference.evaluate(test, h, 0.1))
 
 
@@ -122,6 +124,8 @@ def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(duckdb):
     found = ws.evaluate("constant:a", late, train=early, tau=0.01, weights_from="train")["constant:a"]
     assert found.value == pytest.approx((0 + 1 / 0.5) / 2)
     assert found.events == 2
+    assert found.rho.above_one == pytest.approx(0.5)
+    assert found.propensity_error.tight == pytest.approx(1.0)
 
 
 def test_joint_ends_share_delta_among_all_rows_and_logging_is_one(duckdb):
@@ -197,3 +201,40 @@ def test_a_share_of_exactly_tau_is_supported(duckdb):
     found = ws.evaluate("constant:a", read(rows, duckdb), tau=0.5)["constant:a"]
     assert (found.support.supported, found.support.clipped) == (1, 0)
     assert found.on_supported.difference == pytest.approx(0.5 - 0.25)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_ends_are_those_of_the_windows_own_terms(duckdb, method):
+    """Sums from the engine give the interval that the reference's terms and coefficients give."""
+    rows, tau = random_log(10), 0.05
+    h = some_policy(rows)
+    found = ws.evaluate({"mine": decisions(h)}, read(rows, duckdb), tau=tau, interval=method)["mine"]
+    expected = reference.evaluate(rows, h, tau)
+    terms, cs = expected["terms"], expected["coefficients"]
+    sums = TermSums(
+        len(rows), sum(terms), sum(t * t for t in terms), sum(cs), sum(c * c for c in cs), max(cs), bound=1 / tau
+    )
+    ends = interval(sums, method=method)
+    assert (found.lower, found.upper) == pytest.approx((ends.lower, ends.upper))
+    if found.certified_lower is not None:
+        assert found.certified_lower == pytest.approx(found.lower)
+
+
+def test_the_certified_upper_end_adds_what_the_windows_own_counts_lose(duckdb):
+    """Training shows a 90 % of the time, the window 30 %: own counts support all of it, so nothing is added."""
+    rows = [("p", "a" if i % 10 else "b", 0.0, 0) for i in range(2000)]
+    rows += [("p", "a" if i % 10 < 3 else "b", 0.1, 1) for i in range(2000)]
+    early, late = read(rows, duckdb).split(at=moment(1))
+    own, other = (
+        ws.evaluate("constant:a", late, train=early, tau=0.2, weights_from=window)["constant:a"]
+        for window in ("evaluated", "train")
+    )
+    assert own.certified_upper < 0.2
+    assert other.certified_upper == pytest.approx(own.certified_upper)
+
+
+def test_equal_shares_count_nothing_too_much(duckdb):
+    rows = [("p", a, 0.5, day) for day in (0, 1) for a in ("a", "b", "b")]
+    early, late = read(rows, duckdb).split(at=moment(1))
+    found = ws.evaluate("constant:a", late, train=early, tau=0.1, weights_from="train")["constant:a"]
+    assert (found.rho.mean, found.rho.above_one) == (pytest.approx(1), 0)
