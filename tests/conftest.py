@@ -55,9 +55,15 @@ def spark():
     session.stop()
 
 
-@pytest.fixture(params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.fixture(scope="session", params=["duckdb", pytest.param("spark", marks=pytest.mark.spark)])
 def engine(request):
     """Every engine in turn."""
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture(scope="session", params=["duckdb", pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.slow])])
+def any_engine(request):
+    """Every engine in turn, for tests that ask so often that Spark takes minutes."""
     return request.getfixturevalue(request.param)
 
 

@@ -57,36 +57,36 @@ def expected_by_the_identity(world, log, h, tau):
     return total / len(pairs)
 
 
-def test_the_expected_estimate_is_what_the_policy_earns_on_supported_traffic(world, log, duckdb):
+def test_the_expected_estimate_is_what_the_policy_earns_on_supported_traffic(world, log, any_engine):
     arrays = {name: np.array(h, dtype=float) for name, h in POLICIES.items()}
     policies = {name: world.policy_from_array(h) for name, h in arrays.items()}
     expectation = dict.fromkeys([(name, tau) for name in policies for tau in TAUS], 0.0)
     certain = 0.0
     for probability, rewarded in world.rewardings(log):
         certain += probability
-        for estimate in ws.evaluate(policies, read(rewarded, duckdb), tau=TAUS):
+        for estimate in ws.evaluate(policies, read(rewarded, any_engine), tau=TAUS):
             expectation[estimate.policy, estimate.tau] += probability * estimate.value
     assert certain == pytest.approx(1)
     for (name, tau), value in expectation.items():
         exact = expected_by_the_identity(world, log, arrays[name], tau)
         assert value == pytest.approx(exact, abs=1e-12), (name, tau)
-        assert value <= world.true_value(arrays[name], events=read(log, duckdb)) + 1e-12
+        assert value <= world.true_value(arrays[name], events=read(log, any_engine)) + 1e-12
 
 
-def test_with_every_chosen_action_supported_the_expectation_is_the_true_value_on_the_window(world, log, duckdb):
+def test_with_every_chosen_action_supported_the_expectation_is_the_true_value_on_the_window(world, log, any_engine):
     h = np.array([[0.5, 0.25, 0.25], [0.5, 0.5, 0], [0, 0, 1]])
-    events = read(log, duckdb)
+    events = read(log, any_engine)
     assert expected_by_the_identity(world, log, h, 0.2) == pytest.approx(world.true_value(h, events=events))
     found = ws.evaluate({"h": world.policy_from_array(h)}, events, tau=0.2)["h"]
     assert found.support.supported == pytest.approx(1)
 
 
-def test_the_expected_gain_over_logging_on_supported_traffic_is_exact(world, log, duckdb):
+def test_the_expected_gain_over_logging_on_supported_traffic_is_exact(world, log, any_engine):
     """Section 3's D: linear in rewards, so its expectation is D with means in place of rewards."""
     h = np.array(POLICIES["stochastic"], dtype=float)
     expectation = 0.0
     for probability, rewarded in world.rewardings(log):
-        found = ws.evaluate({"h": world.policy_from_array(h)}, read(rewarded, duckdb), tau=0.3)["h"]
+        found = ws.evaluate({"h": world.policy_from_array(h)}, read(rewarded, any_engine), tau=0.3)["h"]
         expectation += probability * found.on_supported.difference
     rows = [
         (x, a, world.reward_means[world.contexts.index(x), world.actions.index(a)], 0)

@@ -39,20 +39,20 @@ def expected_estimate(world, h, train, tau, engine):
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_the_expected_estimate_lies_between_the_bounds(seed, duckdb):
+def test_the_expected_estimate_lies_between_the_bounds(seed, any_engine):
     world, rng = random_world(seed)
-    train, pi_hat = pretended(world, rng, duckdb)
+    train, pi_hat = pretended(world, rng, any_engine)
     h = np.eye(3)[rng.integers(3, size=2)]
     tau = float(rng.choice([0.05, 0.2, 0.5]))
     pi = world.average_logging
-    expectation = expected_estimate(world, h, train, tau, duckdb)
+    expectation = expected_estimate(world, h, train, tau, any_engine)
     by_hand = world.traffic @ (pi * world.reward_means * h / np.maximum(pi_hat, tau)).sum(axis=1)
     assert expectation == pytest.approx(by_hand, abs=1e-12)
     lower, upper = ws.bias_bounds(world.traffic, pi, pi_hat, h, world.reward_means, tau=tau)
     assert lower - 1e-12 <= expectation <= upper + 1e-12
 
 
-def test_the_bounds_meet_when_pi_hat_is_right_and_everything_is_supported(duckdb):
+def test_the_bounds_meet_when_pi_hat_is_right_and_everything_is_supported(any_engine):
     world, _ = random_world(1)
     pi = world.average_logging
     h = np.eye(3)[pi.argmax(axis=1)]
@@ -84,15 +84,15 @@ def test_the_corollary_bounds_the_bias_of_a_supported_policy(seed):
     assert abs(expectation - world.true_value(h)) <= ws.corollary_bound(world.traffic, pi, pi_hat, tau=tau) + 1e-12
 
 
-def test_the_dependence_on_tau_is_unavoidable(duckdb):
+def test_the_dependence_on_tau_is_unavoidable(any_engine):
     """One context, rewards always 1, pi = tau + epsilon, pi_hat = tau: the error is epsilon / tau exactly."""
     tau, epsilon = 0.25, 0.1
     world = TableWorld(
         np.array([1.0]), np.array([[1.0, 1.0]]), np.array([[[tau + epsilon, 1 - tau - epsilon]]]), events_per_day=1
     )
-    train = read([("page-0", "ad-0", 0.0, -9)] + [("page-0", "ad-1", 0.0, -9)] * 3, duckdb)
+    train = read([("page-0", "ad-0", 0.0, -9)] + [("page-0", "ad-1", 0.0, -9)] * 3, any_engine)
     h = np.array([[1.0, 0.0]])
-    expectation = expected_estimate(world, h, train, tau, duckdb)
+    expectation = expected_estimate(world, h, train, tau, any_engine)
     assert expectation == pytest.approx((tau + epsilon) / tau, abs=1e-12)
     pi, pi_hat = world.average_logging, np.array([[tau, 1 - tau]])
     assert expectation - world.true_value(h) == pytest.approx(epsilon / tau, abs=1e-12)

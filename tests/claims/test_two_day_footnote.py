@@ -9,9 +9,9 @@ import warmstart as ws
 
 
 @pytest.fixture(scope="module")
-def days(duckdb):
+def days(engine):
     rows = [("page", "a1", 1.0, 0)] * 10 + [("page", "a2", float(i < 4), 1) for i in range(10)]
-    return read(rows, duckdb).split(at=moment(1))
+    return read(rows, engine).split(at=moment(1))
 
 
 def test_weights_from_all_data_double_what_the_second_day_showed(days):

@@ -83,6 +83,70 @@ def test_a_spark_frame_stays_where_it_is(log, expected, spark):
         ws.evaluate({"d": frame}, ws.read_events(log, **NAMES), tau=0.1)
 
 
+def test_an_ibis_table_of_another_backend_stays_where_it_is(log, expected):
+    import ibis
+
+    stored = ibis.sqlite.connect().create_table("log", log)
+    events = ws.read_events(stored, **NAMES)
+    assert events.engine.name == "sqlite"
+    early, late = events.split(fraction=0.5)
+    there, here = (
+        ws.evaluate(["uniform", "logging", "constant:a1"], test, train=train, tau=[0.1, 0.3], weights_from="all")
+        for train, test in ((early, late), ws.read_events(log, **NAMES).split(fraction=0.5))
+    )
+    for one, other in zip(there, here, strict=True):
+        numbers = [(e.value, e.lower, e.upper, e.certified_upper, *vars(e.support).values()) for e in (one, other)]
+        assert numbers[0] == pytest.approx(numbers[1], abs=1e-9)
+    assert value(stored) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_backend_that_cannot_do_it_says_so(log):
+    import ibis
+
+    stored = ibis.polars.connect().create_table("log", log)
+    with pytest.raises(ws.EngineError, match="polars could not run the query"):
+        value(stored)
+
+
+@pytest.mark.spark
+def test_a_table_of_sparks_catalogue(log, expected, spark, tmp_path):
+    spark.session.createDataFrame(log).createOrReplaceTempView("my_log")
+    assert value(None, table="my_log", engine=spark) == pytest.approx(expected, abs=1e-9)
+    with pytest.raises(ws.SourceError, match="Spark cannot read your_log"):
+        value(None, table="your_log", engine=spark)
+    (tmp_path / "log.duckdb").write_bytes(b"whatever")
+    with pytest.raises(ws.SourceError, match=r"Spark cannot read .*log\.duckdb"):
+        value(tmp_path / "log.duckdb", engine=spark)
+
+
+def test_names_that_differ_only_in_case_in_text_files(tmp_path, engine):
+    (tmp_path / "log.csv").write_text("Page,page,PAGE,click\n1,7,a,0\n1,8,b,1\n")
+    (tmp_path / "log.jsonl").write_text(
+        '{"Page":1,"page":7,"PAGE":"a","click":0}\n{"Page":1,"page":8,"PAGE":"b","click":1}\n'
+    )
+    for name in ("log.csv", "log.jsonl"):
+        for context, kinds in (("Page", {1}), ("page", {7, 8})):
+            events = ws.read_events(tmp_path / name, context=context, action="PAGE", reward="click", engine=engine)
+            assert set(engine.fetch_arrow(events.table)["context_0"].to_pylist()) == kinds, (name, context)
+
+
+def test_numbers_of_several_widths_are_one_column(tmp_path, engine):
+    for i, reward in enumerate(("0", "0.5", "1")):
+        (tmp_path / f"{i}.csv").write_text(f"x,a,r\np,a,{reward}\n")
+    events = ws.read_events(tmp_path, context="x", action="a", reward="r", engine=engine)
+    assert ws.evaluate("logging", events, tau=0.1)["logging"].value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_text_files_of_different_types_are_refused_before_reading(tmp_path, ending, engine):
+    for i, page in enumerate((1, "one")):
+        row = {"x": page, "a": "a", "r": 1}
+        text = json.dumps(row) if ending == "jsonl" else ",".join(row) + "\n" + ",".join(map(str, row.values()))
+        (tmp_path / f"{i}.{ending}").write_text(text + "\n")
+    with pytest.raises(ws.SourceError, match="different schemas: 'x' is bigint and varchar"):
+        ws.read_events(tmp_path, context="x", action="a", reward="r", engine=engine)
+
+
 def test_parquet_files_of_different_schemas_are_refused_before_reading(log, tmp_path, engine):
     pq.write_table(log, tmp_path / "a.parquet")
     pq.write_table(log.set_column(2, "reward", log["reward"].cast(pa.float32())), tmp_path / "b.parquet")

@@ -57,11 +57,11 @@ def test_polars_lazy_frames_and_ibis_tables_are_sources_too(log, tmp_path):
     assert connection.list_tables() == ["log"]
 
 
-def test_several_context_columns_make_one_context(duckdb):
+def test_several_context_columns_make_one_context(engine):
     log = pa.table(
         {"page": ["p", "p", "q", "q"], "hour": [1, 2, 1, 2], "ad": ["a", "b", "a", "b"], "click": [1, 0, 1, 1]}
     )
-    events = ws.read_events(log, context=["page", "hour"], action="ad", reward="click", engine=duckdb)
+    events = ws.read_events(log, context=["page", "hour"], action="ad", reward="click", engine=engine)
     found = ws.evaluate("constant:a", events, tau=0.1)
     assert found.log.contexts == 4
     assert found["constant:a"].value == pytest.approx(2 / 4)
@@ -97,10 +97,10 @@ def test_odd_names_are_just_names(tmp_path):
     ],
     ids=["integer", "date", "boolean", "float", "categorical", "uuid"],
 )
-def test_keys_of_many_types(keys, duckdb):
+def test_keys_of_many_types(keys, engine):
     column = keys if isinstance(keys, pa.Array | list) else pa.array(keys)
     log = pa.table({"x": column, "a": column, "r": [True, False]})
-    found = ws.evaluate("uniform", ws.read_events(log, context="x", action="a", reward="r", engine=duckdb), tau=0.5)
+    found = ws.evaluate("uniform", ws.read_events(log, context="x", action="a", reward="r", engine=engine), tau=0.5)
     assert found["uniform"].value == pytest.approx(0.5)
 
 
@@ -210,11 +210,11 @@ def test_negative_rewards_are_outside_too(log):
         ws.read_events(broken(log, "reward", [-0.1, -1.0, *log["reward"].to_pylist()[2:]]), **NAMES)
 
 
-def test_nanoseconds_lose_no_event(duckdb):
+def test_nanoseconds_lose_no_event(engine):
     """Ten events a microsecond and some nanoseconds apart: half is five."""
     times = [1_767_225_600_000_000_999 + 1_000 * i for i in range(10)]
     log = pa.table({"x": ["p"] * 10, "a": ["a"] * 10, "r": [0.0] * 10, "t": times})
-    events = ws.read_events(log, context="x", action="a", reward="r", time="t", engine=duckdb)
+    events = ws.read_events(log, context="x", action="a", reward="r", time="t", engine=engine)
     assert [len(part) for part in events.split(fraction=0.5)] == [5, 5]
     assert [len(part) for part in events.split(fraction=0.9)] == [9, 1]
     assert [len(part) for part in events.split(at=times[3])] == [3, 7]
@@ -249,10 +249,10 @@ def test_two_columns_of_one_name_are_an_error(log):
         ws.read_events(frame, context="context", action="action", reward="reward")
 
 
-def test_a_zoned_timestamp_can_be_a_context(duckdb):
+def test_a_zoned_timestamp_can_be_a_context(engine):
     when = pa.array([0, 1], pa.timestamp("us", "Europe/Paris"))
     log = pa.table({"x": when, "a": ["a", "b"], "r": [1.0, 0.0]})
-    events = ws.read_events(log, context="x", action="a", reward="r", engine=duckdb)
+    events = ws.read_events(log, context="x", action="a", reward="r", engine=engine)
     assert ws.policy_table("logging", events).num_rows == 2
 
 
@@ -302,6 +302,6 @@ def test_control_characters_in_names_do_not_reach_the_message(log):
     assert r"\x1b[31mred" in str(caught.value)
 
 
-def test_something_that_is_no_source(duckdb):
+def test_something_that_is_no_source(engine):
     with pytest.raises(ws.UsageError, match="Cannot read a log from 'int'"):
-        ws.read_events(7, **NAMES, engine=duckdb)
+        ws.read_events(7, **NAMES, engine=engine)

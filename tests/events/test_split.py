@@ -26,8 +26,8 @@ def events_at(times, engine):
     ),
     fraction=st.floats(0.01, 0.99),
 )
-def test_a_fraction_splits_as_near_as_ties_allow(duckdb, times, fraction):
-    early, late = events_at(times, duckdb).split(fraction=fraction)
+def test_a_fraction_splits_as_near_as_ties_allow(engine, times, fraction):
+    early, late = events_at(times, engine).split(fraction=fraction)
     assert len(early) + len(late) == len(times)
     assert early.window.last < late.window.first
     wanted = fraction * len(times)
@@ -48,8 +48,8 @@ def test_a_moment_goes_to_the_later_window(engine):
     assert (len(early), len(late)) == (2, 2)
 
 
-def test_windows_can_be_split_again(duckdb):
-    first, rest = read(random_log(1), duckdb).split(at=moment(2))
+def test_windows_can_be_split_again(engine):
+    first, rest = read(random_log(1), engine).split(at=moment(2))
     second, third = rest.split(at=moment(5))
     assert len(first) + len(second) + len(third) == 300
     assert ws.evaluate("uniform", third, train=first, tau=0.1).log.events == len(first) + len(third)
@@ -59,8 +59,8 @@ def test_windows_can_be_split_again(duckdb):
 @pytest.mark.parametrize(
     "at", ["2026-10-03T12:00:00+00:00", "2026-10-03T14:00:00+02:00", "2026-10-03 12:00", dt.datetime(2026, 10, 3, 12)]
 )
-def test_moments_may_be_written_in_many_ways(duckdb, at):
-    early, _ = read(random_log(1), duckdb).split(at=at)
+def test_moments_may_be_written_in_many_ways(engine, at):
+    early, _ = read(random_log(1), engine).split(at=at)
     assert early.window.last < moment(2).timestamp() * 1e6
 
 
@@ -75,31 +75,31 @@ def test_moments_may_be_written_in_many_ways(duckdb, at):
         ({"at": "2050-01-01"}, ws.EmptyWindowError, "later window has no events"),
     ],
 )
-def test_splits_that_cannot_be(duckdb, options, error, message):
+def test_splits_that_cannot_be(engine, options, error, message):
     with pytest.raises(error, match=message):
-        read(random_log(1), duckdb).split(**options)
+        read(random_log(1), engine).split(**options)
 
 
-def test_an_integer_is_in_the_unit_of_the_logs_own_times(duckdb):
+def test_an_integer_is_in_the_unit_of_the_logs_own_times(engine):
     log = pa.table({"x": ["p"] * 2, "a": ["a"] * 2, "r": [0.0] * 2, "t": [1_767_225_600, 1_767_225_700]})
-    events = ws.read_events(log, context="x", action="a", reward="r", time="t", engine=duckdb)
+    events = ws.read_events(log, context="x", action="a", reward="r", time="t", engine=engine)
     assert [len(part) for part in events.split(at=1_767_225_650)] == [1, 1]
     with pytest.raises(ws.UsageError, match="cannot be a moment"):
-        read(random_log(1), duckdb).split(at=1_767_225_650)
+        read(random_log(1), engine).split(at=1_767_225_650)
 
 
-def test_one_moment_cannot_be_split(duckdb):
+def test_one_moment_cannot_be_split(engine):
     with pytest.raises(ws.EmptyWindowError):
-        events_at([5, 5, 5], duckdb).split(fraction=0.5)
+        events_at([5, 5, 5], engine).split(fraction=0.5)
 
 
-def test_without_times_a_split_is_a_wrong_call_that_names_folds(duckdb):
+def test_without_times_a_split_is_a_wrong_call_that_names_folds(engine):
     with pytest.raises(ws.UsageError, match="folds"):
-        read(random_log(1), duckdb, time=False).split(fraction=0.5)
+        read(random_log(1), engine, time=False).split(fraction=0.5)
 
 
-def test_overlapping_windows_are_refused(duckdb):
-    events = read(random_log(1), duckdb)
+def test_overlapping_windows_are_refused(engine):
+    events = read(random_log(1), engine)
     early, _ = events.split(at=moment(3))
     with pytest.raises(ws.UsageError, match="overlap"):
         ws.evaluate("uniform", events, train=early, tau=0.1)
@@ -124,36 +124,36 @@ def test_the_same_file_read_twice_cannot_be_train_and_evaluated(tmp_path):
         ({"context": ["context", "time"], "action": "reward", "reward": "one"}, "has type string in the evaluated log"),
     ],
 )
-def test_training_logs_that_do_not_match_are_refused(duckdb, columns, message):
+def test_training_logs_that_do_not_match_are_refused(engine, columns, message):
     from tests.logs import table
 
     log = table(random_log(1))
     log = log.append_column("one", [[1.0] * log.num_rows])
-    names = {"context": ["context", "time"], "action": "action", "reward": "reward", "engine": duckdb}
+    names = {"context": ["context", "time"], "action": "action", "reward": "reward", "engine": engine}
     with pytest.raises(ws.ColumnError, match=message):
         ws.evaluate("uniform", ws.read_events(log, **names), train=ws.read_events(log, **names | columns), tau=0.1)
 
 
 @pytest.mark.parametrize("timed", [0, 1])
-def test_a_training_log_may_lack_times_or_be_the_only_one_with_them(duckdb, timed):
+def test_a_training_log_may_lack_times_or_be_the_only_one_with_them(engine, timed):
     rows = random_log(8)
-    early = read([row for row in rows if row[3] < 4], duckdb, time=timed == 0)
-    late = read([row for row in rows if row[3] >= 4], duckdb, time=timed == 1)
+    early = read([row for row in rows if row[3] < 4], engine, time=timed == 0)
+    late = read([row for row in rows if row[3] >= 4], engine, time=timed == 1)
     found = ws.evaluate("uniform", late, train=early, tau=0.05)
-    first, second = read(rows, duckdb).split(at=moment(4))
+    first, second = read(rows, engine).split(at=moment(4))
     together = ws.evaluate("uniform", second, train=first, tau=0.05, live=False)
     assert not found.windows.live
     assert found["uniform"].value == pytest.approx(together["uniform"].value)
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_a_dense_log_splits_exactly(duckdb, seed):
+def test_a_dense_log_splits_exactly(engine, seed):
     """20,000 events within a minute and one months later: the first pass sees the minute as a dozen spans."""
     import numpy as np
 
     times = np.sort(np.random.default_rng(seed).integers(0, 60_000_000, size=20_000))
     times[-1] = 10**13
-    events = events_at(times.tolist(), duckdb)
+    events = events_at(times.tolist(), engine)
     for fraction in (0.1, 0.35, 0.65):
         early, _ = events.split(fraction=fraction)
         assert abs(len(early) - fraction * 20_000) <= 2

@@ -10,8 +10,8 @@ from warmstart.policy import parse_policies
 
 
 @pytest.fixture(scope="module")
-def events(duckdb):
-    return read(random_log(1), duckdb)
+def events(engine):
+    return read(random_log(1), engine)
 
 
 def evaluate(events, policy, **options):
@@ -33,11 +33,11 @@ def test_a_policy_table_sums_to_one_in_every_decided_context(events):
         assert max(sums.values()) == pytest.approx(1)
 
 
-def test_uniform_chooses_each_day_among_live_actions_and_is_undecided_where_there_is_none(duckdb):
+def test_uniform_chooses_each_day_among_live_actions_and_is_undecided_where_there_is_none(engine):
     """Feasible for p are a and b, from training; a is last shown on day 3, and b, shown on day 5, lives on."""
     log = [("p", "a", 0.0, 0), ("p", "b", 0.0, 1), ("q", "d", 0.0, 1)]
     log += [("p", "b", 0.0, 2), ("q", "a", 0.0, 3), ("p", "c", 1.0, 3), ("p", "b", 1.0, 5), ("q", "c", 1.0, 5)]
-    early, late = read(log, duckdb).split(at=moment(2))
+    early, late = read(log, engine).split(at=moment(2))
     found = ws.policy_table("uniform", late, train=early).to_pylist()
     h = {(row["context"], row["action"]): row["probability"] for row in found}
     # p has traffic on days 2 and 3 (a and b live) and on day 5 (b alone); q's only feasible action died on day 1.
@@ -47,8 +47,8 @@ def test_uniform_chooses_each_day_among_live_actions_and_is_undecided_where_ther
     assert support.unsupported == pytest.approx(3 / 5 * 1 / 3)
 
 
-def test_without_times_actions_are_assumed_to_be_showable_all_window(duckdb):
-    found = ws.evaluate("uniform", read(random_log(1), duckdb, time=False), tau=0.1)
+def test_without_times_actions_are_assumed_to_be_showable_all_window(engine):
+    found = ws.evaluate("uniform", read(random_log(1), engine, time=False), tau=0.1)
     assert not found.windows.live
     assert "assuming that they could be shown all window" in str(found)
 
@@ -90,9 +90,9 @@ def test_keys_whose_types_cannot_match(events):
         evaluate(events, rows(context=["x0"], action=["a0"], probability=["all"]))
 
 
-def test_integer_keys_of_different_widths_match(duckdb):
+def test_integer_keys_of_different_widths_match(engine):
     log = pa.table({"x": pa.array([1, 1], pa.int64()), "a": pa.array([1, 2], pa.int8()), "r": [1.0, 0.0]})
-    events = ws.read_events(log, context="x", action="a", reward="r", engine=duckdb)
+    events = ws.read_events(log, context="x", action="a", reward="r", engine=engine)
     choice = pa.table({"x": pa.array([1], pa.int16()), "a": pa.array([1], pa.uint32())})
     assert evaluate(events, choice).value == pytest.approx(1)
 
@@ -169,9 +169,9 @@ def test_decisions_of_another_connection_are_refused(events):
     assert evaluate(events, ibis.memtable(rows(context=["x0"], action=["a0"]))).matched > 0
 
 
-def test_a_column_called_probability_cannot_be_a_key(duckdb):
+def test_a_column_called_probability_cannot_be_a_key(engine):
     log = pa.table({"probability": ["p", "p"], "a": ["a", "b"], "r": [1.0, 0.0]})
-    events = ws.read_events(log, context="probability", action="a", reward="r", engine=duckdb)
+    events = ws.read_events(log, context="probability", action="a", reward="r", engine=engine)
     assert ws.evaluate("uniform", events, tau=0.1)["uniform"].value == pytest.approx(0.5)
     with pytest.raises(ws.UsageError, match="Rename"):
         evaluate(events, rows(probability=["p"], a=["a"]))
@@ -179,17 +179,17 @@ def test_a_column_called_probability_cannot_be_a_key(duckdb):
         ws.policy_table("uniform", events)
 
 
-def test_an_action_is_live_between_its_days_anywhere_in_the_log(duckdb):
+def test_an_action_is_live_between_its_days_anywhere_in_the_log(engine):
     """Evaluated in the middle: a, shown on days 0 and 9 only, is live on day 5."""
     log = [("p", "a", 0.0, 0), ("p", "b", 0.0, 0), ("p", "b", 1.0, 5), ("p", "a", 0.0, 9)]
-    first, rest = read(log, duckdb).split(at=moment(4))
+    first, rest = read(log, engine).split(at=moment(4))
     middle, _ = rest.split(at=moment(8))
     table = {row["action"]: row["probability"] for row in ws.policy_table("uniform", middle, train=first).to_pylist()}
     assert table == {"a": 0.5, "b": 0.5}
 
 
-def test_uniform_without_a_feasible_action_anywhere_is_undecided_and_no_error(duckdb):
-    first, second = read([("p", "a", 0.0, 0), ("q", "a", 1.0, 1)], duckdb).split(at=moment(1))
+def test_uniform_without_a_feasible_action_anywhere_is_undecided_and_no_error(engine):
+    first, second = read([("p", "a", 0.0, 0), ("q", "a", 1.0, 1)], engine).split(at=moment(1))
     found = ws.evaluate(["uniform", "logging"], second, train=first, tau=0.1)
     assert found["uniform"].support.undecided == 1
     assert found["uniform"].on_supported.difference is None
@@ -203,13 +203,13 @@ def test_policy_table_is_for_one_policy_and_a_known_window(events):
         ws.policy_table("uniform", events, feasible_from="nonsense")
 
 
-def test_a_day_begins_at_midnight_utc(duckdb):
+def test_a_day_begins_at_midnight_utc(engine):
     """a at hours 1 and 19, b at 19 and 40: on the first day both are live, on the second b alone."""
     from datetime import UTC, datetime, timedelta
 
     times = [datetime(2026, 10, 1, tzinfo=UTC) + timedelta(hours=h) for h in (1, 19, 19, 40)]
     log = pa.table({"x": ["p"] * 4, "a": ["a", "a", "b", "b"], "r": [0.0] * 4, "t": times})
-    events = ws.read_events(log, context="x", action="a", reward="r", time="t", engine=duckdb)
+    events = ws.read_events(log, context="x", action="a", reward="r", time="t", engine=engine)
     for live, expected in ((True, {"a": 0.375, "b": 0.625}), (False, {"a": 0.5, "b": 0.5})):
         table = ws.policy_table("uniform", events, live=live).to_pylist()
         assert {row["a"]: row["probability"] for row in table} == pytest.approx(expected)

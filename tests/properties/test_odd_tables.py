@@ -60,11 +60,11 @@ def tables(draw):
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 @given(table=tables(), tau=st.sampled_from([0.01, 0.5, 1.0]), timed=st.booleans(), drop=st.booleans())
-def test_an_odd_table_gives_an_answer_or_a_typed_error(duckdb, table, tau, timed, drop):
+def test_an_odd_table_gives_an_answer_or_a_typed_error(any_engine, table, tau, timed, drop):
     context, action, reward, time = table.column_names
     names = {"context": context, "action": action, "reward": reward, "time": time if timed else None}
     try:
-        events = ws.read_events(table, **names, drop_nulls=drop, engine=duckdb)
+        events = ws.read_events(table, **names, drop_nulls=drop, engine=any_engine)
         found = ws.evaluate(["uniform", "logging"], events, tau=tau)
     except ws.WarmstartError:
         return

@@ -74,9 +74,9 @@ def test_uniform_equals_the_reference(engine, live, feasible_from):
     check(found["uniform"], reference.evaluate(test, h, 0.1))
 
 
-def test_logging_is_the_plain_mean_reward_whatever_tau_and_weights(duckdb):
+def test_logging_is_the_plain_mean_reward_whatever_tau_and_weights(engine):
     rows = random_log(3)
-    early, late = read(rows, duckdb).split(at=moment(5))
+    early, late = read(rows, engine).split(at=moment(5))
     test = cut(rows, 5)[1]
     mean = sum(r for _, _, r, _ in test) / len(test)
     for weights_from in ("evaluated", "all", "train"):
@@ -87,23 +87,23 @@ def test_logging_is_the_plain_mean_reward_whatever_tau_and_weights(duckdb):
             assert estimate.effective_sample_size == pytest.approx(len(test))
 
 
-def test_the_interval_of_logging_does_not_pay_for_tau(duckdb):
-    loose, tight = ws.evaluate("logging", read(random_log(3), duckdb), tau=[0.9, 0.001])
+def test_the_interval_of_logging_does_not_pay_for_tau(engine):
+    loose, tight = ws.evaluate("logging", read(random_log(3), engine), tau=[0.9, 0.001])
     assert (loose.lower, loose.upper) == (tight.lower, tight.upper)
 
 
-def test_certified_ends_add_what_the_window_cannot_tell(duckdb):
+def test_certified_ends_add_what_the_window_cannot_tell(engine):
     rows = random_log(4)
     h = some_policy(rows)
-    found = ws.evaluate({"mine": decisions(h)}, read(rows, duckdb), tau=0.2)["mine"]
+    found = ws.evaluate({"mine": decisions(h)}, read(rows, engine), tau=0.2)["mine"]
     lost = 1 - reference.evaluate(rows, h, 0.2)["kept"]
     assert 0.1 < lost < 0.9
     assert found.certified_lower == found.lower
     assert found.certified_upper == pytest.approx(min(found.upper + lost, 1), abs=CLOSE)
 
 
-def test_certified_ends_use_the_windows_own_counts_whatever_the_weights(duckdb):
-    early, late = read(random_log(5), duckdb).split(at=moment(5))
+def test_certified_ends_use_the_windows_own_counts_whatever_the_weights(engine):
+    early, late = read(random_log(5), engine).split(at=moment(5))
     own = ws.evaluate("uniform", late, train=early, tau=0.05)["uniform"]
     other = ws.evaluate("uniform", late, train=early, tau=0.05, weights_from="all")["uniform"]
     assert other.value != pytest.approx(own.value)
@@ -111,16 +111,16 @@ def test_certified_ends_use_the_windows_own_counts_whatever_the_weights(duckdb):
     assert other.certified_upper == pytest.approx(own.certified_upper)
 
 
-def test_an_approximate_interval_certifies_nothing(duckdb):
-    found = ws.evaluate("uniform", read(random_log(5), duckdb), tau=0.05, interval="gamma")["uniform"]
+def test_an_approximate_interval_certifies_nothing(engine):
+    found = ws.evaluate("uniform", read(random_log(5), engine), tau=0.05, interval="gamma")["uniform"]
     assert found.guarantee == "approximate"
     assert found.certified_lower is None
     assert found.certified_upper is None
 
 
-def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(duckdb):
+def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(engine):
     rows = [("old", "a", 1.0, 0), ("old", "b", 1.0, 0), ("new", "a", 1.0, 1), ("old", "a", 1.0, 1)]
-    early, late = read(rows, duckdb).split(at=moment(1))
+    early, late = read(rows, engine).split(at=moment(1))
     found = ws.evaluate("constant:a", late, train=early, tau=0.01, weights_from="train")["constant:a"]
     assert found.value == pytest.approx((0 + 1 / 0.5) / 2)
     assert found.events == 2
@@ -128,8 +128,8 @@ def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(duckdb):
     assert found.propensity_error.tight == pytest.approx(1.0)
 
 
-def test_joint_ends_share_delta_among_all_rows_and_logging_is_one(duckdb):
-    events = read(random_log(6), duckdb)
+def test_joint_ends_share_delta_among_all_rows_and_logging_is_one(engine):
+    events = read(random_log(6), engine)
     several = ws.evaluate(["uniform", "constant:a0", "logging"], events, tau=[0.05, 0.5], delta=0.2)["uniform"]
     alone = ws.evaluate("uniform", events, tau=0.05, delta=0.2 / 5)["uniform"]
     assert several.joint_lower == pytest.approx(alone.lower)
@@ -137,11 +137,11 @@ def test_joint_ends_share_delta_among_all_rows_and_logging_is_one(duckdb):
     assert several.joint_lower < several.lower
 
 
-def test_rewards_on_another_scale_come_back_on_it(duckdb):
+def test_rewards_on_another_scale_come_back_on_it(engine):
     rows = random_log(7)
     wide = [(x, a, 10 + 40 * r, day) for x, a, r, day in rows]
-    early, late = read(rows, duckdb).split(at=moment(4))
-    early_wide, late_wide = read(wide, duckdb, reward_range=(10, 50)).split(at=moment(4))
+    early, late = read(rows, engine).split(at=moment(4))
+    early_wide, late_wide = read(wide, engine, reward_range=(10, 50)).split(at=moment(4))
     options = {"tau": 0.05, "weights_from": "all"}
     plain = ws.evaluate("uniform", late, train=early, **options)["uniform"]
     scaled = ws.evaluate("uniform", late_wide, train=early_wide, **options)["uniform"]
@@ -154,10 +154,10 @@ def test_rewards_on_another_scale_come_back_on_it(duckdb):
     assert scaled.support == plain.support
 
 
-def test_train_may_come_from_another_file(duckdb):
+def test_train_may_come_from_another_file(engine):
     rows = random_log(8)
     train, test = cut(rows, 4)
-    together = read(rows, duckdb).split(at=moment(4))
+    together = read(rows, engine).split(at=moment(4))
     apart = read(train, "duckdb"), read(test, "duckdb")
     found = [
         ws.evaluate("uniform", t, train=e, tau=0.05, weights_from="all").to_dict()["policies"]
@@ -168,17 +168,17 @@ def test_train_may_come_from_another_file(duckdb):
         assert one["support"] == pytest.approx(other["support"], abs=CLOSE)
 
 
-def test_without_a_reward_there_is_no_interval_for_the_gain(duckdb):
+def test_without_a_reward_there_is_no_interval_for_the_gain(engine):
     rows = [(x, a, 0.0, day) for x, a, _, day in random_log(9)]
-    found = ws.evaluate("constant:a1", read(rows, duckdb), tau=0.05)["constant:a1"].on_supported
+    found = ws.evaluate("constant:a1", read(rows, engine), tau=0.05)["constant:a1"].on_supported
     assert found.contested > 0
     assert (found.difference, found.lower, found.upper) == (0, None, None)
 
 
 @pytest.mark.parametrize("tau", ["0.05", "high", [], [0.1, 0.1], 0, 1.5, None])
-def test_a_wrong_tau_is_a_wrong_call(duckdb, tau):
+def test_a_wrong_tau_is_a_wrong_call(engine, tau):
     with pytest.raises(ws.UsageError, match="tau"):
-        ws.evaluate("uniform", read(random_log(1), duckdb), tau=tau)
+        ws.evaluate("uniform", read(random_log(1), engine), tau=tau)
 
 
 def test_events_must_have_been_read(tmp_path):
@@ -186,29 +186,29 @@ def test_events_must_have_been_read(tmp_path):
         ws.evaluate("uniform", str(tmp_path), tau=0.1)
 
 
-def test_taus_may_be_an_array_and_estimates_are_found_by_tau(duckdb):
+def test_taus_may_be_an_array_and_estimates_are_found_by_tau(engine):
     import numpy as np
 
-    found = ws.evaluate("uniform", read(random_log(1), duckdb), tau=np.array([0.05, 0.5]))
+    found = ws.evaluate("uniform", read(random_log(1), engine), tau=np.array([0.05, 0.5]))
     assert found["uniform", 0.5].tau == 0.5
     assert found["uniform"].tau == 0.05
     with pytest.raises(KeyError):
         found["uniform", 0.7]
 
 
-def test_a_share_of_exactly_tau_is_supported(duckdb):
+def test_a_share_of_exactly_tau_is_supported(engine):
     rows = [("p", "a", 1.0, 0), ("p", "a", 0.0, 0), ("p", "b", 0.0, 0), ("p", "b", 0.0, 0)]
-    found = ws.evaluate("constant:a", read(rows, duckdb), tau=0.5)["constant:a"]
+    found = ws.evaluate("constant:a", read(rows, engine), tau=0.5)["constant:a"]
     assert (found.support.supported, found.support.clipped) == (1, 0)
     assert found.on_supported.difference == pytest.approx(0.5 - 0.25)
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_the_ends_are_those_of_the_windows_own_terms(duckdb, method):
+def test_the_ends_are_those_of_the_windows_own_terms(engine, method):
     """Sums from the engine give the interval that the reference's terms and coefficients give."""
     rows, tau = random_log(10), 0.05
     h = some_policy(rows)
-    found = ws.evaluate({"mine": decisions(h)}, read(rows, duckdb), tau=tau, interval=method)["mine"]
+    found = ws.evaluate({"mine": decisions(h)}, read(rows, engine), tau=tau, interval=method)["mine"]
     expected = reference.evaluate(rows, h, tau)
     terms, cs = expected["terms"], expected["coefficients"]
     sums = TermSums(
@@ -220,11 +220,11 @@ def test_the_ends_are_those_of_the_windows_own_terms(duckdb, method):
         assert found.certified_lower == pytest.approx(found.lower)
 
 
-def test_the_certified_upper_end_adds_what_the_windows_own_counts_lose(duckdb):
+def test_the_certified_upper_end_adds_what_the_windows_own_counts_lose(engine):
     """Training shows a 90 % of the time, the window 30 %: own counts support all of it, so nothing is added."""
     rows = [("p", "a" if i % 10 else "b", 0.0, 0) for i in range(2000)]
     rows += [("p", "a" if i % 10 < 3 else "b", 0.1, 1) for i in range(2000)]
-    early, late = read(rows, duckdb).split(at=moment(1))
+    early, late = read(rows, engine).split(at=moment(1))
     own, other = (
         ws.evaluate("constant:a", late, train=early, tau=0.2, weights_from=window)["constant:a"]
         for window in ("evaluated", "train")
@@ -233,8 +233,8 @@ def test_the_certified_upper_end_adds_what_the_windows_own_counts_lose(duckdb):
     assert other.certified_upper == pytest.approx(own.certified_upper)
 
 
-def test_equal_shares_count_nothing_too_much(duckdb):
+def test_equal_shares_count_nothing_too_much(engine):
     rows = [("p", a, 0.5, day) for day in (0, 1) for a in ("a", "b", "b")]
-    early, late = read(rows, duckdb).split(at=moment(1))
+    early, late = read(rows, engine).split(at=moment(1))
     found = ws.evaluate("constant:a", late, train=early, tau=0.1, weights_from="train")["constant:a"]
     assert (found.rho.mean, found.rho.above_one) == (pytest.approx(1), 0)

@@ -16,6 +16,7 @@ from warmstart.cli.options import (
     MemoryOption,
     RewardOption,
     RewardRangeOption,
+    TableOption,
     ThreadsOption,
     TimeOption,
 )
@@ -76,13 +77,15 @@ Examples:
 
 
 def evaluate(
-    events: EventsArgument,
+    *,
+    events: EventsArgument = None,
     context: ContextOption,
     action: ActionOption,
     reward: RewardOption,
     policy: PolicyOption,
     tau: TauOption,
     time: TimeOption = None,
+    table: TableOption = None,
     test_from: TestFromOption = None,
     test_fraction: TestFractionOption = None,
     weights_from: WeightsOption = "evaluated",
@@ -105,6 +108,8 @@ def evaluate(
     from warmstart.events import read_events
     from warmstart.report import Working, show
 
+    if not events and table is None:
+        raise UsageError("Name the log: files, or --table NAME.")
     held = connect(engine, memory_limit=memory_limit, threads=threads)
     with Working(Console(stderr=True), held) as work:
         log = read_events(
@@ -113,6 +118,7 @@ def evaluate(
             action=action,
             reward=reward,
             time=time,
+            table=table,
             reward_range=reward_range,
             drop_nulls=drop_nulls,
             engine=held,

@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 EventsArgument = Annotated[
-    list[str],
+    list[str] | None,
     typer.Argument(
-        metavar="EVENTS...", help="The log: Parquet, CSV or JSON files, folders or globs.", show_default=False
+        metavar="EVENTS...",
+        help="The log: Parquet, CSV or JSON files, folders or globs, or a DuckDB file.",
+        show_default=False,
     ),
 ]
 ContextOption = Annotated[
@@ -26,6 +28,10 @@ RewardRangeOption = Annotated[
 ]
 DropNullsOption = Annotated[
     bool, typer.Option("--drop-nulls", help="Leave out rows with nulls, NaN or infinities, and count them.")
+]
+TableOption = Annotated[
+    str | None,
+    typer.Option("--table", metavar="NAME", help="The table of a DuckDB file; alone, one that the engine knows."),
 ]
 EngineOption = Annotated[str, typer.Option("--engine", metavar="NAME", help="Where to compute: duckdb or spark.")]
 MemoryOption = Annotated[

@@ -11,6 +11,7 @@ from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
 from warmstart.engine.duckdb_engine import DuckDBEngine
 from warmstart.engine.engine import Engine
+from warmstart.engine.ibis_engine import IbisEngine
 
 
 def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: int | None = None) -> Engine:
@@ -48,9 +49,7 @@ def engine_of(table: ir.Table) -> Engine | None:
         from warmstart.engine.spark_engine import SparkEngine
 
         return SparkEngine(backend)
-    raise UsageError(
-        f"Ibis tables on {backend.name} are not supported yet.", "Use a DuckDB or Spark table, or export to Parquet."
-    )
+    return IbisEngine(backend)
 
 
 def _require_pyspark() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 import uuid
 import weakref
@@ -15,9 +16,10 @@ import ibis
 import ibis.expr.types as ir
 
 from warmstart.core.errors import EngineError, SourceError, UsageError
-from warmstart.core.text import first_lines, printable
-from warmstart.engine.engine import FileKind, Opened, Row
+from warmstart.core.text import counted, first_lines, printable, quoted, shortened
+from warmstart.engine.engine import FileKind, Opened, Row, StoredTable
 from warmstart.engine.files import is_partitioned, parquet_schema
+from warmstart.engine.text_files import text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,6 +31,10 @@ if TYPE_CHECKING:
 )
 def _epoch_us(moment: Any) -> Any:
     """Name DuckDB's own function for Ibis."""
+
+
+# What DuckDB says of a CSV line that it finds after the columns were told from the first ones.
+RAGGED = re.compile(r"CSV Error on Line: (\d+)\nOriginal Line: ?(.*?)\n.*?^ *file = (.*?)$", re.DOTALL | re.MULTILINE)
 
 
 class DuckDBEngine:
@@ -72,13 +78,40 @@ class DuckDBEngine:
                 table = self.backend.read_parquet(list(paths), hive_partitioning=any(map(is_partitioned, paths)))
                 inside = parquet_schema(paths[0]).names
                 return Opened(table, (*inside, *table.columns[len(inside) :]))
+            columns = text_columns(self.backend.con, paths, kind)
             if kind == "json":
                 table = self.backend.read_json(list(paths))
             else:
-                table = self.backend.read_csv(list(paths), all_varchar=as_text)
+                told = {} if as_text or len(paths) == 1 else {"dtypes": list(columns.values())}
+                table = self.backend.read_csv(list(paths), all_varchar=as_text, **told)
         except duckdb.Error as error:
             raise SourceError(f"Cannot read {printable(paths[0])}: {first_lines(error, 3)}") from error
+        return Opened(table, (*columns, *table.columns[len(columns) :]))
+
+    def open_table(self, stored: StoredTable) -> Opened:
+        """Open a table of a DuckDB file, to read only, or of this connection."""
+        try:
+            catalog = self.backend.current_catalog if stored.path is None else self._attached(stored.path)
+            found = self.backend.con.execute(
+                "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = ? ORDER BY ALL",
+                [catalog],
+            ).fetchall()
+            schema, name = _the_table(stored, found)
+            table = self.backend.table(name, database=(catalog, schema))
+        except duckdb.Error as error:
+            raise SourceError(f"Cannot read {printable(stored.path or stored.name)}: {first_lines(error)}") from error
         return Opened(table, tuple(table.columns))
+
+    def _attached(self, path: str) -> str:
+        where = str(Path(path).resolve())
+        attached = self.backend.con.execute("SELECT database_name, path FROM duckdb_databases()").fetchall()
+        for catalog, file in attached:
+            if file == where:
+                return str(catalog)
+        catalog = f"file_{uuid.uuid4().hex}"
+        escaped = where.replace("'", "''")
+        self.backend.con.execute(f"ATTACH '{escaped}' AS {catalog} (READ_ONLY)")
+        return catalog
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
         """Show an Arrow table to the engine, for as long as an expression refers to it."""
@@ -121,6 +154,23 @@ class DuckDBEngine:
         return percent if percent >= 0 else None
 
 
+def _the_table(stored: StoredTable, found: Sequence[tuple[str, str]]) -> tuple[str, str]:
+    names = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in found}
+    where = printable(stored.path or "the connection")
+    if stored.name is None and len(names) == 1:
+        return next(iter(names.values()))
+    if stored.name is None:
+        raise UsageError(
+            f"{where} has {counted(len(names), 'table')}: {', '.join(map(quoted, names)) or 'none'}.",
+            "Say which with table=... (--table NAME).",
+        )
+    if stored.name not in names:
+        raise SourceError(
+            f"{where} has no table {quoted(stored.name)}.", f"It has {', '.join(map(quoted, names)) or 'none at all'}."
+        )
+    return names[stored.name]
+
+
 @contextmanager
 def _engine_errors() -> Iterator[None]:
     try:
@@ -130,4 +180,10 @@ def _engine_errors() -> Iterator[None]:
             f"DuckDB ran out of memory: {first_lines(error)}", "Raise the memory limit, or free space for spilling."
         ) from error
     except duckdb.Error as error:
-        raise EngineError(f"DuckDB could not run the query: {first_lines(error, 4)}") from error
+        if ragged := RAGGED.search(str(error)):
+            line, written, file = ragged.groups()
+            raise SourceError(
+                f"{printable(file)}, line {line}, is not like the others: {shortened(printable(written))}",
+                "Mend or remove the line.",
+            ) from error
+        raise EngineError(f"DuckDB could not run the query: {first_lines(error, 3)}") from error

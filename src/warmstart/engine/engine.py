@@ -22,6 +22,14 @@ class Opened:
     names: tuple[str, ...]
 
 
+@dataclass(frozen=True)
+class StoredTable:
+    """A table of a database: in a DuckDB file, or by name where the engine already is."""
+
+    name: str | None
+    path: str | None = None
+
+
 class Engine(Protocol):
     """One connection. Expressions are values; only here do they run."""
 
@@ -36,6 +44,10 @@ class Engine(Protocol):
 
     def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> Opened:
         """Open files of one kind as one table, without copying them; the columns of a CSV file as text, if asked."""
+        ...
+
+    def open_table(self, stored: StoredTable) -> Opened:
+        """Open a table of a database."""
         ...
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:

@@ -55,6 +55,8 @@ def kind_of(path: str) -> FileKind:
 def one_kind(paths: Sequence[str]) -> FileKind:
     """Return the format that all files have; refuse files that are not one log."""
     first = kind_of(paths[0])
+    if empty := next((path for path in paths if not Path(path).stat().st_size), None):
+        raise SourceError(f"{printable(empty)} is empty.")
     for path in paths[1:]:
         if kind_of(path) != first:
             raise SourceError(

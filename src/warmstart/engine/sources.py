@@ -11,12 +11,13 @@ import ibis.expr.types as ir
 
 from warmstart.core.errors import ColumnError, SourceError, UsageError, no_such_column
 from warmstart.core.text import printable, quoted
-from warmstart.engine.engine import Engine, Opened
+from warmstart.engine.engine import Engine, Opened, StoredTable
 from warmstart.engine.files import expand, kind_of, one_kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+DATABASE_SUFFIXES = (".duckdb", ".ddb", ".db")
 FRAME_LIBRARIES = ("pandas", "polars", "pyarrow", "_duckdb", "duckdb")
 
 
@@ -42,6 +43,8 @@ def open_source(
                 "An Ibis table of another connection cannot be used with this log.", "Open both in one connection."
             )
         opened = Opened(source, tuple(source.columns))
+    elif isinstance(source, StoredTable):
+        opened = engine.open_table(source)
     else:
         opened = _open_files(engine, source, as_text=as_text)
     chosen = _present(columns, opened.names, where, optional)
@@ -53,9 +56,28 @@ def describe(source: Any) -> str:
     """Name a source in a message."""
     if isinstance(source, str | Path):
         return printable(source)
+    if isinstance(source, StoredTable):
+        return ", table ".join(printable(part) for part in (source.path, source.name) if part is not None)
     if isinstance(source, Sequence) and source:
         return f"{printable(source[0])} and {len(source) - 1} more" if len(source) > 1 else describe(source[0])
     return f"the {_library(source)} table"
+
+
+def stored_table(source: Any, table: str | None) -> Any:
+    """Return the database table that a path and a name mean; a source that is no database comes back as it is."""
+    alone = source[0] if isinstance(source, list | tuple) and len(source) == 1 else source
+    is_database = isinstance(alone, str | Path) and str(alone).lower().endswith(DATABASE_SUFFIXES)
+    if is_database:
+        expand(str(alone))
+        return StoredTable(table, str(alone))
+    if table is None:
+        return source
+    if source is None or source == []:
+        return StoredTable(table)
+    raise UsageError(
+        f"A table is named ({quoted(table)}), but {describe(source)} is no database.",
+        f"A DuckDB file ends in {', '.join(DATABASE_SUFFIXES)}.",
+    )
 
 
 def is_csv(source: Any) -> bool:

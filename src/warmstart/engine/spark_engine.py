@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import ibis
 import ibis.expr.types as ir
 from ibis.backends.pyspark.datatypes import PySparkSchema
@@ -18,8 +19,9 @@ from pyspark.sql import DataFrame, SparkSession
 from warmstart.core.errors import EngineError, SourceError
 from warmstart.core.text import first_lines, printable
 from warmstart.engine.duckdb_engine import DuckDBEngine
-from warmstart.engine.engine import FileKind, Opened, Row
+from warmstart.engine.engine import FileKind, Opened, Row, StoredTable
 from warmstart.engine.files import partition_root
+from warmstart.engine.text_files import text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,6 +33,12 @@ if TYPE_CHECKING:
 )
 def _unix_micros(moment: Any) -> Any:
     """Name Spark's own function for Ibis."""
+
+
+_SPARK_TYPES = {
+    "extension<arrow.uuid>": "VARCHAR",
+    **{f"uint{bits}": "BIGINT" for bits in (8, 16, 32, 64)},
+}
 
 
 class SparkEngine:
@@ -75,23 +83,39 @@ class SparkEngine:
     def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> Opened:
         """Open files of one kind as one table, without copying them; the columns of a CSV file as text, if asked."""
         try:
-            frame = self._read(paths, kind, as_text=as_text)
-        except PySparkException as error:
+            if kind == "csv":
+                return self._read_csv(paths, as_text=as_text)
+            if kind == "json":
+                text_columns(duckdb.connect(), paths, kind)
+                table = self._view(self.session.read.json(list(paths)))
+            else:
+                base = partition_root(paths)
+                reader = self.session.read.option("basePath", base) if base else self.session.read
+                table = self._view(reader.parquet(*paths))
+        except (PySparkException, duckdb.Error) as error:
             raise SourceError(f"Spark cannot read {printable(paths[0])}: {first_lines(error)}") from error
-        table = self._view(frame)
         return Opened(table, tuple(table.columns))
 
-    def _read(self, paths: Sequence[str], kind: FileKind, *, as_text: bool) -> DataFrame:
-        reader = self.session.read
-        if kind == "parquet":
-            base = partition_root(paths)
-            return (reader.option("basePath", base) if base else reader).parquet(*paths)
-        if kind == "json":
-            return reader.json(list(paths))
-        # DuckDB tells types, so that both engines read the same: Spark alone would make '007' a 7.
-        told = DuckDBEngine.embedded().open_files(paths, "csv", as_text=as_text).table.schema()
+    def open_table(self, stored: StoredTable) -> Opened:
+        """Open a table of Spark's catalogue."""
+        if stored.path is not None or stored.name is None:
+            raise SourceError(
+                f"Spark cannot read {printable(stored.path)}.", "Read it with engine='duckdb', or export to Parquet."
+            )
+        try:
+            table = self._view(self.session.table(stored.name))
+        except PySparkException as error:
+            raise SourceError(f"Spark cannot read {printable(stored.name)}: {first_lines(error)}") from error
+        return Opened(table, tuple(table.columns))
+
+    def _read_csv(self, paths: Sequence[str], *, as_text: bool) -> Opened:
+        """Let DuckDB tell names and types, so that both engines read the same: Spark alone would make '007' a 7."""
+        told = DuckDBEngine.embedded().open_files(paths, "csv", as_text=as_text)
         separator = "\t" if ".tsv" in paths[0].lower() else ","
-        return reader.csv(list(paths), header=True, schema=PySparkSchema.from_ibis(told), sep=separator)
+        schema = PySparkSchema.from_ibis(told.table.schema())
+        return Opened(
+            self._view(self.session.read.csv(list(paths), header=True, schema=schema, sep=separator)), told.names
+        )
 
     @classmethod
     def of_frame(cls, frame: DataFrame) -> tuple[SparkEngine, ir.Table]:
@@ -101,7 +125,10 @@ class SparkEngine:
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
         """Show an Arrow table to the engine."""
-        return self._view(self.session.createDataFrame(frame))
+        try:
+            return self._view(self.session.createDataFrame(_in_spark_types(frame)))
+        except (PySparkException, duckdb.Error) as error:
+            raise SourceError(f"Spark cannot read the table: {first_lines(error)}", "Use engine='duckdb'.") from error
 
     def epoch_microseconds(self, moment: ir.Value) -> ir.Value:
         """Turn a timestamp expression into microseconds since 1970, UTC."""
@@ -136,6 +163,17 @@ class SparkEngine:
         table = self.backend.table(name)
         weakref.finalize(table.op(), self.session.catalog.dropTempView, name)
         return table
+
+
+def _in_spark_types(frame: pa.Table) -> pa.Table:
+    """Spell UUIDs as text and widen unsigned integers: Spark has no types for them."""
+    casts = {field.name: _SPARK_TYPES[str(field.type)] for field in frame.schema if str(field.type) in _SPARK_TYPES}
+    if not casts:
+        return frame
+    columns = {name: duckdb.ColumnExpression(name) for name in frame.column_names}
+    cast = [column.cast(casts[name]) if name in casts else column for name, column in columns.items()]
+    table: pa.Table = duckdb.connect().from_arrow(frame).select(*cast).to_arrow_table()
+    return table.rename_columns(frame.column_names)
 
 
 @contextmanager

@@ -11,19 +11,20 @@ from typing import Any
 from warmstart.core.errors import UsageError
 from warmstart.core.names import Columns
 from warmstart.core.text import quoted
-from warmstart.engine import Engine, at_home, connect
+from warmstart.engine import Engine, at_home, connect, stored_table
 from warmstart.events.check import check_log
 from warmstart.events.events import Events
 from warmstart.events.log import raw_log, settled
 
 
 def read_events(
-    source: Any,
+    source: Any = None,
     *,
     context: str | Sequence[str],
     action: str,
     reward: str,
     time: str | None = None,
+    table: str | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
     drop_nulls: bool = False,
     engine: str | Engine = "duckdb",
@@ -31,7 +32,8 @@ def read_events(
     """Read a log and check every value that will be used.
 
     ``source`` is Parquet, CSV or JSON files: one, several, a folder (Hive partitions become columns) or a glob; a
-    pandas, polars or Arrow table, a DuckDB relation, a Spark DataFrame; or an Ibis table of DuckDB or Spark.
+    pandas, polars or Arrow table, a DuckDB relation, a Spark DataFrame; an Ibis table of any backend; or a DuckDB file,
+    whose ``table`` is named if it has several. ``table`` alone names one that the engine knows.
     ``context`` names the column, or the columns, that say what was known before acting. The log is not copied.
 
     Rewards must lie in [0, 1], or in ``reward_range``. Nulls, NaN and infinities are errors; ``drop_nulls`` leaves
@@ -45,7 +47,7 @@ def read_events(
     contexts = (context,) if isinstance(context, str) else tuple(context)
     columns = Columns(contexts, action, reward, time)
     _check_call(columns, reward_range)
-    home, source = at_home(source)
+    home, source = at_home(stored_table(source, table))
     held = home or (connect(engine) if isinstance(engine, str) else engine)
     low, high = reward_range
     raw = replace(raw_log(held, source, columns), reward_range=(float(low), float(high)))

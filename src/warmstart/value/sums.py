@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -75,13 +76,16 @@ def fetch_sums(policy: Policy, cells: Cells, *, taus: Sequence[float], weights_f
     """Run the queries and return the sums, one a tau. Logging differs from itself by nothing, so one query does."""
     floors = [0.0 if policy.is_logging else tau for tau in taus]
     other = None if weights_from == "evaluated" or policy.is_logging else weights_from
-    rows = choices(policy, cells, weights_from=other)
-    kept = cells.engine.materialise(rows) if policy.held else None
-    try:
-        row = _fetch(rows if kept is None else kept, cells, floors, crossed=not policy.is_logging)
-    finally:
-        if kept is not None:
-            kept.release()
+    with ExitStack() as kept:
+
+        def keep(rows: ir.Table) -> ir.Table:
+            table = cells.engine.materialise(rows)
+            kept.callback(table.release)
+            return table
+
+        rows = policy.on(cells)
+        rows = choices(keep(rows) if policy.held else rows, cells, weights_from=other)
+        row = _fetch(rows if other is None else keep(rows), cells, floors, crossed=not policy.is_logging)
     return [_from_row(row, i) for i in range(len(taus))]
 
 
@@ -94,12 +98,11 @@ def _fetch(rows: ir.Table, cells: Cells, floors: Sequence[float], *, crossed: bo
     return {**found, "events": float(cells.evaluated.window.events)}
 
 
-def choices(policy: Policy, cells: Cells, *, weights_from: WindowName | None) -> ir.Table:
-    """Return what the policy chooses, with the cells' columns, h, and the propensities ``own`` and ``chosen``.
+def choices(rows: ir.Table, cells: Cells, *, weights_from: WindowName | None) -> ir.Table:
+    """Return what a policy chooses, with the cells' columns, h, and the propensities ``own`` and ``chosen``.
 
     ``chosen`` is there only for weights from another window, with ``regret``, the paper's reg(x) of it.
     """
-    rows = policy.on(cells)
     rows = rows.mutate(h=rows[PROBABILITY], own=counted_propensity(rows, "evaluated"))
     if weights_from is None:
         return rows
