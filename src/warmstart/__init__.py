@@ -29,10 +29,13 @@ if TYPE_CHECKING:
     from warmstart.events import read_events as read_events
     from warmstart.pipeline import evaluate as evaluate
     from warmstart.pipeline import policy_table as policy_table
-    from warmstart.simulate import TableWorld as TableWorld
+    from warmstart.pipeline import true_value as true_value
     from warmstart.value import bias_bounds as bias_bounds
     from warmstart.value import corollary_bound as corollary_bound
     from warmstart.value import regret_bound as regret_bound
+    from warmstart.worlds import AdWorld as AdWorld
+    from warmstart.worlds import TableWorld as TableWorld
+    from warmstart.worlds import simulate as simulate
 
 # Names are resolved when first used, so that importing the library stays quick.
 _ERRORS = (
@@ -47,7 +50,10 @@ _HOMES = {
     "read_events": "warmstart.events",
     "evaluate": "warmstart.pipeline",
     "policy_table": "warmstart.pipeline",
-    "TableWorld": "warmstart.simulate",
+    "true_value": "warmstart.pipeline",
+    "AdWorld": "warmstart.worlds",
+    "TableWorld": "warmstart.worlds",
+    "simulate": "warmstart.worlds",
     "bias_bounds": "warmstart.value",
     "corollary_bound": "warmstart.value",
     "regret_bound": "warmstart.value",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from warmstart.core.errors import DecisionError, UsageError
 from warmstart.core.evaluation import Evaluation, LogSummary, Windows
@@ -17,6 +17,15 @@ from warmstart.value import METHODS, estimate_value
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+
+class World(Protocol):
+    """A simulated world, which knows its truth."""
+
+    def true_value(self, policy: pa.Table, *, events: Events | None = None) -> float:
+        """Return the exact value of a policy's table."""
+        ...
+
 
 Step = Callable[[str], None]
 
@@ -98,6 +107,28 @@ def policy_table(
         built = build_policy(named[0], cells, feasible_from=feasible_from, live=live)
         table = cells.engine.fetch_arrow(built.table.select(*cells.columns.keys, PROBABILITY))
     return table.rename_columns([given.get(name, name) for name in table.column_names])
+
+
+def true_value(
+    policy: Any,
+    world: World,
+    *,
+    events: Events | None = None,
+    train: Events | None = None,
+    feasible_from: WindowName | None = None,
+    live: bool = True,
+) -> float:
+    """Return what a policy is expected to earn per event in a simulated world: exactly, not by sampling.
+
+    On the traffic of ``events``, or in the population without them. A policy by name (``uniform``) needs ``events``; a
+    table needs only the world. Where the policy says nothing it earns nothing.
+    """
+    if hasattr(policy, "column_names"):
+        return world.true_value(policy, events=events)
+    if events is None:
+        raise UsageError("What a named policy chooses depends on a window.", "Pass events=...")
+    table = policy_table(policy, events, train=train, feasible_from=feasible_from, live=live)
+    return world.true_value(table, events=events)
 
 
 def _summary(cells: Cells) -> LogSummary:

@@ -9,7 +9,7 @@ from tests import reference
 from tests.logs import read
 
 import warmstart as ws
-from warmstart.simulate import TableWorld
+from warmstart.worlds import TableWorld
 
 TAUS = [0.1, 0.4, 0.7]
 

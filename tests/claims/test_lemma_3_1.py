@@ -7,7 +7,7 @@ import pytest
 from tests.logs import read
 
 import warmstart as ws
-from warmstart.simulate import TableWorld
+from warmstart.worlds import TableWorld
 
 
 def random_world(seed):

@@ -7,7 +7,7 @@ import pytest
 from tests.logs import read
 
 import warmstart as ws
-from warmstart.simulate import TableWorld
+from warmstart.worlds import TableWorld
 
 TAU = 0.3
 MEANS = np.array([[0.9, 0.2], [0.4, 0.7]])

@@ -6,8 +6,8 @@ Contexts and actions are drawn once; rewards many times. On cells this needs no 
 import numpy as np
 import pytest
 
-from warmstart.simulate import TableWorld
 from warmstart.value.intervals import METHODS, TermSums, interval, normal_ends
+from warmstart.worlds import TableWorld
 
 
 def window(seed, *, events_per_day=300):

@@ -10,6 +10,7 @@ import typer
 
 from warmstart.cli.demo import demo
 from warmstart.cli.evaluate import evaluate
+from warmstart.cli.simulate import simulate
 from warmstart.core.errors import WarmstartError
 from warmstart.core.version import __version__
 
@@ -22,6 +23,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(evaluate)
+app.command()(simulate)
 app.command()(demo)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from warmstart.core.files import whole_file
-from warmstart.simulate import TableWorld
+from warmstart.worlds import TableWorld
 
 TRAIN_DAYS = 19
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,19 @@ def whole_file(path: Path) -> Iterator[Path]:
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_folder(path: Path) -> Iterator[Path]:
+    """Give a temporary folder beside ``path``; rename it when the block succeeds, remove it when it fails."""
+    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        temporary.replace(path)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -1,6 +1,6 @@
 """What people look at: the terminal."""
 
-from warmstart.report.progress import Working
+from warmstart.report.progress import Share, Working
 from warmstart.report.terminal import show
 
-__all__ = ["Working", "show"]
+__all__ = ["Share", "Working", "show"]

@@ -21,6 +21,35 @@ PATIENCE_SECONDS = 1.0
 POLL_SECONDS = 0.1
 
 
+class Share:
+    """Show the current step and the share of it that is done, on a terminal."""
+
+    def __init__(self, console: Console) -> None:
+        self._progress = Progress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            console=console,
+            transient=True,
+            disable=not console.is_terminal,
+        )
+        self._task = self._progress.add_task("", total=1.0)
+
+    def report(self, step: str, share: float) -> None:
+        """Say what is being done now, and how much of it is done."""
+        self._progress.update(self._task, description=shortened(step), completed=share)
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+
 class Working:
     """Show the current step and how far the engine is, on a terminal, once the work has taken a second."""
 

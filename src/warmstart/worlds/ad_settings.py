@@ -1,0 +1,95 @@
+"""The numbers that an ad month is made from."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from warmstart.core.errors import UsageError
+from warmstart.core.text import quoted
+
+SCALES: Mapping[str, dict[str, int]] = {
+    "small": {"events": 1_000_000, "pages": 20_000, "ads": 4_000},
+    "medium": {"events": 10_000_000, "pages": 400_000, "ads": 60_000},
+    "paper": {"events": 54_000_000, "pages": 3_400_000, "ads": 880_000},
+}
+LARGEST = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class AdSettings:
+    """How large the month is, and which of an estimate's assumptions it breaks.
+
+    ``click_rate``: the mean click probability of the ads that pages can show, over the traffic. ``random_share``: of
+    the events, those whose ad is drawn at random among the live ones. ``churn``: ads start, run out of budget and stop.
+    ``reaction``: how strongly tomorrow's choice follows the clicks so far. ``click_budget``: ads also stop after about
+    so many clicks (0: never). ``drift``: the change of click probabilities over the month, as a share. ``hidden``: the
+    effect of a segment of users that the logger knows and the log lacks, as a share.
+    """
+
+    events: int
+    pages: int
+    ads: int
+    seed: int = 0
+    days: int = 30
+    topics: int = 50
+    candidates: int = 12
+    vocabulary: int = 20_000
+    page_words: int = 50
+    ad_words: int = 30
+    click_rate: float = 0.02
+    random_share: float = 0.0
+    churn: bool = True
+    reaction: float = 0.0
+    click_budget: float = 0.0
+    drift: float = 0.0
+    hidden: float = 0.0
+
+    def __post_init__(self) -> None:
+        counts = ("events", "pages", "ads", "days", "topics", "candidates", "vocabulary", "page_words", "ad_words")
+        for name in counts:
+            _require(name, getattr(self, name), 1, LARGEST, whole=True)
+        _require("seed", self.seed, 0, LARGEST, whole=True)
+        _require("candidates", self.candidates, 2, 100)
+        _require("days", self.days, 2, 366)
+        _require("click_rate", self.click_rate, 0.0001, 0.2)
+        _require("random_share", self.random_share, 0, 1)
+        _require("reaction", self.reaction, 0, 1_000)
+        _require("click_budget", self.click_budget, 0, LARGEST)
+        _require("drift", self.drift, 0, 1)
+        _require("hidden", self.hidden, 0, 1)
+        if self.ads < 2 * self.topics:
+            raise UsageError(
+                f"{self.ads} ads are too few for {self.topics} topics.", "Every topic needs two ads or more."
+            )
+        if self.events < self.days:
+            raise UsageError(f"{self.events} events cannot fill {self.days} days.")
+        if self.vocabulary < 20 * (self.topics + 1):
+            raise UsageError(f"{self.vocabulary} words are too few for {self.topics} topics.", "Allow 20 a topic.")
+
+    @classmethod
+    def of_scale(cls, scale: str, **numbers: Any) -> Self:
+        """Take a scale's numbers, and change those that are given."""
+        if scale not in SCALES:
+            raise UsageError(f"There is no scale {quoted(scale)}.", f"Choose one of {', '.join(SCALES)}.")
+        given = {name: number for name, number in numbers.items() if number is not None}
+        if unknown := sorted(given.keys() - cls.__dataclass_fields__.keys()):
+            raise UsageError(f"There is no setting {quoted(unknown[0])}.")
+        return cls(**{**SCALES[scale], **given})
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the numbers by name."""
+        return asdict(self)
+
+    def events_of_day(self, day: int) -> int:
+        """Return how many events a day has."""
+        return self.events // self.days + (day < self.events % self.days)
+
+
+def _require(name: str, value: Any, low: float, high: float, *, whole: bool = False) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if not number or (whole and value != int(value)) or not low <= value <= high:
+        kind = "a whole number" if whole else "a number"
+        raise UsageError(f"{name} must be {kind} from {low:g} to {high:g}, and is {quoted(value)}.")
