@@ -5,7 +5,9 @@ Contexts and actions are drawn once; rewards many times. On cells this needs no 
 
 import numpy as np
 import pytest
+from studies.looseness import ends_and_truth
 
+import warmstart as ws
 from warmstart.value.intervals import METHODS, TermSums, interval, normal_ends
 from warmstart.worlds import TableWorld
 
@@ -77,6 +79,67 @@ def test_each_end_misses_at_most_half_of_delta_in_many_worlds(method, delta, see
         below, above = misses(method, delta, draws=draws, tau=tau, seed=seed)
         assert below <= allowed
         assert above <= allowed
+
+
+def check_worlds(method, delta, worlds):
+    """One window and one draw of rewards in each of many worlds; several sizes and taus."""
+    below = above = 0
+    for seed in range(worlds):
+        events, tau = [3_000, 30_000][seed % 2], [0.01, 0.05, 0.2][seed % 3]
+        lower, upper, truth = ends_and_truth(seed, events=events, tau=tau, delta=delta, method=method)
+        below += upper < truth
+        above += lower > truth
+    allowed = worlds * (delta / 2 + 3.3 * np.sqrt(delta / 2 * (1 - delta / 2) / worlds))
+    assert below <= allowed
+    assert above <= allowed
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.5])
+@pytest.mark.parametrize("method", METHODS)
+def test_each_end_misses_at_most_half_of_delta_over_worlds(method, delta):
+    check_worlds(method, delta, worlds=200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", [0.05, 0.5])
+@pytest.mark.parametrize("method", METHODS)
+def test_each_end_misses_at_most_half_of_delta_over_a_thousand_worlds(method, delta):
+    check_worlds(method, delta, worlds=1000)
+
+
+def misses_of_evaluate(delta, worlds):
+    """The same through reading, cells and evaluate, for the expectation given contexts and actions."""
+    below = above = 0
+    ratios = []
+    for seed in range(worlds):
+        world = TableWorld.month(contexts=6, actions=5, events_per_day=60, seed=seed)
+        events = ws.read_events(world.draw(seed=seed), context="context", action="action", reward="reward")
+        n = np.zeros_like(world.reward_means)
+        for row in events.engine.fetch(events.table.group_by("context_0", "action").agg(n=events.table.count())):
+            n[world.contexts.index(row["context_0"]), world.actions.index(row["action"])] = row["n"]
+        tau = [0.02, 0.1][seed % 2]
+        c = coefficients(world, n, tau)
+        h = world.policy_from_array(np.where(c > 0, 1.0, 0.0))
+        found = ws.evaluate({"h": h}, events, tau=tau, delta=delta)["h"]
+        truth = (c * n * world.reward_means).sum() / n.sum()
+        below += found.upper < truth
+        above += found.lower > truth
+        ratios.append(found.value / truth)
+    assert abs(np.mean(ratios) - 1) < 3.3 * np.std(ratios, ddof=1) / np.sqrt(worlds)
+    return below / worlds, above / worlds
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.5])
+def test_evaluate_misses_at_most_half_of_delta_over_worlds(delta):
+    below, above = misses_of_evaluate(delta, 40)
+    assert max(below, above) <= delta / 2 + 3.3 * np.sqrt(delta / 2 * (1 - delta / 2) / 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("delta", [0.05, 0.5])
+def test_evaluate_misses_at_most_half_of_delta_over_a_thousand_worlds(delta):
+    below, above = misses_of_evaluate(delta, 1000)
+    assert max(below, above) <= delta / 2 + 3.3 * np.sqrt(delta / 2 * (1 - delta / 2) / 1000)
 
 
 def test_the_normal_interval_of_the_gain_is_labelled_for_a_reason():

@@ -14,8 +14,8 @@ ScaleOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Which month to draw.")]
 EventsOption = Annotated[int | None, typer.Option("--events", metavar="N", help="Events, if not the scale's.")]
-PagesOption = Annotated[int | None, typer.Option("--pages", metavar="N", help="Pages, if not the scale's.")]
-AdsOption = Annotated[int | None, typer.Option("--ads", metavar="N", help="Ads, if not the scale's.")]
+ContextsOption = Annotated[int | None, typer.Option("--contexts", metavar="N", help="Pages, if not the scale's.")]
+ActionsOption = Annotated[int | None, typer.Option("--actions", metavar="N", help="Ads, if not the scale's.")]
 DaysOption = Annotated[int, typer.Option("--days", metavar="N", help="Days.")]
 RateOption = Annotated[float, typer.Option("--click-rate", metavar="R", help="The mean click probability.")]
 RandomOption = Annotated[
@@ -41,7 +41,7 @@ EXAMPLES = """
 Examples:
   warmstart simulate month
   warmstart simulate month --scale paper --seed 7
-  warmstart simulate month --events 200000 --pages 5000 --ads 1000 --hidden 0.5
+  warmstart simulate month --events 200000 --contexts 5000 --actions 1000 --hidden 0.5
 """
 
 
@@ -50,8 +50,8 @@ def simulate(
     scale: ScaleOption = "small",
     seed: SeedOption = 0,
     events: EventsOption = None,
-    pages: PagesOption = None,
-    ads: AdsOption = None,
+    contexts: ContextsOption = None,
+    actions: ActionsOption = None,
     days: DaysOption = 30,
     click_rate: RateOption = 0.02,
     random_share: RandomOption = 0.0,
@@ -77,8 +77,8 @@ def simulate(
             on_progress=share.report,
             seed=seed,
             events=events,
-            pages=pages,
-            ads=ads,
+            contexts=contexts,
+            actions=actions,
             days=days,
             click_rate=click_rate,
             random_share=random_share,
@@ -90,7 +90,7 @@ def simulate(
         )
     settings = world.settings
     typer.echo(
-        f"{printable(out)}/ holds {settings.events:,} events, {settings.pages:,} pages and {settings.ads:,} ads: "
+        f"{printable(out)}/ holds {settings.events:,} events, {settings.contexts:,} pages and {settings.actions:,} ads: "
         "events.parquet, contexts.parquet, actions.parquet, truth/"
     )
     typer.echo(

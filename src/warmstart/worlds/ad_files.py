@@ -73,7 +73,7 @@ def _write_events(folder: Path, population: Population, logger: AdLogger, report
     import pyarrow.parquet as pq
 
     settings = population.settings
-    shape = (settings.days, 2 if settings.hidden else 1, settings.pages)
+    shape = (settings.days, 2 if settings.hidden else 1, settings.contexts)
     chosen = np.lib.format.open_memmap(folder / "truth" / "chosen.npy", mode="w+", dtype=np.int8, shape=shape)
     writer = None
     try:
@@ -95,8 +95,8 @@ def _events_of_day(population: Population, logger: AdLogger, day: int, chosen: N
     settings = population.settings
     rng = stream(settings.seed, Stream.EVENTS, day)
     size = settings.events_of_day(day)
-    ranks = np.exp(rng.random(size) * np.log(settings.pages + 1)).astype(np.int64)
-    pages = population.page_of_rank(np.clip(ranks, 1, settings.pages))
+    ranks = np.exp(rng.random(size) * np.log(settings.contexts + 1)).astype(np.int64)
+    pages = population.page_of_rank(np.clip(ranks, 1, settings.contexts))
     moments = np.sort(rng.integers(MICROSECONDS, size=size))
     draws = rng.random(size, dtype=np.float32)
     segment = rng.integers(len(chosen), size=size)
@@ -140,30 +140,32 @@ def _write_words(folder: Path, population: Population, logger: AdLogger, workers
     spelled = pa.array(vocabulary.words())
 
     def pages_of(part: int) -> pa.Table:
-        rows = slice(part * WORDS_CHUNK, min((part + 1) * WORDS_CHUNK, settings.pages))
+        rows = slice(part * WORDS_CHUNK, min((part + 1) * WORDS_CHUNK, settings.contexts))
         drawn = vocabulary.texts(
             population.page_topics[rows],
             population.page_weight[rows],
-            words=settings.page_words,
+            words=settings.context_words,
             purpose=Stream.PAGE_WORDS,
             part=part,
         )
         return pa.table({"page": np.arange(rows.start, rows.stop), **word_columns(drawn, spelled)})
 
     def ads_of(part: int) -> pa.Table:
-        rows = slice(part * WORDS_CHUNK, min((part + 1) * WORDS_CHUNK, settings.ads))
+        rows = slice(part * WORDS_CHUNK, min((part + 1) * WORDS_CHUNK, settings.actions))
         drawn = vocabulary.texts(
             population.ad_topics[rows],
             population.ad_weight[rows],
-            words=settings.ad_words,
+            words=settings.action_words,
             purpose=Stream.AD_WORDS,
             part=part,
         )
         times = {"starts": _day_array(logger.start[rows]), "ends": _day_array(logger.stop[rows], settings.days)}
         return pa.table({"ad": np.arange(rows.start, rows.stop), **times, **word_columns(drawn, spelled)})
 
-    _write_parts(folder / "actions.parquet", ads_of, settings.ads, workers, lambda f: report("writing ads", f))
-    _write_parts(folder / "contexts.parquet", pages_of, settings.pages, workers, lambda f: report("writing pages", f))
+    _write_parts(folder / "actions.parquet", ads_of, settings.actions, workers, lambda f: report("writing ads", f))
+    _write_parts(
+        folder / "contexts.parquet", pages_of, settings.contexts, workers, lambda f: report("writing pages", f)
+    )
 
 
 def _day_array(days: NDArray[np.int16], last: int | None = None) -> pa.Array:

@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MATCH_WEIGHT, OFF_TOPIC = 1.6, 0.3
-QUALITY_SPREAD, PAGE_SPREAD, PAIR_SPREAD = 0.5, 0.4, 0.35
+QUALITY_SPREAD, PAGE_SPREAD, PAIR_SPREAD = 0.5, 0.4, 0.15
+# Of the ads that a page can show, so many were let in whatever their topic.
+ANY_TOPIC = 0.3
 HIGHEST_PROBABILITY = 0.6
 CHUNK = 100_000
 
@@ -41,7 +43,7 @@ class Population:
     @classmethod
     def draw(cls, settings: AdSettings) -> Self:
         """Draw pages, ads and candidates; scale click probabilities to the overall rate asked for."""
-        pages, ads = settings.pages, settings.ads
+        pages, ads = settings.contexts, settings.actions
         rng = stream(settings.seed, Stream.PAGES)
         page_topics, page_weight = _topics(rng, pages, settings.topics)
         page_effect = _log_normal(rng, pages, PAGE_SPREAD)
@@ -90,15 +92,17 @@ class Population:
 
     def traffic(self) -> NDArray[np.float64]:
         """Return the probability of every page: that of a rank drawn log-uniformly."""
-        ranks = np.arange(1, self.settings.pages + 1, dtype=np.float64)
-        shares = np.empty(self.settings.pages)
-        shares[self.page_of_rank(ranks.astype(np.int64))] = np.log1p(1 / ranks) / np.log(self.settings.pages + 1)
+        ranks = np.arange(1, self.settings.contexts + 1, dtype=np.float64)
+        shares = np.empty(self.settings.contexts)
+        shares[self.page_of_rank(ranks.astype(np.int64))] = np.log1p(1 / ranks) / np.log(self.settings.contexts + 1)
         return shares
 
     def page_of_rank(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Scatter ranks over page numbers, so that a number does not tell how popular its page is."""
-        step = next(i for i in range(int(self.settings.pages * 0.618) + 1, 10**10) if gcd(i, self.settings.pages) == 1)
-        pages: NDArray[np.int64] = ranks * step % self.settings.pages
+        step = next(
+            i for i in range(int(self.settings.contexts * 0.618) + 1, 10**10) if gcd(i, self.settings.contexts) == 1
+        )
+        pages: NDArray[np.int64] = ranks * step % self.settings.contexts
         return pages
 
     def save(self, folder: Path) -> None:
@@ -118,8 +122,8 @@ class Population:
     def _click_rate(self) -> float:
         """Return the mean click probability over the traffic, each page showing its candidates alike."""
         traffic, total = self.traffic(), 0.0
-        for begin in range(0, self.settings.pages, CHUNK):
-            pages = np.arange(begin, min(begin + CHUNK, self.settings.pages))
+        for begin in range(0, self.settings.contexts, CHUNK):
+            pages = np.arange(begin, min(begin + CHUNK, self.settings.contexts))
             ads = self.candidates[pages]
             means = self.click_probability(pages, ads).sum(axis=1) / (ads >= 0).sum(axis=1)
             total += float((traffic[pages] * means).sum())
@@ -131,15 +135,17 @@ class Population:
         by_topic = np.argsort(self.ad_topics[:, 0], kind="stable").astype(np.int32)
         counts = np.bincount(self.ad_topics[:, 0], minlength=settings.topics)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        for part, begin in enumerate(range(0, settings.pages, CHUNK)):
+        for part, begin in enumerate(range(0, settings.contexts, CHUNK)):
             rng = stream(settings.seed, Stream.CANDIDATES, part)
-            rows = slice(begin, min(begin + CHUNK, settings.pages))
+            rows = slice(begin, min(begin + CHUNK, settings.contexts))
             topics = self.page_topics[rows]
             shape = (len(topics), settings.candidates)
             on_first = rng.random(shape, dtype=np.float32) < self.page_weight[rows][:, None]
             topic = np.where(on_first, topics[:, :1], topics[:, 1:])
             place = (rng.random(shape) ** 2 * counts[topic]).astype(np.int64)
             ads = by_topic[starts[topic] + place]
+            off_topic = rng.random(shape, dtype=np.float32) < ANY_TOPIC
+            ads[off_topic] = rng.integers(settings.actions, size=int(off_topic.sum()), dtype=np.int32)
             ads[:, 0] = topics[:, 0]
             for column in range(1, settings.candidates):
                 ads[(ads[:, :column] == ads[:, column : column + 1]).any(axis=1), column] = -1

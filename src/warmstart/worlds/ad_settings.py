@@ -11,9 +11,9 @@ from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
 
 SCALES: Mapping[str, dict[str, int]] = {
-    "small": {"events": 1_000_000, "pages": 20_000, "ads": 4_000},
-    "medium": {"events": 10_000_000, "pages": 400_000, "ads": 60_000},
-    "paper": {"events": 54_000_000, "pages": 3_400_000, "ads": 880_000},
+    "small": {"events": 1_000_000, "contexts": 20_000, "actions": 4_000},
+    "medium": {"events": 10_000_000, "contexts": 400_000, "actions": 60_000},
+    "paper": {"events": 54_000_000, "contexts": 3_400_000, "actions": 880_000},
 }
 LARGEST = 2**31 - 1
 
@@ -30,15 +30,15 @@ class AdSettings:
     """
 
     events: int
-    pages: int
-    ads: int
+    contexts: int
+    actions: int
     seed: int = 0
     days: int = 30
     topics: int = 50
     candidates: int = 12
     vocabulary: int = 20_000
-    page_words: int = 50
-    ad_words: int = 30
+    context_words: int = 50
+    action_words: int = 30
     click_rate: float = 0.02
     random_share: float = 0.0
     churn: bool = True
@@ -48,7 +48,17 @@ class AdSettings:
     hidden: float = 0.0
 
     def __post_init__(self) -> None:
-        counts = ("events", "pages", "ads", "days", "topics", "candidates", "vocabulary", "page_words", "ad_words")
+        counts = (
+            "events",
+            "contexts",
+            "actions",
+            "days",
+            "topics",
+            "candidates",
+            "vocabulary",
+            "context_words",
+            "action_words",
+        )
         for name in counts:
             _require(name, getattr(self, name), 1, LARGEST, whole=True)
         _require("seed", self.seed, 0, LARGEST, whole=True)
@@ -60,9 +70,9 @@ class AdSettings:
         _require("click_budget", self.click_budget, 0, LARGEST)
         _require("drift", self.drift, 0, 1)
         _require("hidden", self.hidden, 0, 1)
-        if self.ads < 2 * self.topics:
+        if self.actions < 2 * self.topics:
             raise UsageError(
-                f"{self.ads} ads are too few for {self.topics} topics.", "Every topic needs two ads or more."
+                f"{self.actions} ads are too few for {self.topics} topics.", "Every topic needs two ads or more."
             )
         if self.events < self.days:
             raise UsageError(f"{self.events} events cannot fill {self.days} days.")

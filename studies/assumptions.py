@@ -1,0 +1,130 @@
+"""``python -m studies.assumptions``: how wrong do estimates get when what they rest on does not hold?
+
+Writes docs/figures/assumptions.svg and prints the table behind it.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import warmstart as ws
+from studies.months import NAMES, best_seen, markdown, month, supported
+
+TAU = 0.01
+FIGURE = Path(__file__).parents[1] / "docs" / "figures" / "assumptions.svg"
+LEVELS: dict[str, tuple[float, ...]] = {
+    "reaction": (0, 25, 50, 100, 200),
+    "click_budget": (0, 100, 30, 10, 3),
+    "drift": (0, 0.2, 0.4, 0.6, 0.8),
+    "hidden": (0, 0.1, 0.2, 0.4, 0.8),
+}
+TITLES = {
+    "reaction": "The logger follows clicks",
+    "click_budget": "Ads stop after so many clicks",
+    "drift": "Click probabilities drift",
+    "hidden": "A segment that the log lacks",
+}
+FIRST_SEED = 100
+WORLD = {"events": 400_000, "contexts": 2_000, "actions": 500, "churn": False, "random_share": 0.1}
+
+
+def measure(effect: str, level: float, seed: int) -> list[dict[str, Any]]:
+    """Compare estimates with the true value on the traffic that they can see: of two policies, on two windows."""
+    with month(**{**WORLD, effect: level}, seed=FIRST_SEED + seed) as drawn:
+        whole = ws.read_events(drawn.world.events_path, **NAMES)
+        policies = {
+            "uniform, whole month": (ws.policy_table("uniform", whole, live=False), whole),
+            "best seen, later third": (best_seen(drawn), drawn.test),
+        }
+        rows = []
+        for name, (table, window) in policies.items():
+            truth = drawn.world.true_value(supported(table, window, TAU), events=window)
+            found = ws.evaluate({"it": table}, window, tau=TAU, interval="gamma")["it"]
+            error = found.value / truth - 1
+            row = {"effect": effect, "level": level, "policy": name, "error": error}
+            rows.append({**row, "above": found.lower > truth, "below": found.upper < truth})
+        return rows
+
+
+def jobs(seeds: int) -> Iterator[tuple[str, float, int]]:
+    for effect, levels in LEVELS.items():
+        for level in levels:
+            for seed in range(seeds):
+                yield effect, level, seed
+
+
+def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    groups: dict[tuple[str, float, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["effect"], row["level"], row["policy"]), []).append(row)
+    found = []
+    for (effect, level, policy), runs in groups.items():
+        errors = np.array([run["error"] for run in runs])
+        place = LEVELS[effect].index(level)
+        half = 2 * errors.std(ddof=1) / np.sqrt(len(errors))
+        row = {"effect": TITLES[effect], "level": f"{level:g}", "place": place, "policy": policy}
+        row |= {
+            "size": float(np.sqrt((errors**2).mean())),
+            "error": errors.mean(),
+            "low": errors.mean() - half,
+            "high": errors.mean() + half,
+        }
+        found.append(row | {side: np.mean([run[side] for run in runs]) for side in ("above", "below")})
+    return found
+
+
+def draw(rows: list[dict[str, Any]]) -> None:
+    import altair as alt
+
+    panels = []
+    for title in TITLES.values():
+        data = alt.Data(values=[row for row in rows if row["effect"] == title])
+        order = [row["level"] for row in rows if row["effect"] == title and row["policy"].startswith("uniform")]
+        x = alt.X("level:N", sort=order, title=None, axis=alt.Axis(labelAngle=0))
+        color = alt.Color("policy:N", title=None)
+        y = alt.Y("error:Q", title="error of the estimate", axis=alt.Axis(format="+%"))
+        line = alt.Chart(data).mark_line(point=True).encode(x, y, color)
+        bars = alt.Chart(data).mark_rule().encode(x, alt.Y("low:Q", title=""), alt.Y2("high:Q"), color)
+        panels.append((line + bars).properties(title=title, width=260, height=170))
+    FIGURE.parent.mkdir(exist_ok=True)
+    alt.concat(*panels, columns=2).save(str(FIGURE))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=24)
+    parser.add_argument("--processes", type=int, default=2)
+    options = parser.parse_args()
+    with ProcessPoolExecutor(options.processes) as pool:
+        waiting = [pool.submit(measure, *job) for job in jobs(options.seeds)]
+        rows = summary([row for job in waiting for row in job.result()])
+    head = ["what", "level", "policy", "mean error", "+- 2 standard errors", "root mean square"]
+    head += ["lower end above truth", "upper end below"]
+    print(
+        markdown(
+            head,
+            [
+                [
+                    *(row["effect"], row["level"], row["policy"], f"{row['error']:+.1%}"),
+                    *(
+                        f"{row['high'] - row['error']:.1%}",
+                        f"{row['size']:.1%}",
+                        f"{row['above']:.0%}",
+                        f"{row['below']:.0%}",
+                    ),
+                ]
+                for row in rows
+            ],
+        )
+    )
+    draw(rows)
+
+
+if __name__ == "__main__":
+    main()
