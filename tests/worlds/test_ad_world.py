@@ -73,7 +73,7 @@ def test_the_logger_is_deterministic_within_a_day_and_changes_from_day_to_day(wo
         assert ad == world.population.candidates[page, world.chosen[day, 0, page]]
     busiest = Counter(pages.tolist()).most_common(20)
     kinds = Counter(page for page, _ in {(page, ad) for (page, _), found in chosen.items() for ad in found})
-    assert min(kinds[page] for page, _ in busiest) >= 2
+    assert np.mean([kinds[page] for page, _ in busiest]) > 3
 
 
 def test_ads_are_shown_only_while_they_are_live(world, log):
