@@ -28,8 +28,12 @@ if TYPE_CHECKING:
     from warmstart.events import Events as Events
     from warmstart.events import read_events as read_events
     from warmstart.pipeline import evaluate as evaluate
+    from warmstart.pipeline import fit as fit
     from warmstart.pipeline import policy_table as policy_table
     from warmstart.pipeline import true_value as true_value
+    from warmstart.policy import FittedPolicy as FittedPolicy
+    from warmstart.policy import load_policy as load_policy
+    from warmstart.policy import save_policy as save_policy
     from warmstart.value import bias_bounds as bias_bounds
     from warmstart.value import corollary_bound as corollary_bound
     from warmstart.value import regret_bound as regret_bound
@@ -49,6 +53,10 @@ _HOMES = {
     "Events": "warmstart.events",
     "read_events": "warmstart.events",
     "evaluate": "warmstart.pipeline",
+    "fit": "warmstart.pipeline",
+    "FittedPolicy": "warmstart.policy",
+    "load_policy": "warmstart.policy",
+    "save_policy": "warmstart.policy",
     "policy_table": "warmstart.pipeline",
     "true_value": "warmstart.pipeline",
     "AdWorld": "warmstart.worlds",

@@ -4,7 +4,7 @@ from warmstart.engine.connect import at_home, connect, engine_of
 from warmstart.engine.engine import Engine, Opened
 from warmstart.engine.literals import float_literal
 from warmstart.engine.offenders import offenders
-from warmstart.engine.sources import open_source, stored_table
+from warmstart.engine.sources import open_source, open_whole, stored_table
 
 __all__ = [
     "Engine",
@@ -15,5 +15,6 @@ __all__ = [
     "float_literal",
     "offenders",
     "open_source",
+    "open_whole",
     "stored_table",
 ]

@@ -52,6 +52,17 @@ def open_source(
     return opened.table.select(**{fixed: opened.table[position[given]] for fixed, given in chosen.items()})
 
 
+def open_whole(engine: Engine, source: Any) -> pa.Table:
+    """Read a source with all its columns, under their own names."""
+    if _library(source) in FRAME_LIBRARIES:
+        names = frame_names(source)
+        return _to_arrow(source, dict(zip(names, names, strict=True)), describe(source))
+    if isinstance(source, ir.Table):
+        return engine.fetch_arrow(source)
+    opened = _open_files(engine, source, as_text=False)
+    return engine.fetch_arrow(opened.table).rename_columns(list(opened.names))
+
+
 def describe(source: Any) -> str:
     """Name a source in a message."""
     if isinstance(source, str | Path):

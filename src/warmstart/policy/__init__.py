@@ -1,7 +1,18 @@
 """Who could have chosen instead: every policy is a table (context, action, probability)."""
 
 from warmstart.policy.build import build_policy
+from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.policy import Policy
+from warmstart.policy.saved import is_saved_policy, load_policy, save_policy
 from warmstart.policy.spec import NamedPolicy, parse_policies
 
-__all__ = ["NamedPolicy", "Policy", "build_policy", "parse_policies"]
+__all__ = [
+    "FittedPolicy",
+    "NamedPolicy",
+    "Policy",
+    "build_policy",
+    "is_saved_policy",
+    "load_policy",
+    "parse_policies",
+    "save_policy",
+]

@@ -11,6 +11,8 @@ from typing import Any
 
 from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
+from warmstart.policy.fitted import FittedPolicy
+from warmstart.policy.saved import is_saved_policy, load_policy
 
 KEYWORDS = ("logging", "uniform")
 CONSTANT = "constant:"
@@ -22,6 +24,11 @@ class NamedPolicy:
 
     name: str
     source: Any
+
+    @property
+    def may_be_live(self) -> bool:
+        """Tell whether it can choose anew every day among the actions that are live."""
+        return self.keyword == "uniform" or isinstance(self.source, FittedPolicy)
 
     @property
     def keyword(self) -> str | None:
@@ -44,6 +51,7 @@ def parse_policies(policies: Any) -> list[NamedPolicy]:
         named = [_parse(policies, 0)]
     if not named:
         raise UsageError("Name at least one policy.")
+    named = [NamedPolicy(p.name, load_policy(p.source)) if is_saved_policy(p.source) else p for p in named]
     for name, times in Counter(policy.name for policy in named).items():
         if times > 1:
             raise UsageError(f"{times} policies are called {quoted(name)}.", "Name them apart: name=POLICY.")
@@ -53,6 +61,8 @@ def parse_policies(policies: Any) -> list[NamedPolicy]:
 def _parse(policy: Any, position: int) -> NamedPolicy:
     if isinstance(policy, NamedPolicy):
         return policy
+    if isinstance(policy, FittedPolicy):
+        return NamedPolicy("fitted" if position == 0 else f"fitted_{position}", policy)
     if not isinstance(policy, str | Path):
         return NamedPolicy(f"policy_{position}", policy)
     text = str(policy)

@@ -46,8 +46,9 @@ def evaluate(
     """Estimate what policies would have earned on the events of a window.
 
     ``policies``: one, a list, or a mapping from names; each is ``"logging"``, ``"uniform"``, ``"constant:ACTION"``, a
-    file of decisions, or a frame of them. ``train`` is the window that feasible actions come from, if there is one.
-    ``live`` lets ``uniform`` choose each day among the actions that could be shown that day; it needs times.
+    file of decisions, or a frame of them; what ``fit`` returned, or a folder that it wrote. ``train`` is the window
+    that feasible actions come from, if there is one. ``live`` lets ``uniform`` and learned policies choose each day
+    among the actions that could be shown that day; it needs times.
     ``on_step`` is told what is being done.
 
     >>> import pyarrow as pa, warmstart as ws
@@ -65,7 +66,7 @@ def evaluate(
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     step = on_step or (lambda _: None)
     step("summing events into cells")
-    live = live and days_known(events, train) and any(policy.keyword == "uniform" for policy in named)
+    live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
     with open_cells(events, train, live=live) as cells:
         summary = _summary(cells)
         estimates = []

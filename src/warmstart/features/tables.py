@@ -1,0 +1,192 @@
+"""A table of contexts or actions as sparse rows: text, lists of words, categories, numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from warmstart.core.errors import ColumnError
+from warmstart.core.text import quoted
+from warmstart.features.hashing import buckets
+from warmstart.features.rows import FeatureRows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+Kind = Literal["words", "weighted words", "text", "category", "number"]
+CONSTANT = "constant"
+# Beside words of length 1, so that linear terms are there without drowning the crossed ones.
+CONSTANT_VALUE = 0.3
+NUMBER_SCALE, LARGEST_NUMBER = 0.3, 4.0
+TOKEN = r"[^\pL\pN]+"  # noqa: S105  between tokens
+
+
+@dataclass(frozen=True)
+class FeatureSettings:
+    """How a side's table becomes features.
+
+    ``kinds``: the columns in use and what they are; ``weights``: for a list of words, the list of their weights;
+    ``scales``: mean and spread of number columns; ``bits``: 2^bits buckets; ``constant``: whether there is one.
+    """
+
+    bits: int
+    constant: bool = True
+    kinds: dict[str, Kind] = field(default_factory=dict)
+    weights: dict[str, str] = field(default_factory=dict)
+    scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of_table(cls, table: pa.Table, keys: Sequence[str], *, bits: int, cross_only: bool) -> FeatureSettings:
+        """Tell what each column is by its type. Text beside lists of words is left alone: it says the same."""
+        import pyarrow.compute as pc
+        from pyarrow import types
+
+        columns = {name: table.schema.field(name).type for name in table.column_names if name not in keys}
+        kinds: dict[str, Kind] = {}
+        weights: dict[str, str] = {}
+        lists = {name: kind for name, kind in columns.items() if types.is_list(kind) or types.is_large_list(kind)}
+        texts = [name for name, kind in lists.items() if _is_text(kind.value_type)]
+        numbers = [name for name, kind in lists.items() if not _is_text(kind.value_type)]
+        for name in texts:
+            lengths = pc.list_value_length(table[name])
+            twin = next((n for n in numbers if pc.list_value_length(table[n]).equals(lengths)), None)
+            kinds[name] = "words" if twin is None else "weighted words"
+            if twin is not None:
+                numbers.remove(twin)
+                weights[name] = twin
+        for name, kind in columns.items():
+            if _is_text(kind) and not texts:
+                kinds[name] = "text"
+            elif types.is_boolean(kind) or types.is_dictionary(kind):
+                kinds[name] = "category"
+            elif types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+                kinds[name] = "number"
+        scales = {name: _scale(table[name]) for name, kind in kinds.items() if kind == "number"}
+        left = tuple(n for n in columns if n not in kinds and n not in weights.values())
+        return cls(bits, not cross_only, kinds, weights, scales, left)
+
+
+def feature_rows(table: pa.Table | None, size: int, settings: FeatureSettings) -> FeatureRows:
+    """Turn a table, whose rows are in the order of the contexts or actions, into features; without one, constants.
+
+    A null is no feature. Words have length 1 together.
+    """
+    parts = [] if table is None else [part for name in settings.kinds for part in _column(table, name, settings)]
+    words = [part for part in parts if part.is_words]
+    others = [part for part in parts if not part.is_words]
+    if settings.constant:
+        every = np.arange(size)
+        code = np.zeros(size, dtype=np.int64)
+        others.append(_Part(every, code, np.full(size, CONSTANT_VALUE), (CONSTANT,), is_words=False))
+    rows, found, values, names = _gather(words, settings.bits)
+    length = np.sqrt(np.bincount(rows, weights=values**2, minlength=size))
+    values = values / np.maximum(length, 1e-12)[rows]
+    more = _gather(others, settings.bits)
+    rows, found, values = (np.concatenate(pair) for pair in zip((rows, found, values), more[:3], strict=True))
+    order = np.argsort(rows, kind="stable")
+    return FeatureRows.of(rows[order], found[order], values[order], size, names=names + more[3])
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Values of named features in rows."""
+
+    rows: NDArray[Any]
+    codes: NDArray[Any]
+    values: NDArray[Any]
+    names: Sequence[str]
+    is_words: bool
+
+
+def _column(table: pa.Table, name: str, settings: FeatureSettings) -> Iterator[_Part]:
+    if name not in table.column_names:
+        raise ColumnError(f"The table has no column {quoted(name)}, which the model has learned from.")
+    column = table[name].combine_chunks()
+    kind = settings.kinds[name]
+    if kind in ("words", "weighted words"):
+        weights = table[settings.weights[name]].combine_chunks() if kind == "weighted words" else None
+        yield _words(column, weights)
+    elif kind == "text":
+        yield _words(_tokens(column), None)
+    elif kind == "category":
+        yield _categories(column, name)
+    else:
+        yield _numbers(column, name, settings.scales[name])
+
+
+def _tokens(column: pa.Array) -> pa.Array:
+    import pyarrow.compute as pc
+
+    return pc.split_pattern_regex(pc.utf8_lower(pc.cast(column, "string")), TOKEN)
+
+
+def _words(column: pa.Array, weights: pa.Array | None) -> _Part:
+    """Count the words of lists. Every word is one feature of its row, however often it occurs."""
+    import pyarrow.compute as pc
+
+    rows = pc.list_parent_indices(column).to_numpy()
+    flat = pc.list_flatten(column)
+    encoded = flat if hasattr(flat, "dictionary") else pc.dictionary_encode(flat)
+    names = encoded.dictionary.to_pylist()
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.float64)
+    amount = np.ones(len(rows)) if weights is None else pc.list_flatten(weights).to_numpy(zero_copy_only=False)
+    empty = np.array([not name for name in names], dtype=bool)
+    usable = np.isfinite(codes) & np.isfinite(amount)
+    usable[usable] &= ~empty[codes[usable].astype(np.int64)]
+    rows, codes, amount = rows[usable], codes[usable].astype(np.int64), amount[usable]
+    pair = rows * max(len(names), 1) + codes
+    unique, inverse = np.unique(pair, return_inverse=True)
+    counts = np.bincount(inverse, weights=amount, minlength=len(unique))
+    return _Part(
+        unique // max(len(names), 1), unique % max(len(names), 1), np.sqrt(np.abs(counts)), names, is_words=True
+    )
+
+
+def _categories(column: pa.Array, name: str) -> _Part:
+    import pyarrow.compute as pc
+
+    encoded = column if hasattr(column, "dictionary") else pc.dictionary_encode(column)
+    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.float64)
+    rows = np.flatnonzero(np.isfinite(codes))
+    names = [f"{name}={value}" for value in encoded.dictionary.to_pylist()]
+    return _Part(rows, codes[rows].astype(np.int64), np.full(len(rows), CONSTANT_VALUE), names, is_words=False)
+
+
+def _numbers(column: pa.Array, name: str, scale: tuple[float, float]) -> _Part:
+    import pyarrow.compute as pc
+
+    numbers = pc.cast(column, "float64").to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(np.isfinite(numbers))
+    middle, spread = scale
+    values = np.clip((numbers[rows] - middle) / spread, -LARGEST_NUMBER, LARGEST_NUMBER) * NUMBER_SCALE
+    return _Part(rows, np.zeros(len(rows), dtype=np.int64), values, [name], is_words=False)
+
+
+def _gather(parts: Sequence[_Part], bits: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]:
+    if not parts:
+        return np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros(0), 0
+    rows = np.concatenate([part.rows for part in parts])
+    found = np.concatenate([buckets(part.names, bits)[part.codes] for part in parts])
+    return rows, found, np.concatenate([part.values for part in parts]), sum(len(part.names) for part in parts)
+
+
+def _scale(column: pa.ChunkedArray) -> tuple[float, float]:
+    import pyarrow.compute as pc
+
+    numbers = pc.cast(column, "float64").to_numpy()
+    numbers = numbers[np.isfinite(numbers)]
+    if not len(numbers):
+        return 0.0, 1.0
+    return float(numbers.mean()), float(numbers.std()) or 1.0
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    from pyarrow import types
+
+    value = kind.value_type if types.is_dictionary(kind) else kind
+    return bool(types.is_string(value) or types.is_large_string(value) or types.is_string_view(value))

@@ -1,0 +1,182 @@
+"""A model that is linear in the product of two sparse vectors, f(x, a) = sum_ij x_i W[i, j] a_j, learned online.
+
+The product is never formed: W is a table with a row for every context feature and a column for every action feature, so
+that a pair touches as many rows as the context has features. Sparse vectors come as (starts, buckets, values).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+import numba
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+SQUARED, LOGISTIC = 0, 1
+_STEPS_OF_ODE = 16
+
+
+def compiled(function: Function) -> Function:
+    """Compile a loop when it is first called; once a machine."""
+    return cast("Function", numba.njit(nogil=True, fastmath=True, cache=True)(function))
+
+
+@compiled
+def score(
+    context: int,
+    action: int,
+    x_starts: NDArray[Any],
+    x_buckets: NDArray[Any],
+    x_values: NDArray[Any],
+    a_starts: NDArray[Any],
+    a_buckets: NDArray[Any],
+    a_values: NDArray[Any],
+    weights: NDArray[Any],
+    width: int,
+) -> Any:
+    """Return the product of one context, the weights and one action."""
+    columns = a_buckets[a_starts[action] : a_starts[action + 1]]
+    values = a_values[a_starts[action] : a_starts[action + 1]]
+    total = np.float32(0)
+    for q in range(x_starts[context], x_starts[context + 1]):
+        begin = np.int64(x_buckets[q]) * width
+        row = weights[begin : begin + width]
+        part = np.float32(0)
+        for r in range(columns.shape[0]):
+            part += values[r] * row[columns[r]]
+        total += x_values[q] * part
+    return total
+
+
+@compiled
+def step_size(loss: int, y: Any, p: Any, rate_times_weight: Any, square: Any) -> Any:
+    """Return how far to move along the product for an event of this weight, as if it came in many light parts.
+
+    The importance-aware update of Karampatziakis and Langford (2011): the solution of dp/dt = square * (y - f(p)) at
+    t = rate * weight, so that one update of weight 2w equals two of weight w, and no weight overshoots.
+    """
+    if square <= 0:
+        return 0.0
+    if loss == SQUARED:
+        return (y - p) * -np.expm1(-rate_times_weight * square) / square
+    moved, dt = 0.0, rate_times_weight / _STEPS_OF_ODE
+    for _ in range(_STEPS_OF_ODE):
+        k1 = y - 1 / (1 + np.exp(-(p + square * moved)))
+        k2 = y - 1 / (1 + np.exp(-(p + square * (moved + dt / 2 * k1))))
+        k3 = y - 1 / (1 + np.exp(-(p + square * (moved + dt / 2 * k2))))
+        k4 = y - 1 / (1 + np.exp(-(p + square * (moved + dt * k3))))
+        moved += dt / 6 * (k1 + 2 * k2 + 2 * k3 + k4)
+    return moved
+
+
+@compiled
+def train(
+    order: NDArray[Any],
+    contexts: NDArray[Any],
+    actions: NDArray[Any],
+    targets: NDArray[Any],
+    importance: NDArray[Any],
+    x_starts: NDArray[Any],
+    x_buckets: NDArray[Any],
+    x_values: NDArray[Any],
+    x_squares: NDArray[Any],
+    a_starts: NDArray[Any],
+    a_buckets: NDArray[Any],
+    a_values: NDArray[Any],
+    a_squares: NDArray[Any],
+    weights: NDArray[Any],
+    width: int,
+    rate: float,
+    loss: int,
+) -> Any:
+    """Pass once over examples, predicting each before learning from it; return the weighted loss of the predictions."""
+    total = 0.0
+    for t in range(order.shape[0]):
+        i = order[t]
+        x, a = contexts[i], actions[i]
+        columns = a_buckets[a_starts[a] : a_starts[a + 1]]
+        values = a_values[a_starts[a] : a_starts[a + 1]]
+        p = np.float32(0)
+        for q in range(x_starts[x], x_starts[x + 1]):
+            begin = np.int64(x_buckets[q]) * width
+            row = weights[begin : begin + width]
+            part = np.float32(0)
+            for r in range(columns.shape[0]):
+                part += values[r] * row[columns[r]]
+            p += x_values[q] * part
+        y, w = targets[i], importance[i]
+        if loss == SQUARED:
+            p = min(max(p, np.float32(0)), np.float32(1))
+            total += w * (y - p) * (y - p)
+        else:
+            total += w * (np.log1p(np.exp(-abs(p))) + max(p, np.float32(0)) - y * p)
+        move = np.float32(step_size(loss, y, p, rate * w, x_squares[x] * a_squares[a]))
+        for q in range(x_starts[x], x_starts[x + 1]):
+            begin = np.int64(x_buckets[q]) * width
+            row = weights[begin : begin + width]
+            scaled = move * x_values[q]
+            for r in range(columns.shape[0]):
+                row[columns[r]] += scaled * values[r]
+    return total
+
+
+@compiled
+def predict(
+    contexts: NDArray[Any],
+    actions: NDArray[Any],
+    x_starts: NDArray[Any],
+    x_buckets: NDArray[Any],
+    x_values: NDArray[Any],
+    a_starts: NDArray[Any],
+    a_buckets: NDArray[Any],
+    a_values: NDArray[Any],
+    weights: NDArray[Any],
+    width: int,
+    scores: NDArray[Any],
+) -> None:
+    """Score pairs of contexts and actions."""
+    for i in range(contexts.shape[0]):
+        scores[i] = score(
+            contexts[i], actions[i], x_starts, x_buckets, x_values, a_starts, a_buckets, a_values, weights, width
+        )
+
+
+@compiled
+def best_of_all(
+    contexts: NDArray[Any],
+    x_starts: NDArray[Any],
+    x_buckets: NDArray[Any],
+    x_values: NDArray[Any],
+    a_starts: NDArray[Any],
+    a_buckets: NDArray[Any],
+    a_values: NDArray[Any],
+    factors: NDArray[Any],
+    weights: NDArray[Any],
+    width: int,
+    best: NDArray[Any],
+    scores: NDArray[Any],
+) -> None:
+    """Find the best of all actions for every context: the context's part of the product is formed once."""
+    column = np.empty(width, dtype=np.float32)
+    for i in range(contexts.shape[0]):
+        x = contexts[i]
+        column[:] = 0
+        for q in range(x_starts[x], x_starts[x + 1]):
+            begin = np.int64(x_buckets[q]) * width
+            row = weights[begin : begin + width]
+            value = x_values[q]
+            for j in range(width):
+                column[j] += value * row[j]
+        scores[i] = -np.inf
+        for a in range(a_starts.shape[0] - 1):
+            part = np.float32(0)
+            for r in range(a_starts[a], a_starts[a + 1]):
+                part += a_values[r] * column[a_buckets[r]]
+            found = min(max(part, np.float32(0)), np.float32(1)) * factors[a]
+            if found > scores[i]:
+                scores[i] = found
+                best[i] = a

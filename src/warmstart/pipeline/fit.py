@@ -1,0 +1,221 @@
+"""Learn the best policy that a training window supports: the paper's steps 2 and 3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from warmstart.core.errors import EmptyWindowError, UsageError
+from warmstart.core.names import ACTION, REWARD, TIME
+from warmstart.events import Events, open_cells
+from warmstart.features import Side, read_side
+from warmstart.policy import FittedPolicy
+from warmstart.reward import (
+    CELL_PASSES,
+    Examples,
+    FitSettings,
+    Learned,
+    Learner,
+    Numbering,
+    event_stream,
+    first_of_contexts,
+)
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warmstart.reward.product import Stream
+
+Report = Callable[[str, float, str], None]
+# The fit's tau is chosen on this share of the training window, its last events.
+HELD_OUT = 0.2
+
+
+def fit(
+    events: Events,
+    *,
+    contexts: Any = None,
+    actions: Any = None,
+    fit_tau: float | Literal["auto"] = "auto",
+    learn_from: Literal["cells", "events"] = "cells",
+    loss: Literal["squared", "logistic"] = "squared",
+    rates: Sequence[float] | None = None,
+    cross_only: bool = False,
+    weight_bits: int = 24,
+    min_events: int = 1,
+    min_propensity: float = 0.0,
+    strict: bool = False,
+    model: Any = None,
+    seed: int = 0,
+    threads: int | None = None,
+    on_progress: Report | None = None,
+) -> FittedPolicy:
+    """Learn what actions earn, with weights 1 / max(propensity, fit_tau), and rank the feasible ones of every context.
+
+    ``contexts`` and ``actions`` are tables keyed as in the log; their other columns (text, lists of words, categories,
+    numbers) become features, whose products the model is linear in. What ids alone can tell is kept as exact factors on
+    top, unless ``cross_only`` asks for the paper's pure product. ``fit_tau`` is 1 for no weights; ``"auto"`` chooses by
+    the value on the last fifth of the window. ``learn_from="events"`` is the paper's single pass in time order.
+    ``model`` is any regressor with scikit-learn's ``fit(X, y, sample_weight)`` and ``predict``. An action is feasible
+    in a context with ``min_events`` and ``min_propensity``. The same seed learns the same, unless several ``threads``
+    are asked for, which then share one table. ``on_progress`` is told the step, its share and the running loss.
+    """
+    settings = FitSettings(
+        fit_tau=fit_tau,
+        learn_from=learn_from,
+        loss=loss,
+        rates=None if rates is None else tuple(rates),
+        cross_only=cross_only,
+        weight_bits=weight_bits,
+        min_events=min_events,
+        min_propensity=min_propensity,
+        strict=strict,
+        seed=seed,
+        threads=threads,
+    )
+    _check_call(events, model)
+    report = on_progress or (lambda *_: None)
+    report("summing events into cells", 0.0, "")
+    with open_cells(events) as cells:
+        examples, context_numbers, action_numbers = Examples.of_cells(cells)
+    if not examples.reward_sum.sum() > 0:
+        raise EmptyWindowError("No event of the training window has a reward: there is nothing to learn.")
+    numbers = (context_numbers, action_numbers)
+    x, a = _read_sides(events, (contexts, actions), numbers, settings, report)
+    learner = Learner(x.rows, a.rows, settings, model)
+    tau, tried = _fit_tau(events, learner, numbers, settings, report)
+    learned = learner.learn(
+        examples,
+        tau,
+        events=_events_in_time(events, examples, numbers, tau) if learn_from == "events" else None,
+        passes=CELL_PASSES if learn_from == "cells" else 1,
+        on_progress=lambda share, loss: report("learning", share, f"loss {loss:.5f}"),
+    )
+    return FittedPolicy(
+        columns=events.columns,
+        window=events.window,
+        ranking=_ranking(events, examples, numbers, learned, settings),
+        model=learned.model,
+        context_settings=x.settings,
+        action_settings=a.settings,
+        actions=action_numbers.keys[ACTION].combine_chunks(),
+        action_rows=a.rows,
+        factors=learned.credibility.actions,
+        lowest=learned.credibility.lowest,
+        report={
+            "events": int(examples.n.sum()),
+            "cells": len(examples),
+            "contexts": _side_report(x, context_numbers),
+            "actions": _side_report(a, action_numbers),
+            "learned_from": learn_from,
+            "fit_tau": tau,
+            "fit_taus_tried": tried,
+            "rate": None if learned.model is None else learned.model.rate,
+            "training_loss": None if learned.model is None else learned.model.training_loss,
+            "seed": seed,
+        },
+    )
+
+
+def _read_sides(
+    events: Events,
+    tables: tuple[Any, Any],
+    numbers: tuple[Numbering, Numbering],
+    settings: FitSettings,
+    report: Report,
+) -> tuple[Side, Side]:
+    given = events.columns.fixed_to_given
+    keys = ({key: given[key] for key in events.columns.context_keys}, {ACTION: given[ACTION]})
+    sides = []
+    for i, (what, source) in enumerate(zip(("contexts", "actions"), tables, strict=True)):
+        report(f"reading features of {what}", 0.0, "")
+        sides.append(
+            read_side(
+                events.engine,
+                source,
+                keys[i],
+                numbers[i],
+                bits=settings.bits[i],
+                cross_only=settings.cross_only,
+                strict=settings.strict,
+                what=f"the table of {what}",
+            )
+        )
+    return sides[0], sides[1]
+
+
+def _fit_tau(
+    events: Events, learner: Learner, numbers: tuple[Numbering, Numbering], settings: FitSettings, report: Report
+) -> tuple[float, dict[str, float]]:
+    """Return the fit's tau and, if it was chosen, the values of those tried. Without times nothing can be held out."""
+    if settings.fit_tau != "auto":
+        return float(settings.fit_tau), {}
+    if events.columns.time is None:
+        return 1.0, {}
+    report("choosing the fit's tau", 0.0, "")
+    try:
+        windows = events.split(fraction=1 - HELD_OUT)
+    except EmptyWindowError:
+        return 1.0, {}
+    slices = []
+    for window in windows:
+        with open_cells(window) as cells:
+            slices.append(Examples.of_cells(cells, numbers)[0])
+    return learner.choose_tau(*slices)
+
+
+def _events_in_time(events: Events, examples: Examples, numbers: tuple[Numbering, Numbering], tau: float) -> Stream:
+    table = events.table
+    ordered = table.order_by(TIME) if TIME in table.columns else table
+    found = events.engine.fetch_arrow(ordered.select(*events.columns.context_keys, ACTION, REWARD))
+    x, a = (numbering.numbers(found) for numbering in numbers)
+    return event_stream(examples, x, a, found[REWARD].to_numpy(), tau)
+
+
+def _ranking(
+    events: Events,
+    examples: Examples,
+    numbers: tuple[Numbering, Numbering],
+    learned: Learned,
+    settings: FitSettings,
+) -> pa.Table:
+    """Rank the feasible actions of every context."""
+    import pyarrow as pa
+
+    enough = (examples.n >= settings.min_events) & (examples.propensity >= settings.min_propensity)
+    feasible = np.flatnonzero(enough)
+    if not len(feasible):
+        raise EmptyWindowError("No action is feasible anywhere.", "Ask for fewer events or a lower propensity.")
+    context, action = examples.contexts[feasible], examples.actions[feasible]
+    order = first_of_contexts(context, action, learned.scores[feasible])
+    context, action = context[order], action[order]
+    begins = np.flatnonzero(np.append(True, context[1:] != context[:-1]))
+    rank = np.arange(len(order)) - np.repeat(begins, np.diff(np.append(begins, len(order)))) + 1
+    given = events.columns.fixed_to_given
+    keys = {given[key]: numbers[0].keys[key].take(context) for key in events.columns.context_keys}
+    actions = {given[ACTION]: numbers[1].keys[ACTION].take(action)}
+    return pa.table({**keys, **actions, "rank": rank.astype(np.int32), "score": learned.scores[feasible][order]})
+
+
+def _side_report(side: Side, numbers: Numbering) -> dict[str, Any]:
+    return {
+        "known": len(numbers),
+        "without_features": side.without,
+        "features": side.rows.names,
+        "buckets": 1 << side.settings.bits,
+        "sharing_a_bucket": side.rows.shared,
+        "columns": list(side.settings.kinds),
+        "left_out": list(side.settings.left_out),
+    }
+
+
+def _check_call(events: Any, model: Any) -> None:
+    if not isinstance(events, Events):
+        raise UsageError("fit learns from a log that was read.", "Pass what read_events or split returned.")
+    if model is not None and not (hasattr(model, "fit") and hasattr(model, "predict")):
+        raise UsageError("The model must have fit(X, y, sample_weight=...) and predict(X).")
+    taken = {"rank", "score"} & {*events.columns.context, events.columns.action}
+    if taken:
+        raise UsageError(f"A context or action column called {sorted(taken)[0]!r} is in the way.", "Rename it.")

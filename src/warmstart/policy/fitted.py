@@ -1,0 +1,156 @@
+"""A policy that was learned: its ranking, and the model behind it, which can score what the log never had."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warmstart.core.errors import UsageError
+from warmstart.core.names import Columns
+from warmstart.core.text import quoted
+from warmstart.core.window import Window
+from warmstart.features import FeatureRows, FeatureSettings, feature_rows
+from warmstart.features.hashing import buckets
+from warmstart.features.tables import CONSTANT, CONSTANT_VALUE
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from warmstart.reward import ProductModel
+
+
+@dataclass(frozen=True, eq=False)
+class FittedPolicy:
+    """What ``fit`` returns.
+
+    ``ranking``: the log's context columns, its action column, rank (from 1) and score, for every feasible action.
+    ``factors``: what each known action earned over what its features led one to expect. ``report``: what was learned
+    from what, and which settings were chosen.
+    """
+
+    columns: Columns
+    window: Window
+    ranking: pa.Table
+    model: ProductModel | None
+    context_settings: FeatureSettings
+    action_settings: FeatureSettings
+    actions: pa.Array
+    action_rows: FeatureRows
+    factors: NDArray[np.float64]
+    lowest: float
+    report: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def decisions(self) -> pa.Table:
+        """Return the best action of every context: the log's own columns."""
+        import pyarrow.compute as pc
+
+        first = self.ranking.filter(pc.equal(self.ranking["rank"], 1))
+        return first.select([*self.columns.context, self.columns.action])
+
+    def choose(
+        self, context: Mapping[str, Any], actions: Sequence[Any] | None = None
+    ) -> tuple[Any, NDArray[np.float64]]:
+        """Choose among actions for a context that need not be in the log; return the best and all scores.
+
+        ``context`` has the columns of the context table (or none, if there was no table); ``actions`` are keys of
+        actions that the log had, all of them if None.
+        """
+        model = self._require_model()
+        numbers = self._every if actions is None else self._numbers(actions)
+        found, values = self._single_row(context)
+        from warmstart.kernels.product import predict
+
+        starts = np.array([0, len(found)], dtype=np.int64)
+        scores = np.empty(len(numbers), dtype=np.float32)
+        row = (starts, found, values)
+        predict(np.zeros_like(numbers), numbers, *row, *self.action_rows.arrays, model.weights, model.width, scores)
+        expected = np.minimum(np.maximum(model.bounded(scores), self.lowest) * self.factors[numbers], 1.0)
+        best = int(expected.argmax())
+        return (self._keys[numbers[best]] if actions is None else actions[best]), expected
+
+    def score_table(self, contexts: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Choose the best of all known actions for every row of a context table; return positions and scores."""
+        from warmstart.kernels.product import best_of_all
+
+        model = self._require_model()
+        rows = feature_rows(contexts, contexts.num_rows, self.context_settings)
+        best = np.zeros(contexts.num_rows, dtype=np.int64)
+        scores = np.empty(contexts.num_rows, dtype=np.float64)
+        every = np.arange(contexts.num_rows)
+        sides = (*rows.arrays, *self.action_rows.arrays)
+        best_of_all(every, *sides, self.factors, model.weights, model.width, best, scores)
+        return best, scores
+
+    @property
+    def action_keys(self) -> list[Any]:
+        """Return the actions that the training window had."""
+        return self._keys
+
+    @cached_property
+    def _keys(self) -> list[Any]:
+        keys: list[Any] = self.actions.to_pylist()
+        return keys
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        return {key: i for i, key in enumerate(self._keys)}
+
+    @cached_property
+    def _every(self) -> NDArray[np.int64]:
+        return np.arange(len(self.actions))
+
+    @cached_property
+    def _bucket_of(self) -> dict[str, int]:
+        return {}
+
+    def _numbers(self, actions: Sequence[Any]) -> NDArray[np.int64]:
+        try:
+            return np.array([self._places[action] for action in actions], dtype=np.int64)
+        except KeyError as error:
+            raise UsageError(
+                f"The policy does not know the action {quoted(error.args[0])}.", "Choose among those of the log."
+            ) from None
+
+    def _single_row(self, context: Mapping[str, Any]) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+        """Do for one row what ``feature_rows`` does for a table; words are quick, the rest takes its overhead."""
+        settings = self.context_settings
+        if missing := [name for name in (*settings.kinds, *settings.weights.values()) if name not in context]:
+            raise UsageError(f"The context has no {quoted(missing[0])}.", f"It needs {', '.join(settings.kinds)}.")
+        if any("words" not in kind for kind in settings.kinds.values()):
+            return self._slow_row(context)
+        words: dict[str, float] = {}
+        for name in settings.kinds:
+            listed = context[name] or ()
+            weights = context[settings.weights[name]] if name in settings.weights else [1.0] * len(listed)
+            for word, weight in zip(listed, weights, strict=True):
+                words[word] = words.get(word, 0.0) + weight
+        length = sum(abs(weight) for weight in words.values()) ** 0.5 or 1.0
+        found = [self._bucket(word) for word in words]
+        values = [abs(weight) ** 0.5 / length for weight in words.values()]
+        if settings.constant:
+            found.append(self._bucket(CONSTANT))
+            values.append(CONSTANT_VALUE)
+        return np.array(found, dtype=np.uint32), np.array(values, dtype=np.float32)
+
+    def _bucket(self, word: str) -> int:
+        if word not in self._bucket_of:
+            self._bucket_of[word] = int(buckets([word], self.context_settings.bits)[0])
+        return self._bucket_of[word]
+
+    def _slow_row(self, context: Mapping[str, Any]) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+        import pyarrow as pa
+
+        names = [*self.context_settings.kinds, *self.context_settings.weights.values()]
+        rows = feature_rows(pa.Table.from_pylist([{n: context[n] for n in names}]), 1, self.context_settings)
+        return rows.buckets, rows.values
+
+    def _require_model(self) -> ProductModel:
+        if self.model is None:
+            raise UsageError("This policy was learned with a model of your own, which is not kept in it.")
+        return self.model

@@ -1,0 +1,59 @@
+"""A policy that ranks the actions of a context, and takes the best that is live on the day."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import ibis
+
+from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY, PROBABILITY
+from warmstart.engine import float_literal
+from warmstart.policy.policy import Policy
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
+    from warmstart.events import Cells
+
+RANK = "rank"
+
+
+def ranked_policy(cells: Cells, ranking: pa.Table, *, live: bool, name: str) -> Policy:
+    """Choose the first of a ranking (the log's own columns, and rank from 1); or, every day, the first that is live.
+
+    ``h(a|x) = share of x's traffic in the window on which a is the best feasible action live that day``.
+    """
+    given = cells.columns.fixed_to_given
+    fixed = ranking.select([given[key] for key in cells.columns.keys] + [RANK])
+    table = cells.engine.open_arrow(fixed.rename_columns([*cells.columns.keys, RANK]))
+    keys = {key: table[key].cast(cells.table[key].type()) for key in cells.columns.keys}
+    rows = table.select(**keys, rank=table[RANK].cast("int64"))
+    if not live:
+        first = rows.filter(rows[RANK] == 1)
+        return Policy(name, first.select(*cells.columns.keys, **{PROBABILITY: float_literal(1)}))
+    return Policy(name, _daily(cells, rows))
+
+
+def _daily(cells: Cells, rows: ir.Table) -> ir.Table:
+    contexts = list(cells.columns.context_keys)
+    spans = cells.table.group_by(ACTION).agg(
+        live_from=cells.table.live_from.min(), live_until=cells.table.live_until.max()
+    )
+    rows = rows.join(spans, ACTION)
+    rows = rows.filter(rows.live_from < rows.live_until)
+    window = cells.evaluated.window
+    first, last = ((time or 0) // MICROSECONDS_PER_DAY for time in (window.first, window.last))
+    # What ranks behind an action that is live all window is never chosen.
+    always = rows.filter((rows.live_from <= first) & (rows.live_until > last))
+    enough = always.group_by(*contexts).agg(enough=always[RANK].min())
+    rows = rows.left_join(enough, contexts).drop(*(f"{name}_right" for name in contexts))
+    rows = rows.filter(rows[RANK] <= rows.enough.coalesce(rows[RANK]))
+    days = rows.join(cells.daily_traffic, contexts)
+    days = days.filter((days.live_from <= days[DAY]) & (days[DAY] < days.live_until))
+    best = days.group_by(*contexts, DAY).agg(rank=days[RANK].min(), n=days.n.max())
+    shares = best.group_by(*contexts, RANK).agg(traffic=best.n.sum())
+    chosen = shares.join(rows.select(*contexts, ACTION, RANK), [*contexts, RANK])
+    chosen = chosen.join(cells.contexts.select(*contexts, "context_n"), contexts)
+    probability = ibis.least(chosen.traffic / chosen.context_n, float_literal(1))
+    return chosen.select(*contexts, ACTION, **{PROBABILITY: probability})

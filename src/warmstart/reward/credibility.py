@@ -1,0 +1,69 @@
+"""What ids remember: actual over expected rewards of actions, contexts and cells, shrunk by how much was seen.
+
+Words generalise, ids remember. A model of words expects ``E = sum of n * f`` of an action that earned S. Its factor is
+``(S + k) / (E + k)``: 1 if nothing was seen, S / E if much was; k is the number of expected rewards at which half is
+believed. Factors are exact: no id shares a bucket with another.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warmstart.reward.examples import Examples
+
+ROUNDS = 4
+# Measured on simulated months: from 2 to 16, and 20 to 100 for cells, the learned policy earns the same.
+ACTION_HALF, CONTEXT_HALF, CELL_HALF = 8.0, 8.0, 60.0
+# A prediction of nothing has no ratio: a model's predictions are kept above this share of the mean reward.
+LOWEST_SHARE = 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class Credibility:
+    """Factors by action, by context and by cell, on predictions that are not below ``lowest``."""
+
+    lowest: float
+    actions: NDArray[np.float64]
+    contexts: NDArray[np.float64]
+    cells: NDArray[np.float64]
+
+    @classmethod
+    def nothing(cls, contexts: int, actions: int, cells: int) -> Self:
+        """Return factors that change nothing."""
+        return cls(0.0, np.ones(actions), np.ones(contexts), np.ones(cells))
+
+    @classmethod
+    def learn(cls, examples: Examples, predictions: NDArray[np.float32], contexts: int, actions: int) -> Self:
+        """Fit factors in turn, each given the others."""
+        lowest = LOWEST_SHARE * examples.reward_sum.sum() / examples.n.sum()
+        expected = examples.n * np.maximum(predictions, lowest)
+        by_action, by_context = np.ones(actions), np.ones(contexts)
+        for _ in range(ROUNDS):
+            given = expected * by_context[examples.contexts]
+            by_action = _factors(examples.actions, given, examples, actions, ACTION_HALF)
+            given = expected * by_action[examples.actions]
+            by_context = _factors(examples.contexts, given, examples, contexts, CONTEXT_HALF)
+        given = expected * by_action[examples.actions] * by_context[examples.contexts]
+        own = _factors(np.arange(len(examples)), given, examples, len(examples), CELL_HALF)
+        return cls(float(lowest), by_action, by_context, own)
+
+    def apply(self, examples: Examples, predictions: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Return what the cells are expected to earn, in [0, 1]."""
+        factors = self.actions[examples.actions] * self.contexts[examples.contexts] * self.cells
+        expected: NDArray[np.float64] = np.minimum(np.maximum(predictions, self.lowest) * factors, 1.0)
+        return expected
+
+
+def _factors(
+    groups: NDArray[np.int64], expected: NDArray[np.float64], examples: Examples, size: int, half: float
+) -> NDArray[np.float64]:
+    actual = np.bincount(groups, weights=examples.reward_sum, minlength=size)
+    total = np.bincount(groups, weights=expected, minlength=size)
+    factors: NDArray[np.float64] = (actual + half) / (total + half)
+    return factors

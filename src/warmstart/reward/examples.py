@@ -1,0 +1,126 @@
+"""Cells as arrays, with contexts and actions as numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from warmstart.core.names import ACTION
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from warmstart.events import Cells
+
+
+@dataclass(frozen=True, eq=False)
+class Numbering:
+    """Distinct rows of key columns, in order; their positions are the numbers."""
+
+    keys: pa.Table
+
+    @classmethod
+    def of_rows(cls, rows: pa.Table) -> Self:
+        """Number the distinct rows of a table."""
+        distinct = rows.group_by(rows.column_names).aggregate([])
+        return cls(distinct.sort_by([(name, "ascending") for name in rows.column_names]).combine_chunks())
+
+    def __len__(self) -> int:
+        return int(self.keys.num_rows)
+
+    def numbers(self, rows: pa.Table) -> NDArray[np.int64]:
+        """Return the numbers of rows; -1 for one that is not known."""
+        codes = self._combined([rows[name] for name in self.keys.column_names])
+        known, order = self._known
+        if not len(known):
+            return np.full(rows.num_rows, -1)
+        place = np.minimum(np.searchsorted(known, codes), len(known) - 1)
+        return np.where((known[place] == codes) & (codes >= 0), order[place], -1)
+
+    @cached_property
+    def _values(self) -> list[pa.Array]:
+        import pyarrow.compute as pc
+
+        return [pc.unique(column) for column in self.keys.columns]
+
+    @cached_property
+    def _known(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        codes = self._combined(self.keys.columns)
+        order = np.argsort(codes, kind="stable")
+        return codes[order], order
+
+    def _combined(self, columns: list[Any]) -> NDArray[np.int64]:
+        """Turn rows of keys into one integer each; -1 where a value is not known."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        total = np.zeros(len(columns[0]), dtype=np.int64)
+        unknown = np.zeros(len(columns[0]), dtype=bool)
+        for column, values in zip(columns, self._values, strict=True):
+            cast = column if column.type == values.type else pc.cast(column, values.type)
+            found = pc.fill_null(pc.index_in(cast, value_set=values), pa.scalar(-1, pa.int32())).to_numpy()
+            unknown |= found < 0
+            total = total * (len(values) + 1) + found
+        return np.where(unknown, -1, total)
+
+
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """One entry a cell: numbers of its context and action, events, rewards, squared rewards, events of the context."""
+
+    contexts: NDArray[np.int64]
+    actions: NDArray[np.int64]
+    n: NDArray[np.float64]
+    reward_sum: NDArray[np.float64]
+    reward_sq_sum: NDArray[np.float64]
+    context_n: NDArray[np.float64]
+
+    @classmethod
+    def of_cells(
+        cls, cells: Cells, numberings: tuple[Numbering, Numbering] | None = None
+    ) -> tuple[Self, Numbering, Numbering]:
+        """Fetch the cells of a window; number their contexts and actions, or use numbers that are known."""
+        keys = cells.columns.context_keys
+        numbers = ("n", "reward_sum", "reward_sq_sum", "context_n")
+        found = cells.engine.fetch_arrow(cells.table.filter(cells.table.n > 0).select(*keys, ACTION, *numbers))
+        contexts, actions = numberings or (
+            Numbering.of_rows(found.select(list(keys))),
+            Numbering.of_rows(found.select([ACTION])),
+        )
+        x, a = contexts.numbers(found), actions.numbers(found)
+        # In the order of numbers, so that the same log gives the same model whatever order the engine answers in.
+        order = np.lexsort((a, x))
+        order = order[(x[order] >= 0) & (a[order] >= 0)]
+        arrays = [found[name].to_numpy()[order] for name in numbers]
+        return cls(x[order], a[order], *arrays), contexts, actions
+
+    def __len__(self) -> int:
+        return len(self.n)
+
+    @property
+    def means(self) -> NDArray[np.float64]:
+        """Return the mean reward of every cell."""
+        return self.reward_sum / self.n
+
+    @property
+    def propensity(self) -> NDArray[np.float64]:
+        """Return the share of the action among the context's events."""
+        return self.n / self.context_n
+
+    def importance(self, tau: float) -> NDArray[np.float32]:
+        """Return the weights n / max(propensity, tau), with mean 1: a learning rate means the same for any tau."""
+        weights = self.n / np.maximum(self.propensity, tau)
+        relative: NDArray[np.float32] = (weights / weights.mean()).astype(np.float32)
+        return relative
+
+    def of_some_contexts(self, cells: int, contexts: int, seed: int) -> Self:
+        """Keep the cells of randomly chosen contexts, about as many cells as asked for."""
+        if len(self) <= cells:
+            return self
+        chosen = np.random.default_rng(seed).random(contexts) < cells / len(self)
+        keep = chosen[self.contexts]
+        return replace(self, **{name: getattr(self, name)[keep] for name in self.__dataclass_fields__})

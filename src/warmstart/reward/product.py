@@ -1,0 +1,123 @@
+"""The paper's regressor: weighted loss, linear in the product of context and action features, learned in passes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import expit
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warmstart.features import FeatureRows
+
+LossName = Literal["squared", "logistic"]
+PAPER_RATES = (0.2, 0.1, 0.05, 0.02, 0.01)
+CHUNK = 50_000
+Report = Callable[[float, float], None]
+
+
+@dataclass(frozen=True, eq=False)
+class ProductModel:
+    """A table of weights, ``width`` columns wide; the learning rate that was chosen and the loss it had."""
+
+    weights: NDArray[np.float32]
+    width: int
+    loss: LossName
+    rate: float
+    training_loss: float
+
+    def predict(
+        self, contexts: NDArray[Any], actions: NDArray[Any], x: FeatureRows, a: FeatureRows
+    ) -> NDArray[np.float32]:
+        """Return f in [0, 1] for pairs of contexts and actions."""
+        from warmstart.kernels.product import predict
+
+        scores = np.empty(len(contexts), dtype=np.float32)
+        predict(contexts, actions, *x.arrays, *a.arrays, self.weights, self.width, scores)
+        return self.bounded(scores)
+
+    def bounded(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Turn products into predictions."""
+        if self.loss == "logistic":
+            predictions: NDArray[np.float32] = expit(scores)
+            return predictions
+        return np.clip(scores, 0, 1)
+
+
+@dataclass(frozen=True, eq=False)
+class Stream:
+    """Examples in the order in which they are learned: contexts, actions, targets, weights."""
+
+    contexts: NDArray[np.int64]
+    actions: NDArray[np.int64]
+    targets: NDArray[np.float32]
+    importance: NDArray[np.float32]
+
+    def __len__(self) -> int:
+        return len(self.targets)
+
+
+def learn(
+    stream: Stream,
+    x: FeatureRows,
+    a: FeatureRows,
+    *,
+    bits: tuple[int, int],
+    rates: Sequence[float] = PAPER_RATES,
+    loss: LossName = "squared",
+    passes: int = 1,
+    decay: float = 1.0,
+    shuffle_seed: int | None = None,
+    threads: int = 1,
+    racing: bool = False,
+    on_progress: Report | None = None,
+) -> ProductModel:
+    """Learn with every rate in one reading, and go on with the one whose predictions in the first pass were best.
+
+    Every later pass multiplies the rate by ``decay``. Every rate has a table of its own, so that threads share nothing
+    and the result does not depend on them; only ``racing`` threads, which share the table of a single rate, are quicker
+    and not quite repeatable. ``on_progress`` is told the share that is done and the running loss.
+    """
+    from warmstart.kernels.product import LOGISTIC, SQUARED, train
+
+    tables = {rate: np.zeros(1 << sum(bits), dtype=np.float32) for rate in rates}
+    losses, weight = dict.fromkeys(rates, 0.0), 0.0
+    kind = LOGISTIC if loss == "logistic" else SQUARED
+    rng = None if shuffle_seed is None else np.random.default_rng(shuffle_seed)
+    report = on_progress or (lambda *_: None)
+    rows = (*x.arrays, x.squares, *a.arrays, a.squares)
+
+    def train_on(piece: NDArray[Any], table: NDArray[np.float32], rate: float) -> float:
+        examples = (piece, stream.contexts, stream.actions, stream.targets, stream.importance)
+        return float(train(*examples, *rows, table, 1 << bits[1], rate, kind))
+
+    with ThreadPoolExecutor(max(threads, 1)) as pool:
+        for number in range(passes):
+            order = np.arange(len(stream)) if rng is None else _by_shuffled_context(stream.contexts, rng)
+            for begin in range(0, len(order), CHUNK):
+                part = order[begin : begin + CHUNK]
+                pieces = np.array_split(part, threads) if racing and len(tables) == 1 else [part]
+                jobs = {
+                    rate: [pool.submit(train_on, piece, table, rate * decay**number) for piece in pieces]
+                    for rate, table in tables.items()
+                }
+                found = {rate: sum(job.result() for job in waiting) for rate, waiting in jobs.items()}
+                if number == 0:
+                    losses = {rate: losses[rate] + loss_ for rate, loss_ in found.items()}
+                    weight += float(stream.importance[part].sum())
+                report((number + (begin + len(part)) / len(order)) / passes, min(losses.values()) / max(weight, 1e-12))
+            best = min(tables, key=lambda rate: losses[rate])
+            tables = {best: tables[best]}
+    (chosen, table), *_ = tables.items()
+    return ProductModel(table, 1 << bits[1], loss, chosen, losses[chosen] / max(weight, 1e-12))
+
+
+def _by_shuffled_context(contexts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Shuffle contexts and keep the cells of each together: their rows of weights are then at hand."""
+    places = rng.permutation(int(contexts.max(initial=0)) + 1)
+    return np.argsort(places[contexts], kind="stable")

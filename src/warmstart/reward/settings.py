@@ -1,0 +1,71 @@
+"""How to learn."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Literal
+
+from warmstart.core.errors import UsageError
+from warmstart.core.text import quoted
+from warmstart.reward.product import PAPER_RATES, LossName
+
+CELL_RATE = 0.05
+
+
+@dataclass(frozen=True)
+class FitSettings:
+    """The settings of ``fit``, which says what they mean."""
+
+    fit_tau: float | Literal["auto"] = "auto"
+    learn_from: Literal["cells", "events"] = "cells"
+    loss: LossName = "squared"
+    rates: tuple[float, ...] | None = None
+    cross_only: bool = False
+    weight_bits: int = 24
+    min_events: int = 1
+    min_propensity: float = 0.0
+    strict: bool = False
+    seed: int = 0
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        tau = self.fit_tau
+        if tau != "auto" and not (isinstance(tau, float | int) and 0 < tau <= 1):
+            raise UsageError(f"fit_tau must be 'auto' or lie in (0, 1], and is {quoted(tau)}.", "1 means no weights.")
+        if self.learn_from not in ("cells", "events"):
+            raise UsageError(f"One cannot learn from {quoted(self.learn_from)}.", "Choose 'cells' or 'events'.")
+        if self.loss not in ("squared", "logistic"):
+            raise UsageError(f"There is no loss {quoted(self.loss)}.", "Choose 'squared' or 'logistic'.")
+        if not 4 <= self.weight_bits <= 30:
+            raise UsageError(f"weight_bits must lie between 4 and 30, and is {self.weight_bits}.", "24: 16 M weights.")
+        if self.min_events < 1 or not 0 <= self.min_propensity <= 1:
+            raise UsageError("An action is feasible from 1 event or more, and a propensity in [0, 1].")
+        if self.rates is not None and not (self.rates and min(self.rates) > 0):
+            raise UsageError("Learning rates must be above 0.")
+
+    @property
+    def bits(self) -> tuple[int, int]:
+        """Return how many bits number the rows (context features) and the columns (action features) of the weights."""
+        return self.weight_bits - self.weight_bits // 2, self.weight_bits // 2
+
+    @property
+    def learning_rates(self) -> tuple[float, ...]:
+        """Return the rates to try: the paper's grid for events; for cells one, which no trial was found to beat.
+
+        Logistic loss is flatter, and takes longer steps.
+        """
+        scale = 1 if self.loss == "squared" else 10
+        return self.rates or tuple(
+            scale * rate for rate in (PAPER_RATES if self.learn_from == "events" else [CELL_RATE])
+        )
+
+    @property
+    def workers(self) -> int:
+        """Return how many threads may work."""
+        return self.threads or os.cpu_count() or 1
+
+    @property
+    def racing(self) -> bool:
+        """Tell whether threads may share a table of weights: only if several were asked for."""
+        return (self.threads or 1) > 1
