@@ -8,8 +8,10 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from warmstart.cli.choose import choose
 from warmstart.cli.demo import demo
 from warmstart.cli.evaluate import evaluate
+from warmstart.cli.fit import fit
 from warmstart.cli.simulate import simulate
 from warmstart.core.errors import WarmstartError
 from warmstart.core.version import __version__
@@ -23,6 +25,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(evaluate)
+app.command()(fit)
+app.command()(choose)
 app.command()(simulate)
 app.command()(demo)
 

@@ -51,6 +51,13 @@ class FeatureRows:
         names = max((part.names for part in parts), default=0)
         return cls(starts, found[take], values[take], squares[order], names, len(np.unique(found)))
 
+    def take(self, rows: NDArray[np.int64]) -> Self:
+        """Return some of the rows."""
+        lengths = np.diff(self.starts)[rows]
+        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+        at = np.repeat(self.starts[rows], lengths) + np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+        return type(self)(starts, self.buckets[at], self.values[at], self.squares[rows], self.names, self.used)
+
     def __len__(self) -> int:
         return len(self.starts) - 1
 

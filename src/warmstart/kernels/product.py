@@ -155,6 +155,8 @@ def best_of_all(
     a_buckets: NDArray[Any],
     a_values: NDArray[Any],
     factors: NDArray[Any],
+    lowest: float,
+    loss: int,
     weights: NDArray[Any],
     width: int,
     best: NDArray[Any],
@@ -176,7 +178,8 @@ def best_of_all(
             part = np.float32(0)
             for r in range(a_starts[a], a_starts[a + 1]):
                 part += a_values[r] * column[a_buckets[r]]
-            found = min(max(part, np.float32(0)), np.float32(1)) * factors[a]
+            f = part if loss == SQUARED else np.float32(1 / (1 + np.exp(-part)))
+            found = min(max(f, lowest) * factors[a], 1.0)
             if found > scores[i]:
                 scores[i] = found
                 best[i] = a

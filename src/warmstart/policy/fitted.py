@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core.errors import UsageError
+from warmstart.core.errors import UsageError, no_such_column
 from warmstart.core.names import Columns
 from warmstart.core.text import quoted
 from warmstart.core.window import Window
@@ -74,18 +74,49 @@ class FittedPolicy:
         best = int(expected.argmax())
         return (self._keys[numbers[best]] if actions is None else actions[best]), expected
 
-    def score_table(self, contexts: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Choose the best of all known actions for every row of a context table; return positions and scores."""
+    def choose_table(self, contexts: pa.Table, actions: pa.Table | None = None) -> pa.Table:
+        """Choose for every row of a context table, among the actions of a table (all known ones, if None).
+
+        The result has the context columns that are in the table, the action and its score. Of the actions given, those
+        that the training window never had cannot be scored and are left out.
+        """
+        import pyarrow as pa
+
         from warmstart.kernels.product import best_of_all
 
         model = self._require_model()
+        numbers = self._every if actions is None else self._known(actions)
         rows = feature_rows(contexts, contexts.num_rows, self.context_settings)
         best = np.zeros(contexts.num_rows, dtype=np.int64)
         scores = np.empty(contexts.num_rows, dtype=np.float64)
+        some = self.action_rows if actions is None else self.action_rows.take(numbers)
         every = np.arange(contexts.num_rows)
-        sides = (*rows.arrays, *self.action_rows.arrays)
-        best_of_all(every, *sides, self.factors, model.weights, model.width, best, scores)
-        return best, scores
+        sides = (*rows.arrays, *some.arrays)
+        best_of_all(
+            every, *sides, self.factors[numbers], self.lowest, model.kind, model.weights, model.width, best, scores
+        )
+        keys = {name: contexts[name] for name in self.columns.context if name in contexts.column_names}
+        return pa.table({**keys, self.columns.action: self.actions.take(numbers[best]), "score": scores})
+
+    def summary(self) -> list[str]:
+        """Say in a few lines what was learned from what."""
+        about = self.report
+        lines = [f"Learned from {about['events']:,} events in {about['cells']:,} cells ({about['learned_from']})."]
+        for side in ("contexts", "actions"):
+            found = about[side]
+            columns = ", ".join(map(quoted, found["columns"])) or "no columns"
+            line = f"{found['known']:,} {side}; features from {columns}"
+            if found["without_features"]:
+                line += f"; {found['without_features']:,} without a row, known by their id alone"
+            if found["features"]:
+                shared = f"{found['sharing_a_bucket']:.0%} share a bucket"
+                line += f"; {found['features']:,} features in {found['buckets']:,} buckets ({shared})"
+            if found["left_out"]:
+                line += f"; left out: {', '.join(map(quoted, found['left_out']))}"
+            lines.append(line + ".")
+        tried = f", chosen among {', '.join(about['fit_taus_tried'])}" if about["fit_taus_tried"] else ""
+        lines.append(f"Fit tau {about['fit_tau']:g}{tried}; learning rate {about['rate']}; seed {about['seed']}.")
+        return lines
 
     @property
     def action_keys(self) -> list[Any]:
@@ -116,6 +147,15 @@ class FittedPolicy:
             raise UsageError(
                 f"The policy does not know the action {quoted(error.args[0])}.", "Choose among those of the log."
             ) from None
+
+    def _known(self, actions: pa.Table) -> NDArray[np.int64]:
+        name = self.columns.action
+        if name not in actions.column_names:
+            raise no_such_column(name, actions.column_names, where="the table of actions")
+        found = [self._places[key] for key in actions[name].to_pylist() if key in self._places]
+        if not found:
+            raise UsageError("None of the actions given was in the training window.")
+        return np.array(sorted(set(found)), dtype=np.int64)
 
     def _single_row(self, context: Mapping[str, Any]) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
         """Do for one row what ``feature_rows`` does for a table; words are quick, the rest takes its overhead."""

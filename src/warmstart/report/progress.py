@@ -6,7 +6,15 @@ import threading
 import time
 from typing import TYPE_CHECKING, Self
 
-from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    Progress,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
 from warmstart.core.text import shortened
 
@@ -30,15 +38,17 @@ class Share:
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[note]}", markup=False),
             console=console,
             transient=True,
             disable=not console.is_terminal,
         )
-        self._task = self._progress.add_task("", total=1.0)
+        self._task = self._progress.add_task("", total=1.0, note="")
 
-    def report(self, step: str, share: float) -> None:
-        """Say what is being done now, and how much of it is done."""
-        self._progress.update(self._task, description=shortened(step), completed=share)
+    def report(self, step: str, share: float, note: str = "") -> None:
+        """Say what is being done now, how much of it is done, and what there is to note."""
+        self._progress.update(self._task, description=shortened(step), completed=share, note=shortened(note))
 
     def __enter__(self) -> Self:
         self._progress.start()

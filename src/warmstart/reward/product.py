@@ -31,6 +31,11 @@ class ProductModel:
     rate: float
     training_loss: float
 
+    @property
+    def kind(self) -> int:
+        """Return the loss as kernels number it."""
+        return 1 if self.loss == "logistic" else 0
+
     def predict(
         self, contexts: NDArray[Any], actions: NDArray[Any], x: FeatureRows, a: FeatureRows
     ) -> NDArray[np.float32]:
