@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -26,13 +27,15 @@ if TYPE_CHECKING:
     from warmstart.core.interval import IntervalName
     from warmstart.core.names import WindowName
     from warmstart.events import Events
+    from warmstart.policy import NamedPolicy
 
 PolicyOption = Annotated[
     list[str],
     typer.Option(
         "--policy",
         metavar="[NAME=]P",
-        help="logging, uniform, constant:ACTION, or a file of decisions (context columns, action[, probability]). "
+        help="logging, uniform, constant:ACTION, a folder that fit wrote, or a file of decisions (context columns, "
+        "action[, probability]). "
         "May be repeated.",
     ),
 ]
@@ -106,6 +109,7 @@ def evaluate(
     from warmstart import pipeline
     from warmstart.engine import connect
     from warmstart.events import read_events
+    from warmstart.policy import parse_policies
     from warmstart.report import Working, show
 
     if not events and table is None:
@@ -124,9 +128,10 @@ def evaluate(
             engine=held,
         )
         work.step("splitting")
-        train, evaluated = _windows(log, test_from, test_fraction)
+        named = parse_policies(policy)
+        train, evaluated = _windows(log, test_from, test_fraction, _end_of_training(named))
         found = pipeline.evaluate(
-            policy,
+            named,
             evaluated,
             train=train,
             tau=tau,
@@ -146,7 +151,17 @@ def evaluate(
 evaluate.__doc__ = f"{evaluate.__doc__}\n{EXAMPLES}"
 
 
-def _windows(log: Events, test_from: str | None, test_fraction: float | None) -> tuple[Events | None, Events]:
+def _end_of_training(policies: list[NamedPolicy]) -> int | None:
+    """Return the last moment, in microseconds, that a policy learned from."""
+    from warmstart.policy import FittedPolicy
+
+    learned = [policy.source.window.last for policy in policies if isinstance(policy.source, FittedPolicy)]
+    return max((last for last in learned if last is not None), default=None)
+
+
+def _windows(
+    log: Events, test_from: str | None, test_fraction: float | None, learned_until: int | None
+) -> tuple[Events | None, Events]:
     if test_from is not None and test_fraction is not None:
         raise UsageError("--test-from and --test-fraction exclude each other.")
     if test_from is not None:
@@ -155,4 +170,8 @@ def _windows(log: Events, test_from: str | None, test_fraction: float | None) ->
         if not 0 < test_fraction < 1:
             raise UsageError(f"--test-fraction must lie between 0 and 1, and is {test_fraction:g}.")
         return log.split(fraction=1 - test_fraction)
+    if learned_until is not None and log.columns.time is not None:
+        after = datetime.fromtimestamp(0, tz=UTC) + timedelta(microseconds=learned_until + 1)
+        if log.window.first is not None and log.window.first <= learned_until:
+            return log.split(at=after)
     return None, log

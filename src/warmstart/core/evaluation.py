@@ -12,7 +12,7 @@ from typing import Any
 from warmstart.core.estimate import ValueEstimate
 from warmstart.core.names import WindowName
 from warmstart.core.tables import TextTable
-from warmstart.core.text import counted, shortened
+from warmstart.core.text import counted, quoted, shortened
 from warmstart.core.window import Window
 
 ASSUMPTIONS = (
@@ -68,6 +68,7 @@ class Evaluation:
     log: LogSummary
     reward_range: tuple[float, float]
     version: str
+    learned_here: tuple[str, ...] = ()
 
     def __iter__(self) -> Iterator[ValueEstimate]:
         return iter(self.policies)
@@ -106,7 +107,7 @@ class Evaluation:
 
     def notes(self) -> list[str]:
         """Return in plain words what the numbers are and what they rest on."""
-        return [*self._about_windows(), *self._about_numbers(), ASSUMPTIONS]
+        return [*self._warnings(), *self._about_windows(), *self._about_numbers(), ASSUMPTIONS]
 
     def __str__(self) -> str:
         return "\n\n".join([*(table.text() for table in self.tables()), "\n".join(self.notes())])
@@ -206,6 +207,13 @@ class Evaluation:
         words = {"evaluated": "the evaluated window", "train": "the training window"}
         return words.get(window, "all data (the paper's choice)")
 
+    def _warnings(self) -> list[str]:
+        if not self.learned_here:
+            return []
+        names = ", ".join(quoted(name) for name in self.learned_here)
+        what = "learned from events of the evaluated window: the value is too high, and no end is certified"
+        return [f"WARNING: {names} {what}. Evaluate on later events."]
+
     def _about_windows(self) -> list[str]:
         windows, log = self.windows, self.log
         lines = [f"Evaluated: {windows.evaluated}."]
@@ -241,11 +249,15 @@ class Evaluation:
         if first.guarantee == "approximate":
             lead = f"The interval '{first.interval}' is approximate, so no end is certified; 'kl' gives ends that are."
         elif self._own_weights():
-            names = dict.fromkeys(e.policy for e in self.policies)
+            names = dict.fromkeys(e.policy for e in self.policies if e.policy not in self.learned_here)
             bounds = ", ".join(self._promise(name) for name in names)
             lead = (
-                f"With probability {1 - first.delta:.6g}, for all rows at once, expected earnings on this window's "
-                f"traffic are at least {bounds} per event."
+                "No end is certified."
+                if not names
+                else (
+                    f"With probability {1 - first.delta:.6g}, for all rows at once, expected earnings on this window's "
+                    f"traffic are at least {bounds} per event."
+                )
             )
         else:
             lead = (

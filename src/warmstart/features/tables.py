@@ -60,10 +60,10 @@ class FeatureSettings:
                 numbers.remove(twin)
                 weights[name] = twin
         for name, kind in columns.items():
-            if _is_text(kind) and not texts:
-                kinds[name] = "text"
-            elif types.is_boolean(kind) or types.is_dictionary(kind):
+            if types.is_boolean(kind) or types.is_dictionary(kind):
                 kinds[name] = "category"
+            elif _is_text(kind) and not texts:
+                kinds[name] = "text"
             elif types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
                 kinds[name] = "number"
         scales = {name: _scale(table[name]) for name, kind in kinds.items() if kind == "number"}

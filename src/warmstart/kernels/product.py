@@ -63,8 +63,10 @@ def step_size(loss: int, y: Any, p: Any, rate_times_weight: Any, square: Any) ->
         return 0.0
     if loss == SQUARED:
         return (y - p) * -np.expm1(-rate_times_weight * square) / square
-    moved, dt = 0.0, rate_times_weight / _STEPS_OF_ODE
-    for _ in range(_STEPS_OF_ODE):
+    # Runge and Kutta's rule, with steps that are short beside the time in which the equation relaxes.
+    steps = _STEPS_OF_ODE + int(rate_times_weight * square)
+    moved, dt = 0.0, rate_times_weight / steps
+    for _ in range(steps):
         k1 = y - 1 / (1 + np.exp(-(p + square * moved)))
         k2 = y - 1 / (1 + np.exp(-(p + square * (moved + dt / 2 * k1))))
         k3 = y - 1 / (1 + np.exp(-(p + square * (moved + dt / 2 * k2))))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from warmstart.core.errors import DecisionError, UsageError
+from warmstart.core.estimate import ValueEstimate
 from warmstart.core.evaluation import Evaluation, LogSummary, Windows
 from warmstart.core.interval import IntervalName
 from warmstart.core.names import ACTION, PROBABILITY, WINDOW_NAMES, WindowName
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
 from warmstart.events import Cells, Events, days_known, open_cells, window_counts
-from warmstart.policy import build_policy, parse_policies
+from warmstart.policy import FittedPolicy, build_policy, parse_policies
 from warmstart.value import METHODS, estimate_value
 
 if TYPE_CHECKING:
@@ -69,7 +71,8 @@ def evaluate(
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
     with open_cells(events, train, live=live) as cells:
         summary = _summary(cells)
-        estimates = []
+        estimates: list[ValueEstimate] = []
+        learned_here: list[str] = []
         for policy in named:
             step(f"valuing {policy.name}")
             built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
@@ -81,9 +84,22 @@ def evaluate(
                     f"The policy {quoted(policy.name)} decides no context of the evaluated window.",
                     "Are its context columns written as in the log?",
                 )
+            if _learned_here(policy.source, events):
+                learned_here.append(policy.name)
+                found = [replace(e, certified_lower=None, certified_upper=None) for e in found]
             estimates += found
     windows = Windows(events.window, None if train is None else train.window, weights_from, feasible_from, live)
-    return Evaluation(tuple(estimates), windows, summary, events.log.reward_range, __version__)
+    return Evaluation(tuple(estimates), windows, summary, events.log.reward_range, __version__, tuple(learned_here))
+
+
+def _learned_here(source: Any, events: Events) -> bool:
+    """Tell whether a policy learned from events of the evaluated window; without times, nobody knows, so it did."""
+    if not isinstance(source, FittedPolicy):
+        return False
+    learned, window = source.window, events.window
+    if learned.last is None or window.first is None or learned.first is None or window.last is None:
+        return True
+    return learned.first <= window.last and window.first <= learned.last
 
 
 def policy_table(

@@ -1,0 +1,70 @@
+"""warmstart fit, evaluate with its folder, and choose."""
+
+import json
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+
+import warmstart as ws
+from warmstart.cli import main
+
+NAMES = ["--context", "page", "--action", "ad", "--reward", "click", "--time", "shown_at"]
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    numbers = {"events": 30_000, "contexts": 300, "actions": 120, "days": 10}
+    return ws.simulate(tmp_path_factory.mktemp("cli") / "month", **numbers)
+
+
+def run(monkeypatch, capsys, *arguments):
+    monkeypatch.setattr(sys, "argv", ["warmstart", *map(str, arguments)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    shown = capsys.readouterr()
+    return left.value.code, shown.out, shown.err
+
+
+def test_fit_evaluate_and_choose(world, tmp_path, monkeypatch, capsys):
+    policy = tmp_path / "policy"
+    tables = ["--contexts", world.contexts_path, "--actions", world.actions_path]
+    options = ["--train-fraction", "0.65", "--weight-bits", "18", "--out", policy]
+    code, out, _ = run(monkeypatch, capsys, "fit", world.events_path, *NAMES, *tables, *options)
+    assert code == 0
+    assert "Learned from 19,500 events" in out
+    assert "left out: 'text'" in out
+    evaluate = ["evaluate", world.events_path, *NAMES, "--policy", policy, "--tau", "0.05", "--json"]
+    code, out, _ = run(monkeypatch, capsys, *evaluate)
+    found = json.loads(out)
+    assert code == 0
+    assert found["windows"]["evaluated"]["events"] == 10_500
+    assert found["policies"][0]["certified_lower"] is not None
+    pq.write_table(pq.read_table(world.contexts_path).slice(0, 7), tmp_path / "new.parquet")
+    code, out, _ = run(monkeypatch, capsys, "choose", policy, "--contexts", tmp_path / "new.parquet", "--json")
+    assert code == 0
+    assert [row["page"] for row in json.loads(out)["decisions"]] == list(range(7))
+    code, out, _ = run(monkeypatch, capsys, "choose", policy, "--contexts", tmp_path / "new.parquet")
+    assert "score" in out
+    written = tmp_path / "decisions.parquet"
+    code, _, _ = run(monkeypatch, capsys, "choose", policy, "--contexts", tmp_path / "new.parquet", "--out", written)
+    assert pq.read_table(written).num_rows == 7
+
+
+def test_wrong_commands(world, tmp_path, monkeypatch, capsys):
+    base = ["fit", world.events_path, *NAMES, "--out", tmp_path / "policy"]
+    for extra, message in (
+        (["--fit-tau", "often"], "--fit-tau must be auto or a number"),
+        (["--pass", "rows"], "cannot learn from"),
+        (["--train-until", "2026-10-05", "--train-fraction", "0.5"], "exclude each other"),
+    ):
+        code, _, err = run(monkeypatch, capsys, *base, *extra)
+        assert code == 2
+        assert message in err
+    (tmp_path / "policy").mkdir()
+    code, _, err = run(monkeypatch, capsys, *base)
+    assert code == 2
+    assert "already there" in err
+    code, _, err = run(monkeypatch, capsys, "choose", tmp_path, "--contexts", world.contexts_path)
+    assert code == 1
+    assert "is no saved policy" in err

@@ -1,0 +1,120 @@
+"""Features: what columns become, that hashing is the same everywhere, and what lacks a row."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import warmstart as ws
+from warmstart.engine import connect
+from warmstart.features import FeatureSettings, feature_rows, read_side
+from warmstart.features.hashing import buckets
+from warmstart.features.tables import CONSTANT_VALUE
+from warmstart.reward import Numbering
+
+BITS = 16
+
+
+def rows_of(table, keys=("key",), *, cross_only=True):
+    settings = FeatureSettings.of_table(table, keys, bits=BITS, cross_only=cross_only)
+    return feature_rows(table, table.num_rows, settings), settings
+
+
+def as_dict(rows, i):
+    at = slice(rows.starts[i], rows.starts[i + 1])
+    return dict(zip(rows.buckets[at].tolist(), rows.values[at].tolist(), strict=True))
+
+
+def bucket(name):
+    return int(buckets([name], BITS)[0])
+
+
+def test_hashing_is_the_same_on_every_machine():
+    assert buckets(["sport", "", "ümlaut", "a" * 1000], 24).tolist() == [16287170, 10528484, 12184942, 1299743]
+
+
+def test_text_is_tokenised_and_words_have_length_one():
+    rows, settings = rows_of(pa.table({"key": [1, 2, 3], "title": ["Big big sale!", "sale", None]}))
+    assert settings.kinds == {"title": "text"}
+    length = (2 + 1) ** 0.5
+    assert as_dict(rows, 0) == pytest.approx({bucket("big"): 2**0.5 / length, bucket("sale"): 1 / length})
+    assert as_dict(rows, 1) == pytest.approx({bucket("sale"): 1.0})
+    assert as_dict(rows, 2) == {}
+    assert rows.squares.tolist() == pytest.approx([1, 1, 0])
+
+
+def test_a_list_with_frequencies_says_the_same_as_its_text():
+    table = pa.table({"key": [1], "words": [["big", "sale"]], "often": [[2, 1]], "text": ["big sale big"]})
+    listed, settings = rows_of(table)
+    written, _ = rows_of(table.select(["key", "text"]))
+    assert settings.kinds == {"words": "weighted words"}
+    assert settings.left_out == ("text",)
+    assert as_dict(listed, 0) == pytest.approx(as_dict(written, 0))
+
+
+def test_categories_numbers_and_the_constant():
+    table = pa.table(
+        {"key": [1, 2, 3], "shop": pa.array(["a", "b", None]).dictionary_encode(), "price": [1.0, 3.0, None]}
+    )
+    rows, settings = rows_of(table, cross_only=False)
+    assert settings.kinds == {"shop": "category", "price": "number"}
+    assert as_dict(rows, 0) == pytest.approx(
+        {bucket("shop=a"): CONSTANT_VALUE, bucket("price"): -0.3, bucket("constant"): CONSTANT_VALUE}
+    )
+    assert as_dict(rows, 2) == pytest.approx({bucket("constant"): CONSTANT_VALUE})
+
+
+def test_features_that_share_a_bucket_are_counted():
+    words = [[f"w{i}" for i in range(200)]]
+    settings = FeatureSettings.of_table(pa.table({"key": [1], "w": words}), ["key"], bits=5, cross_only=True)
+    rows = feature_rows(pa.table({"key": [1], "w": words}), 1, settings)
+    assert rows.names == 200
+    assert rows.used <= 32
+    assert rows.shared == pytest.approx(1 - rows.used / 200)
+
+
+@pytest.fixture
+def numbers():
+    return Numbering.of_rows(pa.table({"context_0": [5, 3, 9, 3]}))
+
+
+def side(source, numbers, **options):
+    keys = {"context_0": "page"}
+    options = {"bits": BITS, "cross_only": False, "strict": False, "what": "the table of contexts", **options}
+    return read_side(connect(), source, keys, numbers, **options)
+
+
+def test_rows_come_in_the_order_of_the_logs_numbers_from_files_of_many_groups(tmp_path, numbers):
+    table = pa.table({"page": [9, 1, 5, 3, 7], "text": ["nine", "one", "five", "three", "seven"]})
+    pq.write_table(table, tmp_path / "pages.parquet", row_group_size=2)
+    expected = [bucket(word) for word in ("three", "five", "nine")]
+    for source in (tmp_path / "pages.parquet", table, table.to_pandas()):
+        found = side(source, numbers)
+        assert found.without == 0
+        for i, word in enumerate(expected):
+            assert as_dict(found.rows, i)[word] == pytest.approx(1.0)
+
+
+def test_a_context_without_a_row_is_counted_and_known_by_its_constant(numbers):
+    table = pa.table({"page": [9, 5], "text": ["nine", "five"]})
+    found = side(table, numbers)
+    assert found.without == 1
+    assert as_dict(found.rows, 0) == pytest.approx({bucket("constant"): CONSTANT_VALUE})
+    with pytest.raises(ws.DataError, match="1 key of the log"):
+        side(table, numbers, strict=True)
+
+
+def test_tables_that_cannot_be_used(numbers):
+    with pytest.raises(ws.ColumnError, match="has no column 'page'"):
+        side(pa.table({"pge": [1], "text": ["x"]}), numbers)
+    with pytest.raises(ws.DataError, match="two rows for one key"):
+        side(pa.table({"page": [5, 5], "text": ["x", "y"]}), numbers)
+
+
+def test_numbers_of_keys_of_several_columns():
+    rows = pa.table({"a": ["x", "y", "x"], "b": [1, 1, 2]})
+    numbering = Numbering.of_rows(rows)
+    assert len(numbering) == 3
+    assert sorted(numbering.numbers(rows).tolist()) == [0, 1, 2]
+    assert numbering.numbers(pa.table({"a": ["y", "z"], "b": [2, 1]})).tolist() == [-1, -1]
+    assert np.array_equal(numbering.numbers(numbering.keys), [0, 1, 2])

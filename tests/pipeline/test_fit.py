@@ -1,0 +1,297 @@
+"""fit: what it learns, that it repeats itself, what it refuses, and what it saves."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from tests.logs import random_log, read
+
+import warmstart as ws
+
+NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
+
+
+@pytest.fixture(scope="module")
+def month(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("fit") / "month"
+    numbers = {"events": 200_000, "contexts": 1_500, "actions": 300, "topics": 20, "vocabulary": 4_000}
+    world = ws.simulate(folder, **numbers, seed=1)
+    train, test = ws.read_events(world.events_path, **NAMES).split(fraction=0.65)
+    return world, train, test
+
+
+@pytest.fixture(scope="module")
+def policy(month):
+    world, train, _ = month
+    return ws.fit(train, contexts=world.contexts_path, actions=world.actions_path, weight_bits=20)
+
+
+def quality(month, decisions):
+    """The true value, on a scale from uniform (0) to the best feasible (1)."""
+    world, train, test = month
+    feasible = ws.policy_table("uniform", test, train=train, live=False)
+    low, high = (world.true_value(t, events=test) for t in (feasible, world.best_policy(feasible)))
+    return (world.true_value(decisions, events=test) - low) / (high - low)
+
+
+def test_the_learned_policy_is_good_and_better_than_either_words_or_ids_alone(month, policy):
+    world, train, _ = month
+    both = quality(month, policy.decisions)
+    words = ws.fit(train, contexts=world.contexts_path, actions=world.actions_path, weight_bits=20, cross_only=True)
+    ids = ws.fit(train, weight_bits=8)
+    assert both > 0.7
+    assert both > quality(month, words.decisions)
+    assert both > quality(month, ids.decisions)
+
+
+def test_greedy_never_leaves_the_feasible_set(month, policy):
+    _, train, _ = month
+    cells = train.engine.fetch_arrow(train.table.select("context_0", "action").distinct())
+    seen = set(zip(cells["context_0"].to_pylist(), cells["action"].to_pylist(), strict=True))
+    ranked = list(zip(policy.ranking["page"].to_pylist(), policy.ranking["ad"].to_pylist(), strict=True))
+    assert set(ranked) == seen
+    assert policy.decisions.num_rows == len({page for page, _ in seen})
+
+
+def test_ranks_follow_scores_and_ties_go_to_the_action_that_sorts_first(policy):
+    rows = policy.ranking.to_pylist()
+    for one, other in zip(rows, rows[1:], strict=False):
+        if one["page"] == other["page"]:
+            assert other["rank"] == one["rank"] + 1
+            assert (-one["score"], one["ad"]) < (-other["score"], other["ad"])
+        else:
+            assert other["rank"] == 1
+
+
+def test_the_same_seed_learns_the_same(month, policy):
+    world, train, _ = month
+    options = {"contexts": world.contexts_path, "actions": world.actions_path, "weight_bits": 20}
+    assert ws.fit(train, **options).ranking.equals(policy.ranking)
+    assert not ws.fit(train, **options, seed=9, fit_tau=1.0).ranking.equals(policy.ranking)
+
+
+def test_events_in_time_order_are_the_papers_way(month):
+    world, train, _ = month
+    options = {"contexts": world.contexts_path, "actions": world.actions_path, "weight_bits": 18}
+    found = ws.fit(train, **options, learn_from="events", fit_tau=0.05)
+    assert found.report["rate"] in (0.2, 0.1, 0.05, 0.02, 0.01)
+    assert quality(month, found.decisions) > 0.4
+
+
+def test_feasible_actions_can_be_asked_to_be_seen_more(month):
+    _, train, _ = month
+    found = ws.fit(train, fit_tau=1.0, weight_bits=8, min_events=20, min_propensity=0.1)
+    cells = train.engine.fetch(train.table.group_by("context_0", "action").agg(n=train.table.count()))
+    totals = {}
+    for row in cells:
+        totals[row["context_0"]] = totals.get(row["context_0"], 0) + row["n"]
+    allowed = {
+        (row["context_0"], row["action"])
+        for row in cells
+        if row["n"] >= 20 and row["n"] / totals[row["context_0"]] >= 0.1
+    }
+    assert set(zip(found.ranking["page"].to_pylist(), found.ranking["ad"].to_pylist(), strict=True)) == allowed
+
+
+def test_any_regressor_of_scikit_learn_can_take_the_models_place(month):
+    from sklearn.linear_model import Ridge
+
+    world, train, _ = month
+    found = ws.fit(
+        train, contexts=world.contexts_path, actions=world.actions_path, model=Ridge(10.0), fit_tau=0.3, weight_bits=16
+    )
+    assert quality(month, found.decisions) > 0.3
+    with pytest.raises(ws.UsageError, match="model of your own"):
+        found.choose({})
+    with pytest.raises(ws.UsageError, match="cannot be saved"):
+        ws.save_policy(found, "anywhere")
+
+
+def test_the_fits_tau_is_chosen_on_held_out_events_or_said_to_be_one(month, policy):
+    _, train, _ = month
+    assert set(policy.report["fit_taus_tried"]) == {"1", "0.3", "0.1", "0.05", "0.01"}
+    assert policy.report["fit_tau"] in (1.0, 0.3, 0.1, 0.05, 0.01)
+    untimed = ws.read_events(train.log.origin, context="page", action="ad", reward="click")
+    found = ws.fit(untimed, weight_bits=8)
+    assert (found.report["fit_tau"], found.report["fit_taus_tried"]) == (1.0, {})
+
+
+def test_text_keys_several_context_columns_and_both_engines(engine):
+    rows = [(x, a, r, d) for x, a, r, d in random_log(3, fractional=False)]
+    found = ws.fit(read(rows, engine), weight_bits=8)
+    assert set(found.decisions.column_names) == {"context", "action"}
+    here = ws.fit(read(rows, "duckdb"), weight_bits=8)
+    assert found.ranking["action"].to_pylist() == here.ranking["action"].to_pylist()
+    assert found.ranking["score"].to_pylist() == pytest.approx(here.ranking["score"].to_pylist(), abs=1e-9)
+    log = pa.table({"a": ["x", "x", "y"] * 9, "b": [1, 2, 1] * 9, "c": ["u", "v", "u"] * 9, "r": [0, 1, 1] * 9})
+    events = ws.read_events(log, context=["a", "b"], action="c", reward="r", engine=engine)
+    assert ws.fit(events, weight_bits=8).decisions.num_rows == 3
+
+
+def test_evaluate_takes_what_fit_returned_or_wrote(month, policy, tmp_path):
+    _, train, test = month
+    folder = ws.save_policy(policy, tmp_path / "policy")
+    direct = ws.evaluate({"p": policy}, test, train=train, tau=0.05)["p"]
+    saved = ws.evaluate({"p": str(folder)}, test, train=train, tau=0.05)["p"]
+    assert saved.value == pytest.approx(direct.value, rel=1e-12)
+    assert direct.certified_lower is not None
+    assert direct.value > ws.evaluate("uniform", test, train=train, tau=0.05)["uniform"].value
+
+
+def test_a_policy_judged_on_its_own_events_is_certified_for_nothing(month, policy):
+    _, train, _ = month
+    found = ws.evaluate({"p": policy, "logging": "logging"}, train, tau=0.05)
+    assert found["p"].certified_lower is None
+    assert found["logging"].certified_lower is not None
+    assert "WARNING: 'p' learned from events of the evaluated window" in str(found)
+
+
+def test_saving_and_loading_gives_the_same_decisions(policy, tmp_path, month):
+    world, _, _ = month
+    folder = ws.save_policy(policy, tmp_path / "policy")
+    loaded = ws.load_policy(folder)
+    assert loaded.ranking.equals(policy.ranking)
+    assert loaded.window == policy.window
+    pages = pq.read_table(world.contexts_path).slice(0, 20)
+    assert loaded.choose_table(pages).equals(policy.choose_table(pages))
+    names = pq.read_table(folder / "decisions.parquet").column_names
+    assert names == ["page", "ad", "rank", "score"]
+    with pytest.raises(ws.UsageError, match="already there"):
+        ws.save_policy(policy, folder)
+
+
+def test_choosing_one_at_a_time_and_in_tables_agree(policy, month):
+    world, _, _ = month
+    pages = pq.read_table(world.contexts_path).slice(0, 25)
+    table = policy.choose_table(pages)
+    for i, row in enumerate(pages.to_pylist()):
+        best, scores = policy.choose(row)
+        assert best == table["ad"][i].as_py()
+        assert scores.max() == pytest.approx(table["score"][i].as_py(), rel=1e-4)
+    some = policy.action_keys[5:15]
+    best, scores = policy.choose(pages.to_pylist()[0], some)
+    assert best in some
+    assert len(scores) == 10
+    among = policy.choose_table(pages, pa.table({"ad": some}))
+    assert among["ad"][0].as_py() == best
+    with pytest.raises(ws.UsageError, match="does not know the action -1"):
+        policy.choose(pages.to_pylist()[0], [-1])
+    with pytest.raises(ws.UsageError, match="has no 'words'"):
+        policy.choose({})
+
+
+@pytest.mark.parametrize(
+    "part", ["weights.npy", "factors.npy", "action_starts.npy", "decisions.parquet", "policy.json"]
+)
+def test_a_damaged_folder_is_a_typed_error(policy, tmp_path, part):
+    folder = ws.save_policy(policy, tmp_path / "policy")
+    whole = (folder / part).read_bytes()
+    (folder / part).write_bytes(whole[: len(whole) // 2])
+    with pytest.raises(ws.SourceError):
+        ws.load_policy(folder)
+    (folder / part).unlink()
+    with pytest.raises(ws.SourceError):
+        ws.load_policy(folder)
+
+
+def test_a_pickle_in_the_folder_is_never_run(policy, tmp_path):
+    folder = ws.save_policy(policy, tmp_path / "policy")
+    flag = tmp_path / "ran"
+
+    class Bad:
+        def __reduce__(self):
+            return (flag.write_text, ("code ran",))
+
+    np.save(folder / "factors.npy", np.array([Bad()], dtype=object), allow_pickle=True)
+    with pytest.raises(ws.SourceError, match="damaged"):
+        ws.load_policy(folder)
+    assert not flag.exists()
+
+
+def test_a_later_version_and_parts_that_do_not_fit_are_refused(policy, tmp_path):
+    folder = ws.save_policy(policy, tmp_path / "policy")
+    about = json.loads((folder / "policy.json").read_text())
+    (folder / "policy.json").write_text(json.dumps({**about, "format": 99}))
+    with pytest.raises(ws.SourceError, match="later version"):
+        ws.load_policy(folder)
+    (folder / "policy.json").write_text(json.dumps(about))
+    np.save(folder / "weights.npy", np.zeros(8, np.float32))
+    with pytest.raises(ws.SourceError, match="do not fit together"):
+        ws.load_policy(folder)
+
+
+def test_a_context_table_that_does_not_match_the_model(policy, month):
+    world, _, _ = month
+    with pytest.raises(ws.ColumnError, match="no column 'words'"):
+        policy.choose_table(pq.read_table(world.contexts_path).select(["page", "text"]))
+
+
+def test_a_policy_of_other_columns_is_refused(policy):
+    log = pa.table({"x": [1, 1], "ad": [1, 2], "click": [0, 1]})
+    events = ws.read_events(log, context="x", action="ad", reward="click")
+    with pytest.raises(ws.ColumnError, match="was learned from the columns 'page', 'ad'"):
+        ws.evaluate({"p": policy}, events, tau=0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"fit_tau": 0}, "fit_tau must be"),
+        ({"fit_tau": "often"}, "fit_tau must be"),
+        ({"learn_from": "rows"}, "cannot learn from"),
+        ({"loss": "hinge"}, "no loss"),
+        ({"weight_bits": 99}, "weight_bits"),
+        ({"min_events": 0}, "feasible from 1 event"),
+        ({"rates": []}, "rates must be"),
+        ({"model": 7}, "must have fit"),
+    ],
+)
+def test_wrong_calls(month, options, message):
+    with pytest.raises(ws.UsageError, match=message):
+        ws.fit(month[1], **options)
+
+
+def test_a_log_without_rewards_teaches_nothing():
+    log = pa.table({"x": ["p", "p"], "a": ["a", "b"], "r": [0, 0]})
+    with pytest.raises(ws.EmptyWindowError, match="nothing to learn"):
+        ws.fit(ws.read_events(log, context="x", action="a", reward="r"))
+
+
+def test_an_interrupted_fit_leaves_nothing(month, tmp_path, monkeypatch):
+    import sys
+
+    from warmstart.cli import main
+    from warmstart.report import Share
+
+    world, _, _ = month
+
+    def interrupt(self, step, share, note=""):
+        if step == "learning":
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(Share, "report", interrupt)
+    names = ["--context", "page", "--action", "ad", "--reward", "click", "--time", "shown_at"]
+    out = tmp_path / "policy"
+    monkeypatch.setattr(sys, "argv", ["warmstart", "fit", str(world.events_path), *names, "--out", str(out)])
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 130
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_tells_the_step_the_share_and_the_loss(month):
+    told = []
+    ws.fit(month[1], weight_bits=8, on_progress=lambda *now: told.append(now))
+    steps = [step for step, _, _ in told]
+    assert steps[0] == "summing events into cells"
+    assert steps[-1] == "learning"
+    assert told[-1][1] == pytest.approx(1.0)
+    assert told[-1][2].startswith("loss 0.")
+
+
+def test_ranking_of_the_best_is_what_decisions_say(policy):
+    first = policy.ranking.filter(pc.equal(policy.ranking["rank"], 1))
+    assert policy.decisions.equals(first.select(["page", "ad"]))
