@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -74,8 +75,8 @@ def test_a_pass_equals_the_reference(seed, loss):
     assert found.training_loss == pytest.approx(total, abs=1e-5)
 
 
-def test_the_rate_with_the_best_predictions_is_kept_and_all_read_the_same(seed=3):
-    x, a, stream = examples(seed, cells=400)
+def test_the_rate_with_the_best_predictions_is_kept_and_all_read_the_same():
+    x, a, stream = examples(3, cells=400)
     rates = (2.0, 0.3, 0.01)
     losses = {rate: reference(x, a, stream, rate, "squared")[1] for rate in rates}
     for threads in (1, 3):
@@ -132,6 +133,6 @@ for loss in ("squared", "logistic"):
 test_best_of_all_is_the_best_of_all()
 print("same")
 """
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.getcwd()}
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": str(Path.cwd())}
     ran = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
     assert ran.stdout == "same\n", ran.stderr

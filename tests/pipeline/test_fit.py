@@ -1,6 +1,7 @@
 """fit: what it learns, that it repeats itself, what it refuses, and what it saves."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -58,7 +59,7 @@ def test_greedy_never_leaves_the_feasible_set(month, policy):
 
 def test_ranks_follow_scores_and_ties_go_to_the_action_that_sorts_first(policy):
     rows = policy.ranking.to_pylist()
-    for one, other in zip(rows, rows[1:], strict=False):
+    for one, other in pairwise(rows):
         if one["page"] == other["page"]:
             assert other["rank"] == one["rank"] + 1
             assert (-one["score"], one["ad"]) < (-other["score"], other["ad"])

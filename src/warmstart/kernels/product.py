@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 Function = TypeVar("Function", bound=Callable[..., Any])
 SQUARED, LOGISTIC = 0, 1
 _STEPS_OF_ODE = 16
+SMALLEST_MOVE = 1e-12
 
 
 def compiled(function: Function) -> Function:
@@ -117,6 +118,9 @@ def train(
         else:
             total += w * (np.log1p(np.exp(-abs(p))) + max(p, np.float32(0)) - y * p)
         move = np.float32(step_size(loss, y, p, rate * w, x_squares[x] * a_squares[a]))
+        # Also keeps denormal numbers out of the weights: they are a hundred times slower to work with.
+        if abs(move) < SMALLEST_MOVE:
+            continue
         for q in range(x_starts[x], x_starts[x + 1]):
             begin = np.int64(x_buckets[q]) * width
             row = weights[begin : begin + width]

@@ -46,8 +46,12 @@ class FitSettings:
 
     @property
     def bits(self) -> tuple[int, int]:
-        """Return how many bits number the rows (context features) and the columns (action features) of the weights."""
-        return self.weight_bits - self.weight_bits // 2, self.weight_bits // 2
+        """Return how many bits number the rows (context features) and the columns (action features) of the weights.
+
+        Rows are short, so that a context's rows lie close together in memory: half the time of a square table.
+        """
+        columns = max(self.weight_bits // 2 - 2, 2)
+        return self.weight_bits - columns, columns
 
     @property
     def learning_rates(self) -> tuple[float, ...]:

@@ -1,0 +1,272 @@
+"""Learning: speed and quality beside Vowpal Wabbit, on simulated months, as ratios measured in the same run."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+import warmstart as ws
+from warmstart.events import open_cells
+from warmstart.features import FeatureRows, read_side
+from warmstart.kernels.product import best_of_all, predict
+from warmstart.reward import Examples, Numbering
+from warmstart.reward.learner import cell_stream
+from warmstart.reward.product import PAPER_RATES, Stream, learn
+
+NAMES: dict[str, Any] = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
+# The month of the quality table: the prototype's size, so that its numbers can be compared.
+MONTH = {"events": 3_000_000, "contexts": 60_000, "actions": 8_000}
+TRAIN_SHARE = 35 / 54
+VW_SGD_RATE = 0.02
+
+
+class Month(NamedTuple):
+    world: ws.AdWorld
+    train: ws.Events
+    test: ws.Events
+    examples: Examples
+    contexts: Numbering
+    actions: Numbering
+
+    def rows(self, bits: tuple[int, int], *, words_only: bool = False) -> tuple[FeatureRows, FeatureRows]:
+        """Read the words of both sides."""
+        options: dict[str, Any] = {"cross_only": words_only, "strict": True}
+        engine = self.train.engine
+        pages, ads = self.world.contexts_path, self.world.actions_path
+        x = read_side(engine, pages, {"context_0": "page"}, self.contexts, bits=bits[0], what="pages", **options)
+        a = read_side(engine, ads, {"action": "ad"}, self.actions, bits=bits[1], what="ads", **options)
+        return x.rows, a.rows
+
+    def decisions(self, scores: NDArray[Any]) -> pa.Table:
+        """Choose the best-scored cell of every context."""
+        cells = self.examples
+        order = np.lexsort((cells.actions, -scores, cells.contexts))
+        first = np.append(True, cells.contexts[order][1:] != cells.contexts[order][:-1])
+        best = order[first]
+        pages = self.contexts.keys["context_0"].take(cells.contexts[best])
+        return pa.table({"page": pages, "ad": self.actions.keys["action"].take(cells.actions[best])})
+
+    def value(self, policy: pa.Table) -> float:
+        """Return the true value of a policy on the test window's traffic."""
+        return self.world.true_value(policy, events=self.test)
+
+
+def open_month(folder: Path, seed: int, **numbers: int) -> Month:
+    world = ws.simulate(folder / f"month-{seed}", seed=seed, **{**MONTH, **numbers})
+    train, test = ws.read_events(world.events_path, **NAMES).split(fraction=TRAIN_SHARE)
+    with open_cells(train) as cells:
+        return Month(world, train, test, *Examples.of_cells(cells))
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, Any]:
+    start = time.perf_counter()
+    found = work()
+    return time.perf_counter() - start, found
+
+
+class Wabbit:
+    """The same examples for Vowpal Wabbit, in its cache file."""
+
+    def __init__(self, folder: Path, stream: Stream, x: FeatureRows, a: FeatureRows) -> None:
+        self.text, self.cache = folder / "examples.txt", folder / "examples.cache"
+        self.size = len(stream)
+        left, right = self._sides(x), self._sides(a)
+        with self.text.open("w") as file:
+            for c, d, y, w in zip(stream.contexts, stream.actions, stream.targets, stream.importance, strict=True):
+                file.write(f"{y:.6g} {w:.6g} |x {left[c]} |a {right[d]}\n")
+        self.run("--sgd -b 18")
+
+    def _sides(self, rows: FeatureRows) -> list[str]:
+        pairs = [f"{b}:{v:.5g}" for b, v in zip(rows.buckets, rows.values, strict=True)]
+        return [" ".join(pairs[rows.starts[i] : rows.starts[i + 1]]) for i in range(len(rows))]
+
+    def run(self, options: str, predictions: Path | None = None) -> float:
+        """Pass once over the cache; return the progressive loss."""
+        from vowpalwabbit import Workspace
+
+        out = f"-p {predictions}" if predictions else ""
+        vw = Workspace(f"-d {self.text} --cache_file {self.cache} -q xa --noconstant --quiet {options} {out}")
+        loss = float(vw.get_sum_loss() / vw.get_weighted_examples())
+        vw.finish()
+        return loss
+
+    def predict(self, options: str) -> NDArray[np.float64]:
+        """Train once, then score the same examples with what was learned."""
+        model, found = self.text.with_suffix(".model"), self.text.with_suffix(".predictions")
+        self.run(f"{options} -f {model}")
+        self.run(f"-t -i {model}", found)
+        return np.loadtxt(found, ndmin=1)[-self.size :]
+
+
+def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    print(f"\n{title}")
+    for row in [head, *rows]:
+        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
+        print("  ".join(cells))
+
+
+def _ways(
+    wabbit: Wabbit, stream: Stream, x: FeatureRows, a: FeatureRows, bits: tuple[int, int]
+) -> dict[str, Callable[[], float]]:
+    """Both learn with a rate at which they predict well: a peer that diverges skips its updates, and looks quick."""
+    size = sum(bits)
+
+    def ours(**options: Any) -> float:
+        return learn(stream, x, a, bits=bits, rates=(0.05,), **options).training_loss
+
+    return {
+        "VW --sgd": lambda: wabbit.run(f"--sgd -l {VW_SGD_RATE} -b {size}"),
+        "VW default": lambda: wabbit.run(f"-b {size}"),
+        "one thread": ours,
+        "two threads": lambda: ours(threads=2, racing=True),
+    }
+
+
+def speed(month: Month, folder: Path, runs: int, examples: int) -> None:
+    """One learning rate, words only, the same examples in the same order."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for bits in ((13, 9), (14, 10)):
+        x, a = month.rows(bits, words_only=True)
+        whole = cell_stream(month.examples, 1.0)
+        chosen = rng.permutation(len(whole))[:examples]
+        stream = Stream(*(getattr(whole, name)[chosen] for name in ("contexts", "actions", "targets", "importance")))
+        ways = _ways(Wabbit(folder, stream, x, a), stream, x, a, bits)
+        ways["one thread"](), ways["two threads"]()
+        times: dict[str, list[float]] = {name: [] for name in ways}
+        losses = {}
+        for _ in range(runs):
+            for name, way in ways.items():
+                seconds, losses[name] = timed(way)
+                times[name].append(seconds)
+        medians = {name: statistics.median(found) for name, found in times.items()}
+        for name in ways:
+            ratios = [f"{medians[peer] / medians[name]:.2f}" for peer in ("VW --sgd", "VW default")]
+            rows.append([f"2^{sum(bits)} weights, {name}", *ratios, f"{losses[name]:.6f}"])
+        widths = [len(side.buckets) / len(side) for side in (x, a)]
+    title = f"Training speed, {examples:,} examples of {widths[0]:.0f} x {widths[1]:.0f} features"
+    table(title, ["", "x VW --sgd", "x VW default", "progressive loss"], rows)
+
+
+def passes(month: Month) -> None:
+    """Cells against the paper's pass over events, at the same fit tau."""
+    paths = {"contexts": month.world.contexts_path, "actions": month.world.actions_path}
+    options: dict[str, Any] = {**paths, "fit_tau": 1.0}
+    ws.fit(month.train, **paths, fit_tau=1.0, weight_bits=8)
+    rows, first = [], 0.0
+    for name in ("cells", "events"):
+        seconds, policy = timed(lambda name=name: ws.fit(month.train, **options, learn_from=name))
+        first = first or seconds
+        rows.append([name, f"{seconds / first:.1f}", f"{month.value(policy.decisions):.5f}"])
+    table("Learning from", ["", "time / cells", "true value"], rows)
+
+
+def quality(folder: Path, seeds: int) -> None:
+    """True values on a scale from uniform over the feasible actions (0) to the best feasible (1)."""
+    rows: dict[str, list[float]] = {}
+    for seed in range(seeds):
+        month = open_month(folder, seed)
+        feasible = ws.policy_table("uniform", month.test, train=month.train, live=False)
+        low, high = month.value(feasible), month.value(month.world.best_policy(feasible))
+        values = {"logging": month.value(month.world.logging_policy(events=month.test))}
+        paths = {"contexts": month.world.contexts_path, "actions": month.world.actions_path}
+        for name, options in {
+            "default": {},
+            "fit tau .05": {"fit_tau": 0.05},
+            "fit tau .01": {"fit_tau": 0.01},
+            "unweighted": {"fit_tau": 1.0},
+            "words only (cross only)": {"cross_only": True, "fit_tau": 1.0},
+        }.items():
+            values[name] = month.value(ws.fit(month.train, **paths, **options).decisions)
+        means = (month.examples.reward_sum + 1) / (month.examples.n + 50)
+        values["shrunk cell means"] = month.value(month.decisions(means))
+        x, a = month.rows((14, 10), words_only=True)
+        wabbit = Wabbit(folder, cell_stream(month.examples, 1.0), x, a)
+        for update in ("--sgd", ""):
+            tried = [wabbit.predict(f"{update} -b 24 -l {rate}") for rate in PAPER_RATES]
+            name = f"VW {update or 'default'}, its best rate"
+            values[name] = max(month.value(month.decisions(scores)) for scores in tried)
+        for name, value in values.items():
+            rows.setdefault(name, []).append((value - low) / (high - low))
+        print(f"seed {seed}: " + ", ".join(f"{name} {found[-1]:.3f}" for name, found in rows.items()), file=sys.stderr)
+    shown = [[name, *(f"{q:.3f}" for q in found), f"{statistics.mean(found):.3f}"] for name, found in rows.items()]
+    table("Quality: 0 = uniform, 1 = best feasible", ["", *(f"seed {s}" for s in range(seeds)), "mean"], shown)
+
+
+def scoring(month: Month) -> None:
+    """The feasible argmax over all cells; the naive one over all actions, against a look-up for every pair."""
+    x, a = month.rows((14, 10))
+    model = learn(cell_stream(month.examples, 1.0), x, a, bits=(14, 10), rates=(0.05,))
+    cells = month.examples
+    seconds, _ = timed(lambda: model.predict(cells.contexts, cells.actions, x, a))
+    some = np.arange(200)
+    best, scores = np.zeros(len(some), np.int64), np.empty(len(some))
+    options = (np.ones(len(a)), 0.0, 0, model.weights, model.width)
+    best_of_all(some[:1], *x.arrays, *a.arrays, *options, best[:1], scores[:1])
+    once, _ = timed(lambda: best_of_all(some, *x.arrays, *a.arrays, *options, best, scores))
+    pairs = np.repeat(some, len(a)), np.tile(np.arange(len(a)), len(some))
+    found = np.empty(len(pairs[0]), np.float32)
+    each, _ = timed(lambda: predict(*pairs, *x.arrays, *a.arrays, model.weights, model.width, found))
+    per_pair = seconds / len(cells)
+    rows = [
+        ["feasible argmax, a cell", "1.0"],
+        ["naive, a pair: context's part formed once", f"{once / len(pairs[0]) / per_pair:.3f}"],
+        ["naive, a pair: every product looked up", f"{each / len(pairs[0]) / per_pair:.3f}"],
+    ]
+    table("Scoring, time relative to one feasible cell", ["", "time"], rows)
+
+
+def memory(scale: str) -> None:
+    """Fit at a scale in this process and print its peak."""
+    with tempfile.TemporaryDirectory(dir=Path(__file__).parent / "data") as folder:
+        command = [sys.executable, "-m", "warmstart", "simulate", f"{folder}/month", "--scale", scale]
+        subprocess.run(command, check=True, capture_output=True)
+        world = ws.AdWorld.open(Path(folder) / "month")
+        train, _ = ws.read_events(world.events_path, **NAMES).split(fraction=TRAIN_SHARE)
+        seconds, policy = timed(lambda: ws.fit(train, contexts=world.contexts_path, actions=world.actions_path))
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+        print(f"fit at scale {scale}: {policy.report['cells']:,} cells, {seconds:.0f} s here, peak {peak:.2f} GB")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="*", default=["speed", "passes", "scoring", "quality", "memory"])
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--examples", type=int, default=60_000)
+    parser.add_argument("--scale", default="paper")
+    options = parser.parse_args()
+    (Path(__file__).parent / "data").mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        if {"speed", "passes", "scoring"} & set(options.what):
+            month = open_month(folder, 1000)
+            if "speed" in options.what:
+                speed(month, folder, options.runs, options.examples)
+            if "passes" in options.what:
+                passes(month)
+            if "scoring" in options.what:
+                scoring(month)
+        if "quality" in options.what:
+            quality(folder, options.seeds)
+    if "memory" in options.what:
+        memory(options.scale)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()
