@@ -45,6 +45,7 @@ def main() -> None:
         case: {name: statistics.median(run[name] for run in found) for name in found[0]} for case, found in runs.items()
     }
     print(f"evaluate, uniform and logging, tau .01 and .05; {options.events:,} events; medians of {options.runs} runs")
+    print(f"{median['warmstart', 'none']['cells']:,.0f} cells")
     print(f"{'':44}{'time / floor':>14}{'CPU / floor':>14}{'peak memory':>14}")
     for case in CASES:
         ours, floor = median[case], median["floor", case[1]]

@@ -12,7 +12,7 @@ TAUS = (0.01, 0.05)
 MEMORY_LIMIT = "2GB"
 
 
-def floor(path: str, *, split: bool) -> float:
+def floor(path: str, *, split: bool) -> tuple[float, int]:
     """What DuckDB alone needs: GROUP BY, window, sum; the same windows and taus, nothing checked, nothing beside."""
     import duckdb
 
@@ -36,10 +36,10 @@ def floor(path: str, *, split: bool) -> float:
         SELECT {sums}, sum(s) / sum(n) FROM shares WHERE n_x > 0
     """
     found = connection.execute(query).fetchall()[0]
-    return float(found[0])
+    return float(found[0]), 0
 
 
-def warmstart(path: str, *, split: bool) -> float:
+def warmstart(path: str, *, split: bool) -> tuple[float, int]:
     """Read, check, split, evaluate uniform and logging at two taus, every output."""
     import warmstart as ws
     from warmstart.engine import connect
@@ -49,10 +49,10 @@ def warmstart(path: str, *, split: bool) -> float:
     train, evaluated = events.split(fraction=0.65) if split else (None, events)
     # live=False so that both sides value the same policy; warmstart-live is measured apart.
     found = ws.evaluate(["uniform", "logging"], evaluated, train=train, tau=TAUS, live=False)
-    return found["uniform"].value
+    return found["uniform"].value, found.log.cells
 
 
-def warmstart_live(path: str, *, split: bool) -> float:
+def warmstart_live(path: str, *, split: bool) -> tuple[float, int]:
     """The same with the default: uniform among the actions live on the day."""
     import warmstart as ws
     from warmstart.engine import connect
@@ -60,10 +60,15 @@ def warmstart_live(path: str, *, split: bool) -> float:
     engine = connect(memory_limit=MEMORY_LIMIT)
     events = ws.read_events(path, context="page", action="ad", reward="click", time="shown_at", engine=engine)
     train, evaluated = events.split(fraction=0.65) if split else (None, events)
-    return ws.evaluate(["uniform", "logging"], evaluated, train=train, tau=TAUS)["uniform"].value
+    found = ws.evaluate(["uniform", "logging"], evaluated, train=train, tau=TAUS)
+    return found["uniform"].value, found.log.cells
 
 
-WHAT: dict[str, Callable[..., float]] = {"floor": floor, "warmstart": warmstart, "warmstart-live": warmstart_live}
+WHAT: dict[str, Callable[..., tuple[float, int]]] = {
+    "floor": floor,
+    "warmstart": warmstart,
+    "warmstart-live": warmstart_live,
+}
 
 
 def main() -> None:
@@ -72,11 +77,11 @@ def main() -> None:
     import pyarrow.parquet  # noqa: F401
 
     start, cpu = time.perf_counter(), time.process_time()
-    value = WHAT[what](path, split=split == "split")
+    value, cells = WHAT[what](path, split=split == "split")
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     used = time.process_time() - cpu
-    print(json.dumps({"seconds": seconds, "cpu_seconds": used, "peak_mb": peak, "value": value}))
+    print(json.dumps({"seconds": seconds, "cpu_seconds": used, "peak_mb": peak, "value": value, "cells": cells}))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ class LogSummary:
     events: int
     contexts: int
     actions: int
+    cells: int
     dropped: int
     one_action_share: float
 

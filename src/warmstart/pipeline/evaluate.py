@@ -156,6 +156,7 @@ def _summary(cells: Cells) -> LogSummary:
             # Every event adds 1 / (events of its context): the contexts, without grouping by them.
             contexts=(total / in_context).sum(),
             events=total.sum(),
+            cells=table.count(),
             evaluated=table.n.sum(),
             alone=(table.context_actions == 1).ifelse(table.n, 0.0).sum(),
         )
@@ -168,6 +169,7 @@ def _summary(cells: Cells) -> LogSummary:
         events=round(found["events"]),
         contexts=round(found["contexts"]),
         actions=kinds,
+        cells=found["cells"],
         dropped=dropped,
         one_action_share=found["alone"] / found["evaluated"],
     )
