@@ -82,6 +82,7 @@ class Wabbit:
 
     def __init__(self, folder: Path, stream: Stream, x: FeatureRows, a: FeatureRows) -> None:
         self.text, self.cache = folder / "examples.txt", folder / "examples.cache"
+        self.cache.unlink(missing_ok=True)
         self.size = len(stream)
         left, right = self._sides(x), self._sides(a)
         with self.text.open("w") as file:
