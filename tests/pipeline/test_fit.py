@@ -178,6 +178,11 @@ def test_choosing_one_at_a_time_and_in_tables_agree(policy, month):
     assert len(scores) == 10
     among = policy.choose_table(pages, pa.table({"ad": some}))
     assert among["ad"][0].as_py() == best
+    new = pq.read_table(world.actions_path).slice(0, 40)
+    renamed = new.set_column(0, "ad", [[f * 1_000 for f in range(1, 41)]])
+    assert set(policy.choose_table(pages, renamed)["ad"].to_pylist()) <= set(renamed["ad"].to_pylist())
+    with pytest.raises(ws.UsageError, match="None of the actions given"):
+        policy.choose_table(pages, renamed.select(["ad"]))
     with pytest.raises(ws.UsageError, match="does not know the action -1"):
         policy.choose(pages.to_pylist()[0], [-1])
     with pytest.raises(ws.UsageError, match="has no 'words'"):

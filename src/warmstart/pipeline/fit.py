@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -91,7 +92,7 @@ def fit(
         tau,
         events=_events_in_time(events, examples, numbers, tau) if learn_from == "events" else None,
         passes=CELL_PASSES if learn_from == "cells" else 1,
-        on_progress=lambda share, loss: report("learning", share, f"loss {loss:.5f}"),
+        on_progress=_with_speed(report, len(events) if learn_from == "events" else CELL_PASSES * len(examples)),
     )
     return FittedPolicy(
         columns=events.columns,
@@ -117,6 +118,17 @@ def fit(
             "seed": seed,
         },
     )
+
+
+def _with_speed(report: Report, examples: int) -> Callable[[float, float], None]:
+    """Tell, with the share and the loss, how many examples a second are learned from."""
+    start = time.perf_counter()
+
+    def tell(share: float, loss: float) -> None:
+        speed = share * examples / max(time.perf_counter() - start, 1e-9)
+        report("learning", share, f"loss {loss:.5f}, {speed:,.0f} a second")
+
+    return tell
 
 
 def _read_sides(

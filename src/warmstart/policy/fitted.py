@@ -77,26 +77,23 @@ class FittedPolicy:
     def choose_table(self, contexts: pa.Table, actions: pa.Table | None = None) -> pa.Table:
         """Choose for every row of a context table, among the actions of a table (all known ones, if None).
 
-        The result has the context columns that are in the table, the action and its score. Of the actions given, those
-        that the training window never had cannot be scored and are left out.
+        The result has the context columns that are in the table, the action and its score. An action that the training
+        window never had is scored by its features, if the table has them, and left out if not.
         """
         import pyarrow as pa
 
         from warmstart.kernels.product import best_of_all
 
         model = self._require_model()
-        numbers = self._every if actions is None else self._known(actions)
+        keys, some, factors = self._given(actions)
         rows = feature_rows(contexts, contexts.num_rows, self.context_settings)
         best = np.zeros(contexts.num_rows, dtype=np.int64)
         scores = np.empty(contexts.num_rows, dtype=np.float64)
-        some = self.action_rows if actions is None else self.action_rows.take(numbers)
         every = np.arange(contexts.num_rows)
         sides = (*rows.arrays, *some.arrays)
-        best_of_all(
-            every, *sides, self.factors[numbers], self.lowest, model.kind, model.weights, model.width, best, scores
-        )
-        keys = {name: contexts[name] for name in self.columns.context if name in contexts.column_names}
-        return pa.table({**keys, self.columns.action: self.actions.take(numbers[best]), "score": scores})
+        best_of_all(every, *sides, factors, self.lowest, model.kind, model.weights, model.width, best, scores)
+        known = {name: contexts[name] for name in self.columns.context if name in contexts.column_names}
+        return pa.table({**known, self.columns.action: keys.take(best), "score": scores})
 
     def summary(self) -> list[str]:
         """Say in a few lines what was learned from what."""
@@ -148,14 +145,25 @@ class FittedPolicy:
                 f"The policy does not know the action {quoted(error.args[0])}.", "Choose among those of the log."
             ) from None
 
-    def _known(self, actions: pa.Table) -> NDArray[np.int64]:
-        name = self.columns.action
+    def _given(self, actions: pa.Table | None) -> tuple[Any, FeatureRows, NDArray[np.float64]]:
+        """Return the actions to choose among: their keys, features and factors (1 for one that was never seen)."""
+        if actions is None:
+            return self.actions, self.action_rows, self.factors
+        name, settings = self.columns.action, self.action_settings
         if name not in actions.column_names:
             raise no_such_column(name, actions.column_names, where="the table of actions")
-        found = [self._places[key] for key in actions[name].to_pylist() if key in self._places]
-        if not found:
-            raise UsageError("None of the actions given was in the training window.")
-        return np.array(sorted(set(found)), dtype=np.int64)
+        keys = actions[name].combine_chunks()
+        places = np.array([self._places.get(key, -1) for key in keys.to_pylist()], dtype=np.int64)
+        described = settings.kinds and {*settings.kinds, *settings.weights.values()} <= set(actions.column_names)
+        if described:
+            factors = np.where(places >= 0, self.factors[np.maximum(places, 0)], 1.0)
+            return keys, feature_rows(actions, actions.num_rows, settings), factors
+        known = places[places >= 0]
+        if not len(known):
+            raise UsageError(
+                "None of the actions given was in the training window.", "Give their features to score new ones."
+            )
+        return self.actions.take(known), self.action_rows.take(known), self.factors[known]
 
     def _single_row(self, context: Mapping[str, Any]) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
         """Do for one row what ``feature_rows`` does for a table; words are quick, the rest takes its overhead."""
