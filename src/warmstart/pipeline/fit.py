@@ -175,7 +175,8 @@ def _fit_tau(
     for window in windows:
         with open_cells(window) as cells:
             slices.append(Examples.of_cells(cells, numbers)[0])
-    return learner.choose_tau(*slices)
+    early, late = slices
+    return learner.choose_tau(early, late, lambda share: report("choosing the fit's tau", share, ""))
 
 
 def _events_in_time(events: Events, examples: Examples, numbers: tuple[Numbering, Numbering], tau: float) -> Stream:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -79,7 +80,9 @@ class Learner:
         credibility = Credibility.learn(examples, predictions, len(self.x), len(self.a))
         return Learned(model, credibility, credibility.apply(examples, predictions))
 
-    def choose_tau(self, earlier: Examples, later: Examples) -> tuple[float, dict[str, float]]:
+    def choose_tau(
+        self, earlier: Examples, later: Examples, on_progress: Callable[[float], None]
+    ) -> tuple[float, dict[str, float]]:
         """Choose the fit's tau by the clipped value, on later cells, of what earlier ones teach with each.
 
         A larger tau is kept unless a smaller one is better by more than two standard errors of the difference.
@@ -89,11 +92,11 @@ class Learner:
         rates = None if first.model is None else (first.model.rate,)
         alone = replace(self, settings=replace(self.settings, rates=rates, threads=1))
         with ThreadPoolExecutor(self.settings.workers if self.own_model is None else 1) as pool:
-            others = pool.map(lambda tau: alone.learn(some, tau), FIT_TAUS[1:])
-            weights = {
-                tau: _weights_of_best(some, learned.scores, later, len(self.a))
-                for tau, learned in zip(FIT_TAUS, (first, *others), strict=True)
-            }
+            learned = chain([first], pool.map(lambda tau: alone.learn(some, tau), FIT_TAUS[1:]))
+            weights = {}
+            for i, (tau, found) in enumerate(zip(FIT_TAUS, learned, strict=True), start=1):
+                weights[tau] = _weights_of_best(some, found.scores, later, len(self.a))
+                on_progress(i / len(FIT_TAUS))
         return _not_beaten(weights, later)
 
 
