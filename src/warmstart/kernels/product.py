@@ -103,14 +103,7 @@ def train(
         x, a = contexts[i], actions[i]
         columns = a_buckets[a_starts[a] : a_starts[a + 1]]
         values = a_values[a_starts[a] : a_starts[a + 1]]
-        p = np.float32(0)
-        for q in range(x_starts[x], x_starts[x + 1]):
-            begin = np.int64(x_buckets[q]) * width
-            row = weights[begin : begin + width]
-            part = np.float32(0)
-            for r in range(columns.shape[0]):
-                part += values[r] * row[columns[r]]
-            p += x_values[q] * part
+        p = score(x, a, x_starts, x_buckets, x_values, a_starts, a_buckets, a_values, weights, width)
         y, w = targets[i], importance[i]
         if loss == SQUARED:
             p = min(max(p, np.float32(0)), np.float32(1))
