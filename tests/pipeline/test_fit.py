@@ -156,6 +156,11 @@ def test_saving_and_loading_gives_the_same_decisions(policy, tmp_path, month):
     loaded = ws.load_policy(folder)
     assert loaded.ranking.equals(policy.ranking)
     assert loaded.window == policy.window
+    assert loaded.report["sources"] == {
+        "log": str(world.events_path),
+        "contexts": str(world.contexts_path),
+        "actions": str(world.actions_path),
+    }
     pages = pq.read_table(world.contexts_path).slice(0, 20)
     assert loaded.choose_table(pages).equals(policy.choose_table(pages))
     names = pq.read_table(folder / "decisions.parquet").column_names

@@ -10,6 +10,7 @@ import numpy as np
 
 from warmstart.core.errors import EmptyWindowError, UsageError
 from warmstart.core.names import ACTION, REWARD, TIME
+from warmstart.engine.sources import describe
 from warmstart.events import Events, open_cells
 from warmstart.features import Side, read_side
 from warmstart.policy import FittedPolicy
@@ -116,6 +117,10 @@ def fit(
             "rate": None if learned.model is None else learned.model.rate,
             "training_loss": None if learned.model is None else learned.model.training_loss,
             "seed": seed,
+            "sources": {
+                name: None if source is None else describe(source)
+                for name, source in (("log", events.log.origin), ("contexts", contexts), ("actions", actions))
+            },
         },
     )
 
