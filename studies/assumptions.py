@@ -87,7 +87,7 @@ def draw(rows: list[dict[str, Any]]) -> None:
         data = alt.Data(values=[row for row in rows if row["effect"] == title])
         order = [row["level"] for row in rows if row["effect"] == title and row["policy"].startswith("uniform")]
         x = alt.X("level:N", sort=order, title=None, axis=alt.Axis(labelAngle=0))
-        color = alt.Color("policy:N", title=None, legend=alt.Legend(orient="top", labelLimit=300))
+        color = alt.Color("policy:N", title=None, legend=alt.Legend(orient="top", labelLimit=300, columnPadding=40))
         y = alt.Y("error:Q", title="error of the estimate", axis=alt.Axis(format="+%"))
         line = alt.Chart(data).mark_line(point=True).encode(x, y, color)
         bars = alt.Chart(data).mark_rule().encode(x, alt.Y("low:Q", title=""), alt.Y2("high:Q"), color)
