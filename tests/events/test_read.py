@@ -67,6 +67,12 @@ def test_several_context_columns_make_one_context(engine):
     assert found["constant:a"].value == pytest.approx(2 / 4)
 
 
+def test_a_name_with_a_nul_character_is_an_error(log):
+    odd = log.rename_columns(["page\0x", *log.column_names[1:]])
+    with pytest.raises(ws.ColumnError, match="NUL"):
+        ws.read_events(odd, context="page\0x", action="action", reward="reward")
+
+
 def test_names_that_differ_only_in_case_are_different_columns(tmp_path):
     log = pa.table({"w": ["p", "p"], "W": ["a", "b"], "r_1": [1, 1], "R": [0, 1], "r": [1, 0]})
     pq.write_table(log, tmp_path / "log.parquet")

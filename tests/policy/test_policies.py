@@ -3,9 +3,10 @@
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
-from tests.logs import decisions, moment, random_log, read
+from tests.logs import decisions, moment, random_log, read, table
 
 import warmstart as ws
+from warmstart.engine import connect
 from warmstart.policy import parse_policies
 
 
@@ -45,6 +46,32 @@ def test_uniform_chooses_each_day_among_live_actions_and_is_undecided_where_ther
     support = ws.evaluate("uniform", late, train=early, tau=0.1)["uniform"].support
     assert support.undecided == pytest.approx(2 / 5)
     assert support.unsupported == pytest.approx(3 / 5 * 1 / 3)
+
+
+@pytest.mark.parametrize("feasible_from", ["train", "evaluated", "all"])
+def test_the_sweep_here_and_the_sweep_in_the_engine_agree(feasible_from, monkeypatch):
+    engine = connect()
+    early, late = read(random_log(3, events=900, contexts=9, actions=7, days=20), engine).split(at=moment(9))
+    tables = []
+    for in_process in (True, False):
+        monkeypatch.setattr(type(engine), "in_process", in_process)
+        table = ws.policy_table("uniform", late, train=early, feasible_from=feasible_from)
+        tables.append({(row["context"], row["action"]): row["probability"] for row in table.to_pylist()})
+    assert tables[0] == pytest.approx(tables[1], abs=1e-12)
+    assert len(tables[0]) > 20
+
+
+@pytest.mark.parametrize("in_process", [True, False])
+def test_contexts_may_be_times_and_several(in_process, monkeypatch):
+    engine = connect()
+    monkeypatch.setattr(type(engine), "in_process", in_process)
+    log = table(random_log(4))
+    log = log.append_column("hour", log["time"].cast(pa.timestamp("us")))
+    options = {"action": "action", "reward": "reward", "time": "time", "engine": engine}
+    alone = ws.read_events(log, context="hour", **options)
+    assert ws.evaluate("uniform", alone, tau=0.001)["uniform"].support.supported == pytest.approx(1)
+    both = ws.read_events(log, context=["context", "hour"], **options)
+    assert ws.evaluate("uniform", both, tau=0.1)["uniform"].events == 300
 
 
 def test_without_times_actions_are_assumed_to_be_showable_all_window(engine):

@@ -1,5 +1,6 @@
 """Where tables live: opens any source as an Ibis table, runs expressions. The only room that connects."""
 
+from warmstart.engine.columns import fetch_columns, open_columns
 from warmstart.engine.connect import at_home, connect, engine_of
 from warmstart.engine.engine import Engine, Opened
 from warmstart.engine.literals import float_literal
@@ -12,8 +13,10 @@ __all__ = [
     "at_home",
     "connect",
     "engine_of",
+    "fetch_columns",
     "float_literal",
     "offenders",
+    "open_columns",
     "open_source",
     "open_whole",
     "stored_table",

@@ -41,6 +41,7 @@ class DuckDBEngine:
     """An Ibis DuckDB connection."""
 
     name = "duckdb"
+    in_process = True
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend

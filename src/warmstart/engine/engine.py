@@ -38,6 +38,11 @@ class Engine(Protocol):
         """Return the engine's name, as on the command line."""
         ...
 
+    @property
+    def in_process(self) -> bool:
+        """Tell whether its tables are in this process, so that whole columns of cells may be handed to a kernel."""
+        ...
+
     def holds(self, table: ir.Table) -> bool:
         """Tell whether an Ibis table can be used in this connection."""
         ...

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 class IbisEngine:
     """An Ibis connection to a database of which nothing but Ibis is known."""
 
+    in_process = False
+
     def __init__(self, backend: BaseBackend) -> None:
         self.backend = backend
         self.name: str = backend.name

@@ -56,7 +56,8 @@ def open_whole(engine: Engine, source: Any) -> pa.Table:
     """Read a source with all its columns, under their own names."""
     if _library(source) in FRAME_LIBRARIES:
         names = frame_names(source)
-        return _to_arrow(source, dict(zip(names, names, strict=True)), describe(source))
+        chosen = _present(dict(zip(names, names, strict=True)), names, describe(source), ())
+        return _to_arrow(source, chosen, describe(source))
     if isinstance(source, ir.Table):
         return engine.fetch_arrow(source)
     opened = _open_files(engine, source, as_text=False)
@@ -119,6 +120,11 @@ def _present(columns: Mapping[str, str], names: Sequence[str], where: str, optio
     for fixed, given in columns.items():
         if given not in names and fixed not in may_miss:
             raise no_such_column(given, names, where=where)
+        if "\0" in given:
+            raise ColumnError(
+                f"{where}: a column's name holds a NUL character ({quoted(given)}).",
+                "Rename it: engines cut it off there.",
+            )
         if names.count(given) > 1:
             raise ColumnError(f"{where} has {names.count(given)} columns called {quoted(given)}.")
     return {fixed: given for fixed, given in columns.items() if given in names}

@@ -45,6 +45,7 @@ class SparkEngine:
     """An Ibis Spark connection."""
 
     name = "spark"
+    in_process = False
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend

@@ -51,7 +51,7 @@ class Cells:
     def daily_traffic(self) -> ir.Table:
         """Return the evaluated window's events by context and day: context_0, ..., day, n."""
         events = self.evaluated.table
-        keys = {name: events[name] for name in self.columns.context_keys}
+        keys = {name: events[name].cast(self.table[name].type()) for name in self.columns.context_keys}
         return events.group_by(**keys, day=_day(events[TIME])).agg(n=events.count().cast("float64"))
 
     @property

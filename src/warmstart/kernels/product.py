@@ -6,24 +6,18 @@ that a pair touches as many rows as the context has features. Sparse vectors com
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any
 
-import numba
 import numpy as np
+
+from warmstart.kernels.compiled import compiled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-Function = TypeVar("Function", bound=Callable[..., Any])
 SQUARED, LOGISTIC = 0, 1
 _STEPS_OF_ODE = 16
 SMALLEST_MOVE = 1e-12
-
-
-def compiled(function: Function) -> Function:
-    """Compile a loop when it is first called; once a machine."""
-    return cast("Function", numba.njit(nogil=True, fastmath=True, cache=True)(function))
 
 
 @compiled

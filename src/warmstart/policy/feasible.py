@@ -16,8 +16,13 @@ if TYPE_CHECKING:
 def feasible_cells(cells: Cells, window: WindowName) -> ir.Table:
     """Return the cells of the feasible set C(x) = actions shown in x in a window, for the evaluated contexts."""
     table = cells.table
-    seen, _ = window_counts(table, window)
-    return table.filter(seen > 0, table.context_n > 0)
+    return table.filter(is_feasible(table, window), table.context_n > 0)
+
+
+def is_feasible(rows: ir.Table, window: WindowName) -> ir.BooleanValue:
+    """Tell of each cell whether its action was shown in its context in a window."""
+    seen, _ = window_counts(rows, window)
+    return seen > 0
 
 
 def feasible_count(feasible: ir.Table, window: WindowName) -> ir.Value:

@@ -1,0 +1,20 @@
+"""How loops are compiled: when first called, and once a machine."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(function: Function) -> Function:
+    """Compile a loop whose sums may be taken in any order."""
+    return cast("Function", numba.njit(nogil=True, fastmath=True, cache=True)(function))
+
+
+def compiled_as_written(function: Function) -> Function:
+    """Compile a loop whose sums are taken in the order in which they are written."""
+    return cast("Function", numba.njit(nogil=True, cache=True)(function))

@@ -1,0 +1,88 @@
+"""Choosing every day uniformly among the feasible actions that are live, averaged over a context's traffic.
+
+h(a|x) = (1 / n_x) * sum over days d with a live of n_xd / k_xd,   k_xd = feasible actions of x live on d
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import ibis
+
+from warmstart.core.errors import EngineError
+from warmstart.core.names import DAY, PROBABILITY, WindowName
+from warmstart.engine import fetch_columns, float_literal, open_columns
+from warmstart.policy.feasible import feasible_cells, is_feasible
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from warmstart.events import Cells
+
+# Running sums are exact to about 1e-15 of a context's traffic; below this a probability is rounding.
+ROUNDING = 1e-12
+ROW = "row"
+
+
+def swept_here(cells: Cells, feasible_from: WindowName) -> ir.Table:
+    """Sweep in this process: the engine hands over days and counts in the order of the contexts, and no keys."""
+    import numpy as np
+
+    from warmstart.kernels.sweep import daily_shares
+
+    contexts = list(cells.columns.context_keys)
+    table = cells.table.mutate(**{ROW: cells.table.rowid()})
+    table = table.filter(table.context_n > 0)
+    in_context = table.context_actions_all if "n_train" in table.columns else table.context_actions
+    ordered = table.order_by(contexts).select(
+        ROW,
+        context_cells=in_context.cast("int32"),
+        context_events=table.context_n.cast("uint32"),
+        feasible=is_feasible(table, feasible_from).cast("int8"),
+        live_from=table.live_from.cast("int32"),
+        live_until=table.live_until.cast("int32"),
+    )
+    daily = cells.daily_traffic.order_by([*contexts, DAY])
+    traffic = daily.select(day=daily[DAY].cast("int32"), events=daily.n.cast("uint32"))
+    row, *of_cells = fetch_columns(cells.engine, ordered)
+    shares = np.empty(len(row))
+    if not daily_shares(*of_cells, *fetch_columns(cells.engine, traffic), shares):
+        raise EngineError("The log changed while it was read.", "Read it again.")
+    h = open_columns(cells.engine, {ROW: row, PROBABILITY: shares})
+    return table.join(h.filter(h[PROBABILITY] > ROUNDING), ROW).drop(ROW, "live_from", "live_until")
+
+
+def swept_in_engine(cells: Cells, feasible_from: WindowName) -> ir.Table:
+    """Sweep where the cells are, by running sums.
+
+    Along the days of a context, k changes only where an action starts or stops, so running sums over
+    (traffic days + starts + stops) give every h(a|x); context-days x actions is never formed. Days before and after the
+    window have no traffic, so spans are cut to it, and actions with the same span share their h.
+    """
+    feasible, traffic = feasible_cells(cells, feasible_from), cells.daily_traffic
+    contexts = list(cells.columns.context_keys)
+    span = [*contexts, "live_from", "live_until"]
+    feasible = feasible.filter(feasible.live_from < feasible.live_until)
+    spans = feasible.group_by(*span).agg(actions=feasible.count().cast("float64"))
+    none = float_literal(0)
+    changes = ibis.union(
+        spans.select(*contexts, **{DAY: spans.live_from}, change=spans.actions, n=none),
+        spans.select(*contexts, **{DAY: spans.live_until}, change=-spans.actions, n=none),
+        traffic.select(*contexts, DAY, change=none, n=traffic.n),
+        distinct=False,
+    )
+    days = changes.group_by(*contexts, DAY).agg(change=changes.change.sum(), n=changes.n.sum())
+    until_today = ibis.window(group_by=contexts, order_by=DAY, preceding=None, following=0)
+    days = days.mutate(live_actions=days.change.sum().over(until_today))
+    days = days.mutate(each=ibis.ifelse(days.live_actions > 0.5, days.n / days.live_actions.nullif(0.0), 0.0))
+    days = days.select(*contexts, DAY, earlier=days.each.sum().over(until_today) - days.each)
+    # One join for both ends: of two, the optimiser may do both by context alone, which multiplies days by days.
+    ends = ibis.union(
+        spans.select(*span, **{DAY: spans.live_from}, sign=-float_literal(1)),
+        spans.select(*span, **{DAY: spans.live_until}, sign=float_literal(1)),
+        distinct=False,
+    ).join(days, [*contexts, DAY])
+    shares = ends.group_by(*span).agg(traffic=(ends.sign * ends.earlier).sum())
+    chosen = feasible.join(shares, span)
+    chosen = chosen.mutate(**{PROBABILITY: chosen.traffic / chosen.context_n})
+    return chosen.filter(chosen[PROBABILITY] > ROUNDING)
