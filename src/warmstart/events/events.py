@@ -11,7 +11,7 @@ from warmstart.core.errors import EmptyWindowError, UsageError
 from warmstart.core.names import TIME, Columns
 from warmstart.core.window import Moment, Window, iso
 from warmstart.events.log import LogTable
-from warmstart.events.split import time_of_event
+from warmstart.events.split import Cut, cut_at, cut_at_rank
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -71,43 +71,28 @@ class Events:
                 "A log without a time column cannot be split in time.",
                 "Name the column with time=...; random folds of events come with a later version.",
             )
-        cut = self.log.microseconds(at) if at is not None else self._cut_at(fraction or 0.0)
-        return self._cut(cut)
+        cut = (
+            self._cut_at(fraction or 0.0) if at is None else cut_at(self.engine, self.table, self.log.microseconds(at))
+        )
+        for side in ("earlier", "later"):
+            if not getattr(cut, side):
+                raise EmptyWindowError(
+                    f"Split at {iso(cut.time)}, the {side} window has no events.",
+                    f"The log runs from {iso(self.window.first)} to {iso(self.window.last)}.",
+                )
+        whole = self.window
+        before = Window(cut.earlier, whole.start, cut.time, whole.first, cut.last_earlier)
+        after = Window(cut.later, cut.time, whole.stop, cut.first_later, whole.last)
+        return replace(self, window=before), replace(self, window=after)
 
-    def _cut_at(self, fraction: float) -> int:
+    def _cut_at(self, fraction: float) -> Cut:
         if not 0 < fraction < 1:
             raise UsageError(f"The fraction must lie between 0 and 1, and is {fraction}.")
         window = self.window
         if window.first is None or window.last is None:
             raise EmptyWindowError("There are no events to split.")
         rank = fraction * window.events
-        before, time, ties = time_of_event(self.engine, self.table, rank, first=window.first, last=window.last)
-        keep_ties_first = abs(before + ties - rank) <= abs(before - rank)
-        if before == 0 or (keep_ties_first and before + ties < window.events):
-            return time + 1
-        return time
-
-    def _cut(self, cut: int) -> tuple[Events, Events]:
-        start, stop = self.window.start, self.window.stop
-        table = self.table
-        early = table[TIME] < cut
-        found = self.engine.fetch(
-            table.agg(
-                earlier=early.cast("int64").sum(),
-                later=(~early).cast("int64").sum(),
-                last=early.ifelse(table[TIME], None).max(),
-                first=early.ifelse(None, table[TIME]).min(),
-            )
-        )[0]
-        for side in ("earlier", "later"):
-            if not found[side]:
-                raise EmptyWindowError(
-                    f"Split at {iso(cut)}, the {side} window has no events.",
-                    f"The log runs from {iso(self.window.first)} to {iso(self.window.last)}.",
-                )
-        before = Window(found["earlier"], start, cut, self.window.first, found["last"])
-        after = Window(found["later"], cut, stop, found["first"], self.window.last)
-        return replace(self, window=before), replace(self, window=after)
+        return cut_at_rank(self.engine, self.table, rank, first=window.first, last=window.last)
 
     def __len__(self) -> int:
         return self.window.events

@@ -1,7 +1,8 @@
-"""Find the time of the k-th event without sorting: histograms that zoom in."""
+"""Find where a share of the events lies behind, without sorting: a histogram that zooms in."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import ibis
@@ -13,23 +14,66 @@ if TYPE_CHECKING:
 
     from warmstart.engine import Engine
 
-BUCKETS = 1 << 21
+BUCKETS = 1 << 18
+FEW = 1 << 16
 
 
-def time_of_event(engine: Engine, events: ir.Table, rank: float, *, first: int, last: int) -> tuple[int, int, int]:
-    """Return (events before t, t, events at t) for the time t of the event of this rank.
+@dataclass(frozen=True)
+class Cut:
+    """Events with a time before ``time`` are earlier, the others later; the times next to the cut on either side."""
 
-    Each pass counts events in at most two million equal spans and keeps the span with the rank in it, so memory stays
-    flat and a month in microseconds takes two passes.
+    time: int
+    earlier: int
+    later: int
+    last_earlier: int | None
+    first_later: int | None
+
+
+def cut_at(engine: Engine, events: ir.Table, time: int) -> Cut:
+    """Cut at a time."""
+    early = events[TIME] < time
+    found = engine.fetch(
+        events.agg(
+            earlier=early.cast("int64").sum(),
+            later=(~early).cast("int64").sum(),
+            last=early.ifelse(events[TIME], None).max(),
+            first=early.ifelse(None, events[TIME]).min(),
+        )
+    )[0]
+    return Cut(time, *found.values())
+
+
+def cut_at_rank(engine: Engine, events: ir.Table, rank: float, *, first: int, last: int) -> Cut:
+    """Cut next to the event of this rank: before or after all events of its time, whichever is nearer the rank.
+
+    Each pass counts events in equal spans and keeps the span with the rank in it, so memory stays flat; a span of few
+    events is then looked at as it is, with what lies before and after. Neither side is left empty, if there are two
+    times.
     """
     low, high, before = first, last, 0
-    while True:
+    while high > low:
         width = -(-(high - low + 1) // BUCKETS)
         bucket, n, until = engine.fetch(_span_of_rank(events, rank - before, low, high, width))[0].values()
         before += until - n
-        if width == 1:
-            return before, low + bucket, n
         low, high = low + bucket * width, min(low + (bucket + 1) * width - 1, high)
+        if n <= FEW:
+            break
+    groups = engine.fetch(_times_around(events, low, high))
+    seen = 0
+    for place, group in enumerate(groups):
+        seen += group["n"]
+        if low <= group["place"] and seen >= rank:
+            break
+    ties = groups[place]["n"]
+    after = seen - ties == 0 or (abs(seen - rank) <= abs(seen - ties - rank) and place + 1 < len(groups))
+    earlier, later = (groups[: place + 1], groups[place + 1 :]) if after else (groups[:place], groups[place:])
+    return Cut(
+        groups[place]["place"] + int(after),
+        sum(group["n"] for group in earlier),
+        sum(group["n"] for group in later),
+        earlier[-1]["last"] if earlier else None,
+        later[0]["first"] if later else None,
+    )
 
 
 def _span_of_rank(events: ir.Table, rank: float, low: int, high: int, width: int) -> ir.Table:
@@ -39,3 +83,10 @@ def _span_of_rank(events: ir.Table, rank: float, low: int, high: int, width: int
     spans = inside.group_by(bucket=bucket).agg(n=inside.count())
     spans = spans.mutate(until=spans.n.sum().over(ibis.window(order_by="bucket", preceding=None, following=0)))
     return spans.filter(spans.until >= rank).order_by("bucket").limit(1).mutate(until=ibis._.until.cast("int64"))
+
+
+def _times_around(events: ir.Table, low: int, high: int) -> ir.Table:
+    """Count events at every time of a span, and all before and all after it: place, n, first, last."""
+    place = ibis.greatest(ibis.least(events[TIME], ibis.literal(high + 1)), ibis.literal(low - 1))
+    groups = events.group_by(place=place)
+    return groups.agg(n=events.count(), first=events[TIME].min(), last=events[TIME].max()).order_by("place")

@@ -71,4 +71,4 @@ def daily_shares(
                 end = first_since(live_until[i], day, first_day, last_day) - first_day
                 shares[i] = (earlier[end] - earlier[begin]) / total
         first_cell, first_day = last_cell, last_day
-    return first_day == day.shape[0]
+    return bool(first_day == day.shape[0])

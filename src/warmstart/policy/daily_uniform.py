@@ -46,7 +46,8 @@ def swept_here(cells: Cells, feasible_from: WindowName) -> ir.Table:
     traffic = daily.select(day=daily[DAY].cast("int32"), events=daily.n.cast("uint32"))
     row, *of_cells = fetch_columns(cells.engine, ordered)
     shares = np.empty(len(row))
-    if not daily_shares(*of_cells, *fetch_columns(cells.engine, traffic), shares):
+    arrays = [*of_cells, *fetch_columns(cells.engine, traffic), shares]
+    if not daily_shares(*arrays):
         raise EngineError("The log changed while it was read.", "Read it again.")
     h = open_columns(cells.engine, {ROW: row, PROBABILITY: shares})
     return table.join(h.filter(h[PROBABILITY] > ROUNDING), ROW).drop(ROW, "live_from", "live_until")
