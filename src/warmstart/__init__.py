@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from warmstart.core.version import __version__
 
 if TYPE_CHECKING:
+    from warmstart.core.audit import Audit as Audit
     from warmstart.core.errors import ColumnError as ColumnError
     from warmstart.core.errors import DataError as DataError
     from warmstart.core.errors import DecisionError as DecisionError
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from warmstart.core.evaluation import Evaluation as Evaluation
     from warmstart.events import Events as Events
     from warmstart.events import read_events as read_events
+    from warmstart.pipeline import audit as audit
     from warmstart.pipeline import evaluate as evaluate
     from warmstart.pipeline import fit as fit
     from warmstart.pipeline import policy_table as policy_table
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from warmstart.policy import FittedPolicy as FittedPolicy
     from warmstart.policy import load_policy as load_policy
     from warmstart.policy import save_policy as save_policy
+    from warmstart.report import save_report as save_report
     from warmstart.value import bias_bounds as bias_bounds
     from warmstart.value import corollary_bound as corollary_bound
     from warmstart.value import regret_bound as regret_bound
@@ -48,10 +51,12 @@ _ERRORS = (
 )
 _HOMES = {
     **dict.fromkeys(_ERRORS, "warmstart.core.errors"),
+    "Audit": "warmstart.core.audit",
     "ValueEstimate": "warmstart.core.estimate",
     "Evaluation": "warmstart.core.evaluation",
     "Events": "warmstart.events",
     "read_events": "warmstart.events",
+    "audit": "warmstart.pipeline",
     "evaluate": "warmstart.pipeline",
     "fit": "warmstart.pipeline",
     "FittedPolicy": "warmstart.policy",
@@ -59,6 +64,7 @@ _HOMES = {
     "save_policy": "warmstart.policy",
     "policy_table": "warmstart.pipeline",
     "true_value": "warmstart.pipeline",
+    "save_report": "warmstart.report",
     "AdWorld": "warmstart.worlds",
     "TableWorld": "warmstart.worlds",
     "simulate": "warmstart.worlds",

@@ -8,6 +8,7 @@ from typing import Annotated, NoReturn
 
 import typer
 
+from warmstart.cli.audit import audit
 from warmstart.cli.choose import choose
 from warmstart.cli.demo import demo
 from warmstart.cli.evaluate import evaluate
@@ -24,6 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(audit)
 app.command()(evaluate)
 app.command()(fit)
 app.command()(choose)

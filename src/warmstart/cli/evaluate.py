@@ -13,6 +13,7 @@ from warmstart.cli.options import (
     DropNullsOption,
     EngineOption,
     EventsArgument,
+    HtmlOption,
     JsonOption,
     MemoryOption,
     RewardOption,
@@ -20,6 +21,7 @@ from warmstart.cli.options import (
     TableOption,
     ThreadsOption,
     TimeOption,
+    check_folder,
 )
 from warmstart.core.errors import UsageError
 
@@ -70,6 +72,8 @@ NoLiveOption = Annotated[
     bool, typer.Option("--no-live", help="Let policies choose actions on days they were not live.")
 ]
 
+CONTRIBUTIONS = 10
+
 EXAMPLES = """
 \b
 Examples:
@@ -101,6 +105,7 @@ def evaluate(
     engine: EngineOption = "duckdb",
     memory_limit: MemoryOption = None,
     threads: ThreadsOption = None,
+    html: HtmlOption = None,
     json: JsonOption = False,
 ) -> None:
     """Estimate what policies would have earned, with interval, bias and support."""
@@ -110,10 +115,11 @@ def evaluate(
     from warmstart.engine import connect
     from warmstart.events import read_events
     from warmstart.policy import parse_policies
-    from warmstart.report import Working, show
+    from warmstart.report import Working, save_report, show
 
     if not events and table is None:
         raise UsageError("Name the log: files, or --table NAME.")
+    check_folder(html)
     held = connect(engine, memory_limit=memory_limit, threads=threads)
     with Working(Console(stderr=True), held) as work:
         log = read_events(
@@ -140,8 +146,11 @@ def evaluate(
             weights_from=cast("WindowName", weights_from),
             feasible_from=cast("Any", feasible_from),
             live=not no_live,
+            contributions=0 if html is None else CONTRIBUTIONS,
             on_step=work.step,
         )
+    if html is not None:
+        save_report(found, html)
     if json:
         typer.echo(found.to_json())
     else:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from warmstart.core.errors import UsageError
+from warmstart.core.text import quoted
 
 EventsArgument = Annotated[
     list[str] | None,
@@ -39,3 +43,12 @@ MemoryOption = Annotated[
 ]
 ThreadsOption = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, help="The engine's threads.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
+HtmlOption = Annotated[
+    Path | None, typer.Option("--html", metavar="FILE", help="Write a page to look at and to send on, in one file.")
+]
+
+
+def check_folder(path: Path | None) -> None:
+    """Refuse to begin long work whose output has no place to go."""
+    if path is not None and not path.absolute().parent.is_dir():
+        raise UsageError(f"There is no folder {quoted(str(path.parent))}.", "Make it first.")

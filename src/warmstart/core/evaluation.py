@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from warmstart.core.contribution import Contribution
 from warmstart.core.estimate import ValueEstimate
 from warmstart.core.names import WindowName
 from warmstart.core.tables import TextTable
@@ -70,6 +71,7 @@ class Evaluation:
     reward_range: tuple[float, float]
     version: str
     learned_here: tuple[str, ...] = ()
+    contributions: tuple[Contribution, ...] = ()
 
     def __iter__(self) -> Iterator[ValueEstimate]:
         return iter(self.policies)
@@ -90,12 +92,17 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it."""
-        return {
+        found = {
             "policies": [estimate.to_dict() for estimate in self.policies],
             "windows": self.windows.to_dict(),
             "log": {**self.log.to_dict(), "reward_range": list(self.reward_range)},
             "warmstart_version": self.version,
         }
+        if self.contributions:
+            found["contributions"] = [
+                {**vars(part), "name": [str(v) for v in part.name]} for part in self.contributions
+            ]
+        return found
 
     def to_json(self) -> str:
         """Return everything as JSON."""
@@ -142,21 +149,22 @@ class Evaluation:
         smallest = min((size for size in sizes if size > 1e-9 * (high - low)), default=high - low)
         return min(max(1 - math.floor(math.log10(smallest)), 0), 12)
 
-    def _number(self, value: float | None, *, signed: bool = False) -> str:
+    def number(self, value: float | None, *, signed: bool = False) -> str:
+        """Show a value with as many digits as the table needs."""
         if value is None:
             return "-"
         return f"{round(value, self._decimals) + 0.0:{'+' if signed else ''}.{self._decimals}f}"
 
     def _span(self, lower: float | None, upper: float | None) -> str:
-        return "-" if lower is None or upper is None else f"[{self._number(lower)}, {self._number(upper)}]"
+        return "-" if lower is None or upper is None else f"[{self.number(lower)}, {self.number(upper)}]"
 
     def _values(self) -> TextTable:
         first = self.policies[0]
         rows = [
             (
                 *names,
-                *(self._number(e.value), self._span(e.lower, e.upper)),
-                *(self._number(e.certified_lower), self._number(e.certified_upper)),
+                *(self.number(e.value), self._span(e.lower, e.upper)),
+                *(self.number(e.certified_lower), self.number(e.certified_upper)),
             )
             for names, e in self._rows()
         ]
@@ -183,7 +191,7 @@ class Evaluation:
             rows.append(
                 (
                     *(*names, f"{s.share:.1%}", f"{s.contested:.1%}"),
-                    *(self._number(s.value), self._number(s.logging), self._number(s.difference, signed=True)),
+                    *(self.number(s.value), self.number(s.logging), self.number(s.difference, signed=True)),
                     self._span(s.lower, s.upper),
                 )
             )
@@ -196,7 +204,7 @@ class Evaluation:
         rows = [
             (
                 *(*names, f"{e.rho.mean:.3f}", f"{e.rho.above_one:.1%}"),
-                *(self._number(e.propensity_error.tight), self._number(e.propensity_error.paper)),
+                *(self.number(e.propensity_error.tight), self.number(e.propensity_error.paper)),
             )
             for names, e in self._rows()
             if e.rho is not None and e.propensity_error is not None
@@ -276,4 +284,4 @@ class Evaluation:
 
     def _promise(self, policy: str) -> str:
         best = max((e for e in self.policies if e.policy == policy), key=lambda e: e.joint_lower)
-        return f"{self._number(best.joint_lower)} ({shortened(policy, 30)})"
+        return f"{self.number(best.joint_lower)} ({shortened(policy, 30)})"

@@ -2,7 +2,18 @@
 
 from warmstart.core.window import Window
 from warmstart.events.cells import Cells, days_known, open_cells, window_counts
+from warmstart.events.daily import DailyCells, open_daily_cells
 from warmstart.events.events import Events
 from warmstart.events.read import read_events
 
-__all__ = ["Cells", "Events", "Window", "days_known", "open_cells", "read_events", "window_counts"]
+__all__ = [
+    "Cells",
+    "DailyCells",
+    "Events",
+    "Window",
+    "days_known",
+    "open_cells",
+    "open_daily_cells",
+    "read_events",
+    "window_counts",
+]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import ibis
 
 from warmstart.core.errors import ColumnError, UsageError
-from warmstart.core.names import ACTION, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, WindowName
+from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, WindowName
 from warmstart.core.text import quoted
 from warmstart.events.events import Events
 
@@ -27,7 +27,8 @@ class Cells:
 
     ``n, reward_sum, reward_sq_sum``: over the evaluated window (zero where the pair was seen in training only);
     ``n_train``: events of the training window, where there is one; ``live_from, live_until`` (exclusive), where asked
-    for: the days of the evaluated window between the action's first and last day anywhere in the logs.
+    for: the days of the evaluated window between the action's first and last day anywhere in the logs. ``traffic``:
+    the events by context and day, where they are held too.
 
     The same on every row of a context: ``context_n, context_reward_sum, context_reward_sq_sum, context_n_train``, and
     the numbers of its actions, ``context_actions`` (evaluated), ``context_actions_train``, ``context_actions_all``.
@@ -36,6 +37,7 @@ class Cells:
     evaluated: Events
     train: Events | None
     table: ir.Table
+    traffic: ir.Table | None = None
 
     @property
     def engine(self) -> Engine:
@@ -50,9 +52,11 @@ class Cells:
     @property
     def daily_traffic(self) -> ir.Table:
         """Return the evaluated window's events by context and day: context_0, ..., day, n."""
+        if self.traffic is not None:
+            return self.traffic.select(*self.columns.context_keys, DAY, "n")
         events = self.evaluated.table
         keys = {name: events[name].cast(self.table[name].type()) for name in self.columns.context_keys}
-        return events.group_by(**keys, day=_day(events[TIME])).agg(n=events.count().cast("float64"))
+        return events.group_by(**keys, day=day_of(events[TIME])).agg(n=events.count().cast("float64"))
 
     @property
     def contexts(self) -> ir.Table:
@@ -80,16 +84,21 @@ def open_cells(evaluated: Events, train: Events | None = None, *, live: bool = F
     # In two steps: grouping and windows in one query would compete for memory, and spill.
     summed = engine.materialise(cell_sums(evaluated, train, live=live))
     try:
-        table = _with_contexts(summed, evaluated.columns)
-        if live:
-            table = table.left_join(_live_days(summed, evaluated, train), ACTION).drop(f"{ACTION}_right")
-        held = engine.materialise(table)
+        held = engine.materialise(with_context_sums(summed, evaluated, train, live=live))
     finally:
         summed.release()
     try:
         yield Cells(evaluated, train, held)
     finally:
         held.release()
+
+
+def with_context_sums(summed: ir.Table, evaluated: Events, train: Events | None, *, live: bool) -> ir.Table:
+    """Add to cells what they share with their context and, if asked for, the days on which their action is live."""
+    table = _with_contexts(summed, evaluated.columns)
+    if not live:
+        return table
+    return table.left_join(_live_days(summed, evaluated, train), ACTION).drop(f"{ACTION}_right")
 
 
 def days_known(evaluated: Events, train: Events | None) -> bool:
@@ -110,8 +119,8 @@ def _live_days(summed: ir.Table, evaluated: Events, train: Events | None) -> ir.
     first, last = ((time or 0) // MICROSECONDS_PER_DAY for time in (window.first, window.last))
     return spans.select(
         ACTION,
-        live_from=ibis.greatest(_day(spans["first"]), ibis.literal(first)),
-        live_until=ibis.least(_day(spans["last"]), ibis.literal(last)) + 1,
+        live_from=ibis.greatest(day_of(spans["first"]), ibis.literal(first)),
+        live_until=ibis.least(day_of(spans["last"]), ibis.literal(last)) + 1,
     )
 
 
@@ -163,7 +172,8 @@ def _hold_the_whole_log(evaluated: Events, train: Events | None) -> bool:
     return len(evaluated) + len(train) == evaluated.log.rows
 
 
-def _day(time: ir.Value) -> ir.Value:
+def day_of(time: ir.Value) -> ir.Value:
+    """Return the day of a time in microseconds, counted from 1970, UTC."""
     return (time / MICROSECONDS_PER_DAY).floor().cast("int64")
 
 

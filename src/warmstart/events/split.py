@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import ibis
@@ -59,12 +60,9 @@ def cut_at_rank(engine: Engine, events: ir.Table, rank: float, *, first: int, la
         if n <= FEW:
             break
     groups = engine.fetch(_times_around(events, low, high))
-    seen = 0
-    for place, group in enumerate(groups):
-        seen += group["n"]
-        if low <= group["place"] and seen >= rank:
-            break
-    ties = groups[place]["n"]
+    until = list(accumulate(group["n"] for group in groups))
+    place = next((i for i, group in enumerate(groups) if group["place"] >= low and until[i] >= rank), len(groups) - 1)
+    seen, ties = until[place], groups[place]["n"]
     after = seen - ties == 0 or (abs(seen - rank) <= abs(seen - ties - rank) and place + 1 < len(groups))
     earlier, later = (groups[: place + 1], groups[place + 1 :]) if after else (groups[:place], groups[place:])
     return Cut(

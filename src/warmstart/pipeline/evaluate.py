@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
+from warmstart.core.contribution import Contribution
 from warmstart.core.errors import DecisionError, UsageError
 from warmstart.core.estimate import ValueEstimate
 from warmstart.core.evaluation import Evaluation, LogSummary, Windows
@@ -15,7 +16,7 @@ from warmstart.core.text import quoted
 from warmstart.core.version import __version__
 from warmstart.events import Cells, Events, days_known, open_cells, window_counts
 from warmstart.policy import FittedPolicy, build_policy, parse_policies
-from warmstart.value import METHODS, estimate_value
+from warmstart.value import METHODS, estimate_value, top_contributions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -43,6 +44,7 @@ def evaluate(
     weights_from: WindowName = "evaluated",
     feasible_from: WindowName | None = None,
     live: bool = True,
+    contributions: int = 0,
     on_step: Step | None = None,
 ) -> Evaluation:
     """Estimate what policies would have earned on the events of a window.
@@ -51,6 +53,7 @@ def evaluate(
     file of decisions, or a frame of them; what ``fit`` returned, or a folder that it wrote. ``train`` is the window
     that feasible actions come from, if there is one. ``live`` lets ``uniform`` and learned policies choose each day
     among the actions that could be shown that day; it needs times.
+    ``contributions`` is how many of the contexts and actions that a value rests on most to name, at the first tau.
     ``on_step`` is told what is being done.
 
     >>> import pyarrow as pa, warmstart as ws
@@ -73,6 +76,7 @@ def evaluate(
         summary = _summary(cells)
         estimates: list[ValueEstimate] = []
         learned_here: list[str] = []
+        parts: list[Contribution] = []
         for policy in named:
             step(f"valuing {policy.name}")
             built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
@@ -88,8 +92,18 @@ def evaluate(
                 learned_here.append(policy.name)
                 found = [replace(e, certified_lower=None, certified_upper=None) for e in found]
             estimates += found
+            if contributions and not built.is_logging:
+                parts += top_contributions(built, cells, tau=taus[0], weights_from=weights_from, most=contributions)
     windows = Windows(events.window, None if train is None else train.window, weights_from, feasible_from, live)
-    return Evaluation(tuple(estimates), windows, summary, events.log.reward_range, __version__, tuple(learned_here))
+    return Evaluation(
+        policies=tuple(estimates),
+        windows=windows,
+        log=summary,
+        reward_range=events.log.reward_range,
+        version=__version__,
+        learned_here=tuple(learned_here),
+        contributions=tuple(parts),
+    )
 
 
 def _learned_here(source: Any, events: Events) -> bool:

@@ -168,7 +168,7 @@ def _shares(rows: ir.Table, floor: float) -> dict[str, ir.Value]:
 
 
 def _weighted(rows: ir.Table, propensity: str, floor: float) -> dict[str, ir.Value]:
-    c = (rows.n > 0).ifelse(_divided(rows.h, rows[propensity], floor), 0.0)
+    c = (rows.n > 0).ifelse(divided(rows.h, rows[propensity], floor), 0.0)
     return {
         f"{propensity}_reward": (c * rows.reward_sum).sum(),
         f"{propensity}_reward_sq": (c * c * rows.reward_sq_sum).sum(),
@@ -179,7 +179,7 @@ def _weighted(rows: ir.Table, propensity: str, floor: float) -> dict[str, ir.Val
 
 
 def _errors(rows: ir.Table, floor: float) -> dict[str, ir.Value]:
-    rho = _divided(rows.own, rows.chosen, floor)
+    rho = divided(rows.own, rows.chosen, floor)
     traffic = rows.context_n * rows.h
     supported = _supported(rows, floor)
     return {
@@ -189,7 +189,7 @@ def _errors(rows: ir.Table, floor: float) -> dict[str, ir.Value]:
     }
 
 
-def _divided(value: ir.Value, propensity: ir.Value, floor: float) -> ir.Value:
+def divided(value: ir.Value, propensity: ir.Value, floor: float) -> ir.Value:
     """Return value / max(propensity, floor); zero where there is no propensity: none is made up."""
     weight = 1.0 / ibis.greatest(propensity, ibis.literal(floor)).nullif(0.0)
     return propensity.isnull().ifelse(0.0, value * weight.coalesce(0.0))

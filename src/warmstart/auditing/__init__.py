@@ -1,0 +1,22 @@
+"""Can this log tell anything about other policies? One file a question; the answers are sums over cells."""
+
+from warmstart.auditing.checks import assumption_checks
+from warmstart.auditing.drift import action_churn, context_drift
+from warmstart.auditing.exploration import exploration, recommended_tau
+from warmstart.auditing.explore import explore_first
+from warmstart.auditing.facts import duplicates, log_facts
+from warmstart.auditing.origin import origin
+from warmstart.auditing.power import power
+
+__all__ = [
+    "action_churn",
+    "assumption_checks",
+    "context_drift",
+    "duplicates",
+    "exploration",
+    "explore_first",
+    "log_facts",
+    "origin",
+    "power",
+    "recommended_tau",
+]

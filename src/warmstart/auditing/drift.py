@@ -1,0 +1,139 @@
+"""Contexts that change over time, and actions that come and go."""
+
+from __future__ import annotations
+
+import math
+from datetime import timedelta
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import ibis
+
+from warmstart.auditing.origin import EPOCH
+from warmstart.core.audit import Churn, ContextDrift
+from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from warmstart.events import DailyCells
+
+TRAIN_FRACTION = 0.65
+TAU = 0.01
+
+
+def context_drift(daily: DailyCells) -> ContextDrift | None:
+    """Compare the contexts of the first half of the days' traffic with those of the second.
+
+    Pearson's chi-square of a table with two rows; its mean and variance are known for any counts, however small, if
+    every event falls into a half by chance, and a gamma distribution of that mean and variance gives the p-value.
+    """
+    engine, traffic = daily.cells.engine, daily.traffic
+    by_day = events_by_day(daily)
+    cut = day_at(by_day, 0.5)
+    if cut is None:
+        return None
+    early = (traffic[DAY] < cut).ifelse(traffic.n, 0.0)
+    halves = traffic.group_by(*daily.cells.columns.context_keys).agg(n=traffic.n.sum(), early=early.sum())
+    events = sum(by_day.values())
+    share = sum(n for day, n in by_day.items() if day < cut) / events
+    chance = share * (1 - share)
+    error = halves.early - halves.n * share
+    found = engine.fetch(
+        halves.agg(
+            contexts=halves.count(),
+            statistic=(error * error / (halves.n * chance)).sum(),
+            one_over_n=(1.0 / halves.n).sum(),
+            unseen=(halves.early == 0).ifelse(halves.n, 0.0).sum(),
+        )
+    )[0]
+    freedom = found["contexts"] - 1
+    later = events * (1 - share)
+    if freedom < 1:
+        return ContextDrift(_date(cut), found["unseen"] / later, 0.0, None)
+    mean = freedom * events / (events - 1)
+    variance = (2 * found["contexts"] + (1 - 6 * chance) / chance * found["one_over_n"]) * freedom / found["contexts"]
+    distance = math.sqrt(max(found["statistic"] - mean, 0.0) / events)
+    return ContextDrift(_date(cut), found["unseen"] / later, distance, _gamma_tail(found["statistic"], mean, variance))
+
+
+def action_churn(daily: DailyCells) -> Churn:
+    """Tell how many actions were live all window, and what weights from other windows would do to ``uniform``."""
+    cells = daily.cells
+    table, window = cells.table, cells.evaluated.window
+    first, last = ((time or 0) // MICROSECONDS_PER_DAY for time in (window.first, window.last))
+    actions = table.group_by(ACTION).agg(
+        n=table.n.sum(), live_from=table.live_from.min(), live_until=table.live_until.max()
+    )
+    whole = (actions.live_from <= first) & (actions.live_until > last)
+    found = cells.engine.fetch(
+        actions.agg(
+            actions=actions.count(), whole=whole.cast("int64").sum(), traffic=whole.ifelse(actions.n, 0.0).sum()
+        )
+    )[0]
+    cut = day_at(events_by_day(daily), TRAIN_FRACTION)
+    rho = None if cut is None else cells.engine.fetch(_rho_sums(daily, cut))[0]
+    shown = (rho and rho["shown"]) or 0.0
+    rhos = [
+        (rho[name] or 0.0) / shown if rho and shown else None for name in ("all", "train", "over_all", "over_train")
+    ]
+    return Churn(found["whole"] / found["actions"], found["traffic"] / window.events, *rhos)
+
+
+def _rho_sums(daily: DailyCells, cut: int) -> ir.Table:
+    """Sum rho = share in the later days / max(propensity, tau) over uniform's traffic, where its action was shown.
+
+    Uniform among the actions of the earlier days, so that what is new later is not chosen.
+    """
+    days, columns = daily.days, daily.cells.columns
+    is_late = days[DAY] >= cut
+    cells = days.group_by(*columns.keys).agg(
+        late=is_late.ifelse(days.n, 0.0).sum(), early=is_late.ifelse(0.0, days.n).sum()
+    )
+    whole = ibis.window(group_by=list(columns.context_keys))
+    cells = cells.mutate(
+        late_x=cells.late.sum().over(whole),
+        early_x=cells.early.sum().over(whole),
+        feasible=(cells.early > 0).cast("float64").sum().over(whole),
+    )
+    cells = cells.filter(cells.early > 0, cells.late > 0)
+    share = cells.late / cells.late_x
+    traffic = cells.late_x / cells.feasible
+    floor = ibis.literal(TAU)
+    rho = {
+        "all": share / ibis.greatest((cells.early + cells.late) / (cells.early_x + cells.late_x), floor),
+        "train": share / ibis.greatest(cells.early / cells.early_x, floor),
+    }
+    sums = {name: (traffic * value).sum() for name, value in rho.items()}
+    sums |= {f"over_{name}": (value > 1).ifelse(traffic, 0.0).sum() for name, value in rho.items()}
+    return cells.agg(shown=traffic.sum(), **sums)
+
+
+def events_by_day(daily: DailyCells) -> dict[int, float]:
+    """Count the events of every day, in order."""
+    traffic = daily.traffic
+    rows = daily.cells.engine.fetch(traffic.group_by(DAY).agg(n=traffic.n.sum()).order_by(DAY))
+    return {row[DAY]: row["n"] for row in rows}
+
+
+def day_at(by_day: dict[int, float], fraction: float) -> int | None:
+    """Return the day before which the share of events is nearest a fraction; None if there is a single day.
+
+    >>> day_at({3: 10, 4: 10, 9: 20}, 0.5)
+    9
+    """
+    total, seen, cuts = sum(by_day.values()), 0.0, []
+    for (_, n), (day, _) in pairwise(by_day.items()):
+        seen += n
+        cuts.append((abs(seen / total - fraction), day))
+    return min(cuts)[1] if cuts else None
+
+
+def _gamma_tail(statistic: float, mean: float, variance: float) -> float:
+    from scipy.special import gammaincc
+
+    return float(gammaincc(mean**2 / variance, statistic * mean / variance))
+
+
+def _date(day: int) -> str:
+    return str(EPOCH + timedelta(days=day))

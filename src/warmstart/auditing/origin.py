@@ -1,0 +1,93 @@
+"""Where the choice comes from: the calendar, or chance within a day."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import TYPE_CHECKING
+
+import ibis
+
+from warmstart.core.audit import Origin, SwitchDay
+from warmstart.core.names import DAY
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from warmstart.events import DailyCells
+
+EPOCH = date(1970, 1, 1)
+
+
+def origin(daily: DailyCells) -> Origin:
+    """Compare pairs of events of one context on the same day with pairs on different days.
+
+    Pairs are drawn without replacement, so that days with few events do not look more deterministic than they are.
+    """
+    cells, days, engine = daily.cells, daily.days, daily.cells.engine
+    events = cells.evaluated.window.events
+    found = engine.fetch(_pairs(daily))[0]
+    of_days = engine.fetch(days.agg(rows=days.count(), nlogn=(days.n * days.n.ln()).sum()))[0]
+    within, across = _ratio(found["within"], found["pairs_traffic"]), _ratio(found["across"], found["pairs_traffic"])
+    per_day = engine.fetch(_switches(daily))
+    entropy = (found["context_nlogn"] - found["cell_nlogn"] + (found["cells"] - found["contexts"]) / 2) / events
+    entropy_within = (found["day_nlogn"] - of_days["nlogn"] + (of_days["rows"] - found["days"]) / 2) / events
+    return Origin(
+        context_days=round(found["days"]),
+        one_action_days=_ratio(found["alone"], found["several"]),
+        differ_within_day=within,
+        differ_across_days=across,
+        calendar=None if not across or within is None else min(max(1 - within / across, 0.0), 1.0),
+        entropy=entropy,
+        entropy_within_day=entropy_within,
+        switches_per_context=sum(row["switched"] for row in per_day) / found["contexts"],
+        switch_days=tuple(
+            SwitchDay(str(EPOCH + timedelta(days=row[DAY])), row["contexts"], row["switched"] / row["contexts"])
+            for row in per_day
+        ),
+    )
+
+
+def _pairs(daily: DailyCells) -> ir.Table:
+    table, traffic = daily.cells.table, daily.traffic
+    contexts = list(daily.cells.columns.context_keys)
+    several = traffic.n >= 2
+    per_context = traffic.group_by(*contexts).agg(
+        days=traffic.count().cast("float64"),
+        several=several.cast("float64").sum(),
+        alone=(several & (traffic.actions == 1)).cast("float64").sum(),
+        day_pairs=(traffic.n * (traffic.n - 1.0)).sum(),
+        day_same=traffic.same.sum(),
+        day_nlogn=(traffic.n * traffic.n.ln()).sum(),
+    )
+    whole = table.group_by(*contexts).agg(
+        n=table.context_n.max(),
+        cells=table.count().cast("float64"),
+        same=(table.n * (table.n - 1.0)).sum(),
+        cell_nlogn=(table.n * table.n.ln()).sum(),
+    )
+    both = whole.join(per_context, contexts)
+    across_pairs = both.n * (both.n - 1.0) - both.day_pairs
+    across_different = both.n * (both.n - 1.0) - both.same - (both.day_pairs - both.day_same)
+    comparable = (both.day_pairs > 0) & (across_pairs > 0)
+    sums = {name: both[name].sum() for name in ("days", "several", "alone", "cells", "day_nlogn", "cell_nlogn")}
+    return both.agg(
+        **sums,
+        contexts=both.count(),
+        context_nlogn=(both.n * both.n.ln()).sum(),
+        pairs_traffic=comparable.ifelse(both.n, 0.0).sum(),
+        within=comparable.ifelse(both.n * (1.0 - both.day_same / both.day_pairs.nullif(0.0)), 0.0).sum(),
+        across=comparable.ifelse(both.n * across_different / across_pairs.nullif(0.0), 0.0).sum(),
+    )
+
+
+def _switches(daily: DailyCells) -> ir.Table:
+    """Count, by day, contexts more than half of whose traffic went to other actions than the time before."""
+    days = daily.days.filter(daily.days.next_day.notnull())
+    kept = ibis.least(days.n / days.day_n, days.next_share).sum()
+    moved = days.group_by(*daily.cells.columns.context_keys, DAY).agg(next_day=days.next_day.max(), kept=kept)
+    switched = (moved.kept < 0.5).cast("int64").sum()
+    return moved.group_by(day=moved.next_day).agg(contexts=moved.count(), switched=switched).order_by(DAY)
+
+
+def _ratio(part: float | None, whole: float | None) -> float | None:
+    return part / whole if part is not None and whole else None

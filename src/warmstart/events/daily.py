@@ -1,0 +1,87 @@
+"""Cells by day, and what the context did on its next day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import ibis
+
+from warmstart.core.names import DAY, MICROSECONDS_PER_DAY, REWARD, TIME
+from warmstart.events.cells import Cells, day_of, with_context_sums
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from warmstart.events.events import Events
+
+
+@dataclass(frozen=True)
+class DailyCells:
+    """Cells, and what they were made of, held in the engine.
+
+    ``days``: a row for every (context, action, day): ``n, reward_sum, reward_sq_sum``; ``day_n``, the events of the
+    context that day; ``next_day``, the context's next day with events, and ``next_share``, the action's share of it,
+    both null on its last day. ``traffic``: a row for every (context, day): ``n``; ``actions``, how many; ``same``, the
+    sum of n * (n - 1) over actions; ``next_day, next_n``.
+    """
+
+    cells: Cells
+    days: ir.Table
+    traffic: ir.Table
+
+
+@contextmanager
+def open_daily_cells(events: Events) -> Iterator[DailyCells]:
+    """Sum the events of a window into cells by day and these into cells; all are released on leaving."""
+    engine = events.engine
+    with ExitStack() as kept:
+
+        def keep(rows: ir.Table) -> ir.Table:
+            table = engine.materialise(rows)
+            kept.callback(table.release)
+            return table
+
+        summed = engine.materialise(_by_day(events))
+        try:
+            traffic = keep(_traffic(summed, events))
+            days = keep(_with_next_day(summed, traffic, events))
+        finally:
+            summed.release()
+        cells = keep(with_context_sums(_over_days(days, events), events, None, live=True))
+        yield DailyCells(Cells(events, None, cells, traffic), days, traffic)
+
+
+def _by_day(events: Events) -> ir.Table:
+    table = events.table
+    reward = table[REWARD]
+    return table.group_by(**{key: table[key] for key in events.columns.keys}, day=day_of(table[TIME])).agg(
+        n=table.count().cast("float64"), reward_sum=reward.sum(), reward_sq_sum=(reward * reward).sum()
+    )
+
+
+def _traffic(days: ir.Table, events: Events) -> ir.Table:
+    contexts = list(events.columns.context_keys)
+    traffic = days.group_by(*contexts, DAY).agg(
+        n=days.n.sum(), actions=days.count().cast("float64"), same=(days.n * (days.n - 1.0)).sum()
+    )
+    along = ibis.window(group_by=contexts, order_by=DAY)
+    return traffic.mutate(next_day=traffic[DAY].lead().over(along), next_n=traffic.n.lead().over(along))
+
+
+def _with_next_day(days: ir.Table, traffic: ir.Table, events: Events) -> ir.Table:
+    contexts, keys = list(events.columns.context_keys), list(events.columns.keys)
+    joined = days.join(traffic.select(*contexts, DAY, "next_day", "next_n", day_n=traffic.n), [*contexts, DAY])
+    again = ibis.window(group_by=keys, order_by=DAY)
+    joined = joined.mutate(again_day=joined[DAY].lead().over(again), again_n=joined.n.lead().over(again))
+    shown_again = (joined.again_day == joined.next_day).fill_null(False)
+    share = joined.next_day.isnull().ifelse(None, shown_again.ifelse(joined.again_n / joined.next_n, 0.0))
+    return joined.select(*keys, DAY, "n", "reward_sum", "reward_sq_sum", "day_n", "next_day", next_share=share)
+
+
+def _over_days(days: ir.Table, events: Events) -> ir.Table:
+    sums = {name: days[name].sum() for name in ("n", "reward_sum", "reward_sq_sum")}
+    first, last = days[DAY].min() * MICROSECONDS_PER_DAY, days[DAY].max() * MICROSECONDS_PER_DAY
+    return days.group_by(*events.columns.keys).agg(**sums, first_time=first, last_time=last)

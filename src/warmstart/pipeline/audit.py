@@ -1,0 +1,91 @@
+"""The order of an audit."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from warmstart.auditing import (
+    action_churn,
+    assumption_checks,
+    context_drift,
+    duplicates,
+    exploration,
+    explore_first,
+    log_facts,
+    origin,
+    power,
+    recommended_tau,
+)
+from warmstart.core.audit import Audit
+from warmstart.core.errors import UsageError
+from warmstart.core.text import quoted
+from warmstart.core.version import __version__
+from warmstart.events import Events, open_cells, open_daily_cells
+from warmstart.policy import Policy, build_policy, parse_policies
+
+if TYPE_CHECKING:
+    from warmstart.events import Cells, DailyCells
+    from warmstart.pipeline.evaluate import Step
+
+
+def audit(events: Events, *, on_step: Step | None = None) -> Audit:
+    """Tell what a log can say about other policies, where its choice comes from, and where to explore first.
+
+    ``on_step`` is told what is being done.
+
+    >>> import pyarrow as pa, warmstart as ws
+    >>> log = pa.table({"page": ["p", "p", "q", "q"], "ad": ["a", "b", "a", "a"], "click": [1, 0, 1, 1]})
+    >>> found = ws.audit(ws.read_events(log, context="page", action="ad", reward="click"))
+    >>> found.exploration.by_actions[0].traffic
+    0.5
+    """
+    if not isinstance(events, Events):
+        raise UsageError(f"{quoted(events)} is not a log that was read.", "Pass what read_events or split returned.")
+    step = on_step or (lambda _: None)
+    if events.columns.time is None:
+        step("summing events into cells")
+        with open_cells(events) as cells:
+            return _answers(cells, None, None, step)
+    step("looking for duplicates")
+    twice = duplicates(events)
+    step("summing events into cells by day")
+    with open_daily_cells(events) as daily:
+        return _answers(daily.cells, daily, twice, step)
+
+
+def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Step) -> Audit:
+    live = daily is not None
+    step("looking for choice")
+    built = build_policy(parse_policies("uniform")[0], cells, feasible_from="evaluated", live=live)
+    rows = cells.engine.materialise(built.table)
+    try:
+        uniform = Policy("uniform", rows, seated=True, held=False)
+        explored = exploration(cells, rows, live=live)
+        proof = power(cells, uniform, tau=recommended_tau(explored))
+    finally:
+        rows.release()
+    step("describing the log")
+    facts = log_facts(cells, twice)
+    explore = explore_first(cells)
+    without_time = Audit(
+        log=facts,
+        exploration=explored,
+        origin=None,
+        checks=(),
+        context_drift=None,
+        churn=None,
+        power=proof,
+        explore=explore,
+        reward_range=cells.evaluated.log.reward_range,
+        version=__version__,
+    )
+    if daily is None:
+        return without_time
+    step("looking at the calendar")
+    calendar = origin(daily)
+    step("testing for drift and reaction")
+    checks = assumption_checks(daily)
+    step("comparing the earlier with the later")
+    drift, churn = context_drift(daily), action_churn(daily)
+    return replace(without_time, origin=calendar, checks=checks, context_drift=drift, churn=churn)

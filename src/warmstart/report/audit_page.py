@@ -1,0 +1,143 @@
+"""An audit as a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warmstart.core import audit_words as words
+from warmstart.core.text import counted
+from warmstart.report import charts
+from warmstart.report.glossary import glossary
+from warmstart.report.page import Card, Page, Section
+
+if TYPE_CHECKING:
+    from warmstart.core.audit import Audit
+
+EXPLORED = 25
+TIMES = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
+
+
+def audit_page(audit: Audit) -> Page:
+    """Say what the log can tell, then show why."""
+    can, cannot, tau = audit.verdict
+    fired = any(check.fires for check in audit.checks)
+    cards = [Card("What can be asked", can), Card("What cannot", cannot, warning=True), Card("Where to begin", tau)]
+    sections = [_choice(audit), _support(audit)]
+    if audit.origin is None:
+        sections.append(Section("Without times, nothing is known of the calendar, of drift and of reaction"))
+    else:
+        sections += [_calendar(audit), _assumptions(audit, fired=fired), _coming_and_going(audit)]
+    sections += [_power(audit), _explore(audit), _log(audit)]
+    log = audit.log
+    source = f"{log.source}: {counted(log.events, 'event')}, {counted(log.contexts, 'context')}"
+    return Page(
+        title="What this log can tell about other policies",
+        source=f"{source}, {counted(log.actions, 'action')}",
+        cards=cards,
+        sections=sections,
+        glossary=glossary(audit.log.columns),
+        footer=f"Made by warmstart {audit.version}. This page fetches nothing and can be sent as it is.",
+    )
+
+
+def _choice(audit: Audit) -> Section:
+    found = audit.exploration
+    rows = [{"actions": row.actions, "share": row.traffic} for row in found.by_actions]
+    several = 1 - found.by_actions[0].traffic
+    chart = charts.bars(
+        rows,
+        x="actions",
+        y="share",
+        x_title="actions shown in the context",
+        y_title="share of traffic",
+        order=[row.actions for row in found.by_actions],
+    )
+    text = (
+        "Where only one action was ever shown, a log cannot say what another would have earned. On average it holds "
+        f"as much choice as {found.effective_actions:.2f} equally frequent actions a context."
+    )
+    title = f"{words.percent(several)} of the traffic saw two actions or more in the same context"
+    return Section(title, [text, words.about_evenness(audit)], chart, [words.by_actions_table(audit)])
+
+
+def _support(audit: Audit) -> Section:
+    found, tau = audit.exploration.support, audit.power.tau
+    rows = [{"tau": at.tau, "what": "uniform is supported", "share": at.uniform} for at in found]
+    rows += [{"tau": at.tau, "what": "two actions or more are", "share": at.choice} for at in found]
+    chart = charts.share_lines(rows, x="tau", x_title="tau (log scale)", y_title="share of traffic", mark=tau)
+    at = next(at for at in found if at.tau == tau)
+    text = (
+        "An action is supported where the log showed it at least tau of the time. A larger tau makes estimates "
+        "steadier and leaves more traffic out; the dashed line is where the two cost least together."
+    )
+    title = f"At tau = {tau:g}, choosing at random is supported on {words.percent(at.uniform)} of the traffic"
+    return Section(title, [text], chart, [words.support_table(audit)])
+
+
+def _calendar(audit: Audit) -> Section:
+    found = audit.origin
+    assert found is not None
+    rows = [{"day": day.day, "share": day.switched, "contexts": day.contexts} for day in found.switch_days]
+    chart = charts.days(rows, y_title="contexts that switched") if rows else None
+    share = "How much the calendar explains cannot be told"
+    if found.calendar is not None:
+        share = f"{words.percent(found.calendar)} of the choice comes from the calendar, the rest from within a day"
+    texts = [*words.about_the_origin(audit), "The chart shows when the logging policy changed its mind."]
+    return Section(share, texts, chart, [words.origin_table(audit)])
+
+
+def _assumptions(audit: Audit, *, fired: bool) -> Section:
+    rate = abs(audit.log.reward_rate)
+    rows = [
+        {
+            "what": check.name,
+            "value": check.effect / rate,
+            "lower": (check.lower or 0.0) / rate,
+            "upper": (check.upper or 0.0) / rate,
+            "colour": "found" if check.fires else "none",
+        }
+        for check in audit.checks
+        if check.effect is not None and rate
+    ]
+    chart = charts.effects(rows, x_title="effect, as a share of the mean reward (interval: 95 %)") if rows else None
+    texts = [words.about_check(audit, check) for check in audit.checks]
+    texts.append(f"Nobody can tell from a log {words.HIDDEN}; if it did, every estimate from this log is off.")
+    title = "There are signs of drift or reaction" if fired else "No sign of drift or reaction"
+    return Section(title, texts, chart, [words.checks_table(audit)])
+
+
+def _coming_and_going(audit: Audit) -> Section:
+    texts = [*words.about_churn(audit), *words.about_contexts(audit)]
+    share = None if audit.churn is None else 1 - audit.churn.traffic_all_window
+    return Section(f"{words.percent(share)} of the traffic went to actions that came or went during the log", texts)
+
+
+def _power(audit: Audit) -> Section:
+    power = audit.power
+    if power.smallest_gain is None:
+        return Section("This log can prove no gain over logging", (), None, [words.power_table(audit)])
+    rows = [{"times": times, "gain": power.smallest_gain / times**0.5} for times in TIMES]
+    chart = charts.more_log(rows, targets=[{"gain": more.gain} for more in power.more_log])
+    doubt = power.sampling + power.blind
+    texts = [
+        *words.about_power(audit),
+        (
+            f"Of the doubt about choosing at random, {words.percent(power.sampling / doubt if doubt else 0.0)} is "
+            "chance and shrinks with more log; the rest is traffic on which the actions were never, or hardly ever, "
+            "shown, and more of the same log will not help there."
+        ),
+    ]
+    title = f"A gain of {words.gain(power.smallest_gain)} over logging could be proven where there is a choice"
+    return Section(title, texts, chart, [words.power_table(audit)])
+
+
+def _explore(audit: Audit) -> Section:
+    explore = audit.explore
+    if not explore.rows:
+        return Section("Every context was shown two actions or more")
+    title = f"Explore here first: {words.percent(explore.traffic)} of the traffic has a single action"
+    return Section(title, words.about_exploring(audit), None, [words.explore_table(audit, most=EXPLORED)])
+
+
+def _log(audit: Audit) -> Section:
+    return Section("What is in the log", words.about_the_log(audit), None, [words.log_table(audit)])

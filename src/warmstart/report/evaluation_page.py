@@ -1,0 +1,168 @@
+"""An evaluation as a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from warmstart.core.audit_words import percent
+from warmstart.core.tables import TextTable
+from warmstart.core.text import shortened
+from warmstart.report import charts
+from warmstart.report.glossary import glossary
+from warmstart.report.page import Card, Page, Section
+
+if TYPE_CHECKING:
+    from warmstart.core.contribution import Contribution
+    from warmstart.core.estimate import ValueEstimate
+    from warmstart.core.evaluation import Evaluation
+
+KINDS = ("supported", "clipped", "unsupported", "undecided")
+
+
+def evaluation_page(found: Evaluation) -> Page:
+    """Say which policy is better than logging, then show on what that rests."""
+    values, traffic, against, *propensities = found.tables()
+    sections = [_values(found, values), _against(found, against), _traffic(found, traffic)]
+    sections += (
+        [Section("Weights from another window bend the estimate", (), None, propensities)] if propensities else []
+    )
+    sections += _contributions(found)
+    sections.append(Section("What the numbers are, and what they rest on", found.notes()))
+    return Page(
+        title="What other policies would have earned",
+        source=f"Evaluated: {found.windows.evaluated}",
+        cards=[*_warnings(found), *_cards(found)],
+        sections=sections,
+        glossary=glossary(),
+        footer=f"Made by warmstart {found.version}. This page fetches nothing and can be sent as it is.",
+    )
+
+
+def _others(found: Evaluation) -> list[ValueEstimate]:
+    return [estimate for estimate in found if not estimate.is_logging]
+
+
+def _warnings(found: Evaluation) -> list[Card]:
+    if not found.learned_here:
+        return []
+    names = ", ".join(shortened(name, 30) for name in found.learned_here)
+    return [Card("Warning", f"{names} learned from these very events: its value is too high.", warning=True)]
+
+
+def _cards(found: Evaluation) -> list[Card]:
+    """One sentence a policy, at the tau with the best lower end of its gain."""
+    cards = []
+    for name in dict.fromkeys(estimate.policy for estimate in _others(found)):
+        rows = [e for e in found if e.policy == name and e.on_supported.lower is not None]
+        if not rows:
+            cards.append(Card(shortened(name, 30), "The log cannot compare it with logging.", warning=True))
+            continue
+        best = max(rows, key=lambda e: e.on_supported.lower or 0.0)
+        cards.append(Card(shortened(name, 30), _sentence(found, best), warning=(best.on_supported.lower or 0.0) <= 0))
+    return cards
+
+
+def _sentence(found: Evaluation, estimate: ValueEstimate) -> str:
+    s = estimate.on_supported
+    lower, upper, gain = s.lower or 0.0, s.upper or 0.0, s.difference or 0.0
+    where = f"On the {percent(s.share)} of traffic where the log supports it (tau = {estimate.tau:g})"
+    span = f"interval {found.number(lower, signed=True)} to {found.number(upper, signed=True)}"
+    if lower > 0:
+        return f"{where} it earns {found.number(gain)} more per event than logging ({span})."
+    if upper < 0:
+        return f"{where} it earns {found.number(-gain)} less per event than logging ({span})."
+    return f"{where} it cannot be told from logging: {found.number(gain, signed=True)} per event ({span})."
+
+
+def _values(found: Evaluation, table: TextTable) -> Section:
+    others = _others(found)
+    rows = [
+        {
+            "policy": shortened(e.policy, 30),
+            "tau": f"{e.tau:g}",
+            **{name: getattr(e, name) for name in ("value", "lower", "upper")},
+        }
+        for e in others
+    ]
+    logging = next((e.value for e in found if e.is_logging), None)
+    if logging is None:
+        logging = next((e.on_supported.logging for e in found if e.on_supported.share > 1 - 1e-9), None)
+    chart = charts.values_by_tau(rows, logging=logging, y_title="value, reward per event") if rows else None
+    texts = [
+        (
+            "What each policy would have earned per event, counting nothing where the log cannot tell; so estimates "
+            "fall short of the whole as tau grows or support shrinks."
+        )
+    ]
+    if chart is not None and logging is not None:
+        texts.append("The dashed line is what the logging policy earned.")
+    best = max(others or found, key=lambda e: e.certified_lower if e.certified_lower is not None else e.lower)
+    end = best.certified_lower if best.certified_lower is not None else best.lower
+    title = f"{shortened(best.policy, 30)} earns at least {found.number(end)} per event"
+    if best.certified_lower is None:
+        title = "Values, without a certified end"
+    return Section(title, texts, chart, [table])
+
+
+def _against(found: Evaluation, table: TextTable) -> Section:
+    rows: list[dict[str, Any]] = [
+        {
+            "what": _label(e),
+            "value": e.on_supported.difference,
+            "lower": e.on_supported.lower,
+            "upper": e.on_supported.upper,
+            "colour": "better" if (e.on_supported.lower or 0.0) > 0 else "not proven",
+        }
+        for e in _others(found)
+        if e.on_supported.lower is not None
+    ]
+    better = dict.fromkeys(shortened(e.policy, 30) for e in _others(found) if (e.on_supported.lower or 0.0) > 0)
+    title = (
+        f"Better than logging where supported: {', '.join(better)}" if better else "None is proven better than logging"
+    )
+    title_x = "gain over logging, reward per event"
+    chart = charts.effects(rows, x_title=title_x, x_format="+.4~g") if rows else None
+    text = (
+        "Policy and logging on the same traffic, where the policy is supported, so that only the choices differ; the "
+        "intervals are approximate. This is the number to act on."
+    )
+    return Section(title, [text], chart, [table])
+
+
+def _traffic(found: Evaluation, table: TextTable) -> Section:
+    others = _others(found)
+    rows = [
+        {"what": _label(e), "kind": kind, "share": getattr(e.support, kind), "place": place}
+        for e in others
+        for place, kind in enumerate(KINDS)
+    ]
+    chart = charts.stacked(rows, x_title="share of traffic", order=KINDS) if rows else None
+    if not others:
+        return Section("The traffic behind it", (), None, [table])
+    least, most = min(e.support.supported for e in others), max(e.support.supported for e in others)
+    span = percent(least) if percent(least) == percent(most) else f"{percent(least)} to {percent(most)}"
+    return Section(f"The log supports {span} of what the policies would do", (), chart, [table])
+
+
+def _contributions(found: Evaluation) -> list[Section]:
+    sections = []
+    for name in dict.fromkeys(part.policy for part in found.contributions):
+        tables = []
+        for kind, title in (("context", "Contexts"), ("action", "Actions")):
+            parts = [part for part in found.contributions if part.policy == name and part.kind == kind]
+            rows = [_contribution(part) for part in parts]
+            header = (kind, "of the value", "of the traffic", "events")
+            tables.append(TextTable(f"{title} that contribute most", header, rows, left=1))
+        first = next(part for part in found.contributions if part.policy == name)
+        title = f"What {shortened(name, 30)} earns, it earns here (tau = {first.tau:g})"
+        sections.append(Section(title, (), None, tables))
+    return sections
+
+
+def _contribution(part: Contribution) -> tuple[str, ...]:
+    name = ", ".join(shortened(value, 40) for value in part.name)
+    return name, percent(part.share), percent(part.traffic), f"{part.events:,}"
+
+
+def _label(estimate: ValueEstimate) -> str:
+    return f"{shortened(estimate.policy, 30)}, tau {estimate.tau:g}"

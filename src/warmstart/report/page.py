@@ -1,0 +1,82 @@
+"""A page to look at and to send on: one file that fetches nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warmstart.core.audit import Audit
+from warmstart.core.errors import UsageError
+from warmstart.core.evaluation import Evaluation
+from warmstart.core.files import write_atomically
+from warmstart.core.text import quoted
+
+if TYPE_CHECKING:
+    from warmstart.core.tables import TextTable
+
+
+BUNDLE = "window.vegaEmbed = vegaEmbed;"
+
+
+@dataclass(frozen=True)
+class Card:
+    """A sentence at the top of the page."""
+
+    label: str
+    text: str
+    warning: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """One finding: its title says it, a chart shows it, tables hold the numbers behind it."""
+
+    title: str
+    texts: Sequence[str] = ()
+    chart: dict[str, Any] | None = None
+    tables: Sequence[TextTable] = ()
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a page says, before it is HTML."""
+
+    title: str
+    source: str
+    cards: Sequence[Card]
+    sections: Sequence[Section]
+    glossary: Sequence[tuple[str, str]]
+    footer: str = field(default="")
+
+
+def save_report(found: Audit | Evaluation, path: str | Path) -> Path:
+    """Write an audit or an evaluation as a page of HTML, whole or not at all."""
+    from warmstart.report.audit_page import audit_page
+    from warmstart.report.evaluation_page import evaluation_page
+
+    out = Path(path)
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"There is no folder {quoted(str(out.parent))}.", "Make it first.")
+    if isinstance(found, Audit):
+        page = audit_page(found)
+    elif isinstance(found, Evaluation):
+        page = evaluation_page(found)
+    else:
+        raise UsageError(
+            f"There is no page for a {quoted(type(found).__name__)}.", "Pass what audit or evaluate returned."
+        )
+    write_atomically(out, render(page))
+    return out
+
+
+def render(page: Page) -> str:
+    """Turn a page into HTML; everything from the log is escaped, and the charts' library comes along."""
+    import vl_convert
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    loader = PackageLoader("warmstart.report")
+    jinja = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    library = vl_convert.javascript_bundle(BUNDLE).replace("</script", "<\\/script")
+    return jinja.get_template("page.html").render(page=page, library=library)
