@@ -94,7 +94,7 @@ def _assumptions(audit: Audit, *, fired: bool) -> Section:
             "value": check.effect / rate,
             "lower": (check.lower or 0.0) / rate,
             "upper": (check.upper or 0.0) / rate,
-            "colour": "found" if check.fires else "none",
+            "colour": charts.ALERT if check.fires else charts.PLAIN,
         }
         for check in audit.checks
         if check.effect is not None and rate

@@ -11,7 +11,8 @@ HEIGHT = 260
 Rows = Sequence[dict[str, Any]]
 # Distinguishable for the colour-blind, on light and on dark (Okabe and Ito).
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999"]
-SHADES = ["#009e73", "#e69f00", "#d55e00", "#999999"]
+GOOD, PLAIN, ALERT = COLOURS[2], COLOURS[0], COLOURS[5]
+SHADES = [GOOD, COLOURS[1], ALERT, COLOURS[6]]
 
 
 def bars(rows: Rows, *, x: str, y: str, x_title: str, y_title: str, order: Sequence[str]) -> dict[str, Any]:
@@ -65,7 +66,7 @@ def effects(rows: Rows, *, x_title: str, x_format: str = "+%") -> dict[str, Any]
     base = alt.Chart(_data(rows)).encode(y=alt.Y("what", type="nominal", sort=None, title=None))
     tips = [_tip("what", "what"), _tip("value", x_title, x_format), _tip("lower", "from", x_format)]
     tips.append(_tip("upper", "to", x_format))
-    colour = alt.Color("colour", type="nominal", title=None, legend=None, scale=alt.Scale(range=COLOURS))
+    colour = alt.Color("colour", type="nominal", title=None, legend=None, scale=None)
     line = base.mark_rule(strokeWidth=2).encode(
         x=alt.X("lower", type="quantitative", title=x_title, axis=alt.Axis(format=x_format)),
         x2="upper",

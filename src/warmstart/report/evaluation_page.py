@@ -50,21 +50,20 @@ def _warnings(found: Evaluation) -> list[Card]:
 
 
 def _cards(found: Evaluation) -> list[Card]:
-    """One sentence a policy, at the tau with the best lower end of its gain."""
+    """One sentence a policy, at the first tau: to take the best of several would flatter it."""
     cards = []
     for name in dict.fromkeys(estimate.policy for estimate in _others(found)):
-        rows = [e for e in found if e.policy == name and e.on_supported.lower is not None]
-        if not rows:
-            cards.append(Card(shortened(name, 30), "The log cannot compare it with logging.", warning=True))
-            continue
-        best = max(rows, key=lambda e: e.on_supported.lower or 0.0)
-        cards.append(Card(shortened(name, 30), _sentence(found, best), warning=(best.on_supported.lower or 0.0) <= 0))
+        first = found[name]
+        proven = first.on_supported.lower is not None and first.on_supported.lower > 0
+        cards.append(Card(shortened(name, 30), _sentence(found, first), warning=not proven))
     return cards
 
 
 def _sentence(found: Evaluation, estimate: ValueEstimate) -> str:
     s = estimate.on_supported
-    lower, upper, gain = s.lower or 0.0, s.upper or 0.0, s.difference or 0.0
+    if s.lower is None or s.upper is None or s.difference is None:
+        return "The log cannot compare it with logging."
+    lower, upper, gain = s.lower, s.upper, s.difference
     where = f"On the {percent(s.share)} of traffic where the log supports it (tau = {estimate.tau:g})"
     span = f"interval {found.number(lower, signed=True)} to {found.number(upper, signed=True)}"
     if lower > 0:
@@ -96,11 +95,12 @@ def _values(found: Evaluation, table: TextTable) -> Section:
     ]
     if chart is not None and logging is not None:
         texts.append("The dashed line is what the logging policy earned.")
-    best = max(others or found, key=lambda e: e.certified_lower if e.certified_lower is not None else e.lower)
-    end = best.certified_lower if best.certified_lower is not None else best.lower
-    title = f"{shortened(best.policy, 30)} earns at least {found.number(end)} per event"
-    if best.certified_lower is None:
-        title = "Values, without a certified end"
+    own = found.windows.weights_from == "evaluated"
+    certified = [e for e in others or found if own and e.certified_lower is not None]
+    title = "What the policies would have earned, without a certified end"
+    if certified:
+        best = max(certified, key=lambda e: e.joint_lower)
+        title = f"{shortened(best.policy, 30)} earns at least {found.number(best.joint_lower)} per event"
     return Section(title, texts, chart, [table])
 
 
@@ -111,7 +111,7 @@ def _against(found: Evaluation, table: TextTable) -> Section:
             "value": e.on_supported.difference,
             "lower": e.on_supported.lower,
             "upper": e.on_supported.upper,
-            "colour": "better" if (e.on_supported.lower or 0.0) > 0 else "not proven",
+            "colour": charts.GOOD if (e.on_supported.lower or 0.0) > 0 else charts.PLAIN,
         }
         for e in _others(found)
         if e.on_supported.lower is not None

@@ -1,0 +1,83 @@
+"""The audit command: words on a terminal, JSON in a pipe, a page and a table as files."""
+
+import json
+import subprocess
+import sys
+
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
+import pytest
+from tests.logs import random_log, read, table
+
+import warmstart as ws
+
+COLUMNS = ["--context", "context", "--action", "action", "--reward", "reward", "--time", "time"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("audit")
+    pq.write_table(table(random_log(1)), folder / "log.parquet")
+    return folder
+
+
+def audit(folder, *arguments):
+    command = [sys.executable, "-m", "warmstart", "audit", "log.parquet", *COLUMNS, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+
+
+def test_json_to_a_pipe_is_nothing_but_the_json_and_says_what_the_library_says(folder):
+    ran = audit(folder, "--json")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    found = json.loads(ran.stdout)
+    expected = json.loads(ws.audit(read(random_log(1), "duckdb")).to_json())
+    assert set(found) == {
+        *("log", "exploration", "origin", "checks", "context_drift", "churn", "power", "explore"),
+        *("reward_range", "verdict", "warmstart_version"),
+    }
+    assert len(found["verdict"]) == 3
+    expected["log"]["source"] = found["log"]["source"] = ""
+    assert found == expected
+
+
+def test_the_verdict_is_the_last_thing_said(folder):
+    ran = audit(folder)
+    assert ran.returncode == 0
+    assert [line.startswith("VERDICT: ") for line in ran.stdout.splitlines()[-3:]] == [True] * 3
+    assert "Where the choice comes from" in ran.stdout
+
+
+def test_a_page_and_a_table_of_contexts_are_written(folder, tmp_path):
+    ran = audit(folder, "--html", str(tmp_path / "audit.html"), "--explore", str(tmp_path / "first.csv"))
+    assert ran.returncode == 0
+    assert (tmp_path / "audit.html").read_text(encoding="utf-8").startswith("<!doctype html>")
+    rows = pa_csv.read_csv(tmp_path / "first.csv")
+    assert rows.column_names == ["context", "action", "events", "traffic", "reward"]
+    expected = ws.audit(read(random_log(1), "duckdb")).explore
+    assert rows["events"].to_pylist() == [row[2] for row in expected.rows]
+    assert audit(folder, "--explore", str(tmp_path / "first.parquet")).returncode == 0
+    assert pq.read_table(tmp_path / "first.parquet").column_names == rows.column_names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--html", "gone/audit.html"], "There is no folder 'gone'"),
+        (["--explore", "first.xls"], ".csv or .parquet"),
+        (["--explore", "gone/first.csv"], "There is no folder 'gone'"),
+    ],
+)
+def test_outputs_without_a_place_are_refused_before_the_work(folder, arguments, message):
+    ran = audit(folder, *arguments)
+    assert ran.returncode == 2
+    assert message in ran.stderr
+    assert sorted(path.name for path in folder.iterdir()) == ["log.parquet"]
+
+
+def test_evaluate_writes_a_page_too(folder, tmp_path):
+    command = [sys.executable, "-m", "warmstart", "evaluate", "log.parquet", *COLUMNS, "--policy", "uniform"]
+    command += ["--tau", "0.1", "--html", str(tmp_path / "page.html"), "--json"]
+    ran = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    assert ran.returncode == 0
+    assert {part["kind"] for part in json.loads(ran.stdout)["contributions"]} == {"context", "action"}
+    assert "What other policies would have earned" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -1,0 +1,196 @@
+"""The page, in a real browser: drawn, silent, asking nobody for anything, and unmoved by hostile names."""
+
+import json
+import re
+import shutil
+
+import pyarrow as pa
+import pytest
+from tests.conftest import need
+from tests.logs import moment, random_log, read, table
+
+import warmstart as ws
+
+HOSTILE = {
+    "x0": "<script>document.title='run'</script>",
+    "x1": '"><img src=x onerror="document.title=\'run\'">',
+    "x2": "'; alert(1); //",
+    "x3": "\u202eright to left\u202c \u05d0\u05d1\u05d2",
+    "x4": "long " * 2_000,
+    "x5": "</table></script><h1 id=planted>planted</h1> {{ 7 * 7 }} \x1b[31m\x00",
+}
+
+
+@pytest.fixture(scope="module")
+def browser():
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    need("chromium", present=chromium is not None)
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        browser = play.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def renamed(log):
+    columns = {
+        name: [HOSTILE.get(value, value.replace("a", HOSTILE["x0"])) for value in log[name].to_pylist()]
+        for name in ("context", "action")
+    }
+    alone = len(HOSTILE)
+    return pa.table(
+        {
+            HOSTILE["x1"]: [*columns["context"], *(f"{name} alone" for name in HOSTILE.values())],
+            HOSTILE["x5"].replace("\0", ""): [*columns["action"], *HOSTILE.values()],
+            "reward": pa.concat_arrays([*log["reward"].chunks, pa.array([0.5] * alone)]),
+            "time": pa.concat_arrays([*log["time"].chunks, log["time"].combine_chunks()[-alone:]]),
+        }
+    )
+
+
+def pages(log, folder):
+    context, action, reward, time = log.column_names
+    events = ws.read_events(log, context=context, action=action, reward=reward, time=time)
+    early, late = events.split(at=moment(4))
+    odd = {HOSTILE["x0"]: "uniform", "logging": "logging", HOSTILE["x4"]: "constant:" + log[action][0].as_py()}
+    found = {
+        "audit": ws.audit(events),
+        "evaluate": ws.evaluate(odd, late, train=early, tau=[0.05, 0.1], contributions=5),
+    }
+    return {name: ws.save_report(what, folder / f"{name}.html") for name, what in found.items()}
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory):
+    return pages(table(random_log(1, events=600)), tmp_path_factory.mktemp("plain"))
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    return pages(renamed(table(random_log(1, events=600))), tmp_path_factory.mktemp("hostile"))
+
+
+class Visit:
+    """A page opened with the network off; what it said and what it asked for."""
+
+    def __init__(self, browser, path, *, width=1280, scheme="light"):
+        self.context = browser.new_context(
+            viewport={"width": width, "height": 900}, color_scheme=scheme, offline=True, bypass_csp=False
+        )
+        self.page = self.context.new_page()
+        self.said, self.asked = [], []
+        self.page.on("console", lambda message: self.said.append(message.text))
+        self.page.on("pageerror", lambda error: self.said.append(str(error)))
+        self.page.on("dialog", lambda dialog: (self.said.append("dialog"), dialog.dismiss()))
+        self.page.on("request", lambda request: self.asked.append(request.url))
+        self.page.goto(path.as_uri())
+        self.page.wait_for_selector("body[data-drawn]", timeout=30_000)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.context.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(("name", "charts"), [("audit", 5), ("evaluate", 3)])
+def test_charts_are_drawn_without_a_word_or_a_request(browser, plain, name, charts, width, scheme):
+    with Visit(browser, plain[name], width=width, scheme=scheme) as visit:
+        assert visit.said == []
+        assert visit.asked == [plain[name].as_uri()]
+        boxes = visit.page.evaluate(
+            "[...document.querySelectorAll('.chart svg')].map(s => s.getBoundingClientRect().width)"
+        )
+        marks = visit.page.evaluate(
+            "[...document.querySelectorAll('.chart svg')].map(s => s.querySelectorAll('.mark-group path').length)"
+        )
+        assert len(boxes) == charts
+        assert all(width / 4 < box < width for box in boxes)
+        assert all(number > 0 for number in marks)
+        assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+        assert visit.page.evaluate("document.body.dataset.drawn") == scheme
+
+
+def test_light_and_dark_differ_and_both_can_be_read(browser, plain):
+    seen = {}
+    for scheme in ("light", "dark"):
+        with Visit(browser, plain["audit"], scheme=scheme) as visit:
+            seen[scheme] = visit.page.evaluate(
+                "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color,"
+                " getComputedStyle(document.querySelector('.chart .role-axis-label text')).fill]"
+            )
+    brightness = {
+        scheme: [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in found] for scheme, found in seen.items()
+    }
+    assert all(brightness["light"][0] - ink > 200 for ink in brightness["light"][1:])
+    assert all(ink - brightness["dark"][0] > 200 for ink in brightness["dark"][1:])
+
+
+@pytest.mark.parametrize("name", ["audit", "evaluate"])
+def test_hostile_names_are_inert(browser, hostile, name):
+    with Visit(browser, hostile[name], width=390) as visit:
+        page = visit.page
+        assert visit.said == []
+        assert visit.asked == [hostile[name].as_uri()]
+        assert page.title() in ("What this log can tell about other policies", "What other policies would have earned")
+        assert page.query_selector("#planted") is None
+        assert page.query_selector("main img") is None
+        assert page.query_selector("main script:not(.spec)") is None
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        text = page.inner_text("main")
+        assert "<script>" in text
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+
+
+def test_the_table_behind_a_chart_opens_and_tooltips_answer(browser, plain):
+    with Visit(browser, plain["audit"]) as visit:
+        page = visit.page
+        assert not page.is_visible("details table")
+        page.click("summary >> nth=0")
+        assert "3 to 5" in page.inner_text("details table >> nth=0")
+        page.hover(".chart svg .mark-rect path >> nth=2")
+        page.wait_for_selector("#vg-tooltip-element.visible")
+        assert "share of traffic" in page.inner_text("#vg-tooltip-element")
+
+
+def test_a_printed_page_shows_the_numbers(browser, plain):
+    with Visit(browser, plain["audit"]) as visit:
+        visit.page.emulate_media(media="print")
+        visit.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        assert visit.page.is_visible("details table >> nth=0")
+        assert len(visit.page.pdf()) > 20_000
+
+
+def test_a_page_is_small_and_says_what_it_found(plain):
+    for path in plain.values():
+        assert path.stat().st_size < 3_000_000
+    text = plain["audit"].read_text(encoding="utf-8")
+    assert "How to read this" in text
+    assert "Propensity" in text
+
+
+def test_a_page_without_times_or_choice_says_so(tmp_path):
+    events = read([("p", "a", 0.0, 0), ("q", "b", 1.0, 0)], "duckdb", time=False)
+    text = ws.save_report(ws.audit(events), tmp_path / "audit.html").read_text(encoding="utf-8")
+    assert "Without times, nothing is known" in text
+    assert "This log can prove no gain over logging" in text
+
+
+def test_specifications_are_data_that_no_name_can_leave(hostile):
+    text = hostile["audit"].read_text(encoding="utf-8")
+    for spec in re.findall(r'class="spec"[^>]*>(.*?)</script>', text, flags=re.DOTALL):
+        assert json.loads(spec)["$schema"].startswith("https://vega.github.io/schema/vega-lite/")
+        assert "<" not in spec
+
+
+def test_what_cannot_be_a_page_is_refused_and_nothing_is_left(tmp_path):
+    with pytest.raises(ws.UsageError, match="no page for"):
+        ws.save_report("nothing", tmp_path / "x.html")
+    events = read(random_log(1), "duckdb", time=False)
+    with pytest.raises(ws.UsageError, match="no folder"):
+        ws.save_report(ws.audit(events), tmp_path / "gone" / "x.html")
+    assert list(tmp_path.iterdir()) == []
