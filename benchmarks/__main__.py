@@ -43,7 +43,7 @@ def main() -> None:
     runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for _ in range(options.runs):
         for split in ("none", "split"):
-            for what in ("floor", "warmstart", "warmstart-live"):
+            for what in ("floor", "warmstart", "warmstart-live", *(["audit"] if split == "none" else [])):
                 runs.setdefault((what, split), []).append(measure(what, log, split))
     median = {
         case: {name: statistics.median(run[name] for run in found) for name in found[0]} for case, found in runs.items()
@@ -55,6 +55,8 @@ def main() -> None:
         ours, floor = median[case], median["floor", case[1]]
         time, cpu = ours["seconds"] / floor["seconds"], ours["cpu_seconds"] / floor["cpu_seconds"]
         print(f"{NAMES[case]:44}{time:>14.2f}{cpu:>14.2f}{ours['peak_mb'] / 1024:>11.2f} GB")
+    audit, live = median["audit", "none"], median["warmstart-live", "none"]
+    print(f"audit / evaluate: {audit['seconds'] / live['seconds']:.2f}, peak {audit['peak_mb'] / 1024:.2f} GB")
     agree = abs(median["warmstart", "split"]["value"] - median["floor", "split"]["value"]) < 1e-9
     print(f"value agrees with the floor's: {'yes' if agree else 'NO'}")
     if options.events > SMALL_EVENTS:

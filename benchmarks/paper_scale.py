@@ -64,10 +64,23 @@ def warmstart_live(path: str, *, split: bool) -> tuple[float, int]:
     return found["uniform"].value, found.log.cells
 
 
+def audit(path: str, *, split: bool) -> tuple[float, int]:
+    """Every question of an audit, of the whole log."""
+    import warmstart as ws
+    from warmstart.engine import connect
+
+    assert not split
+    engine = connect(memory_limit=MEMORY_LIMIT)
+    events = ws.read_events(path, context="page", action="ad", reward="click", time="shown_at", engine=engine)
+    found = ws.audit(events)
+    return found.log.reward_rate, found.log.cells
+
+
 WHAT: dict[str, Callable[..., tuple[float, int]]] = {
     "floor": floor,
     "warmstart": warmstart,
     "warmstart-live": warmstart_live,
+    "audit": audit,
 }
 
 

@@ -165,7 +165,9 @@ def origin(events):
             switched[day] += kept < Fraction(1, 2)
     return {
         "context_days": len(context_days),
-        "one_action_days": sum(len({e[1] for e in group}) == 1 for group in several) / len(several) if several else None,
+        "one_action_days": sum(len({e[1] for e in group}) == 1 for group in several) / len(several)
+        if several
+        else None,
         "differ_within_day": within / traffic if traffic else None,
         "differ_across_days": across / traffic if traffic else None,
         "calendar": min(max(1 - within / across, 0), 1) if across else None,

@@ -40,6 +40,11 @@ def test_fit_evaluate_and_choose(world, tmp_path, monkeypatch, capsys):
     assert code == 0
     assert found["windows"]["evaluated"]["events"] == 10_500
     assert found["policies"][0]["certified_lower"] is not None
+    evaluate = ["evaluate", world.events_path, *NAMES, "--policy", f"all=naive:{policy}", "--tau", "0.05", "--json"]
+    code, out, _ = run(monkeypatch, capsys, *evaluate)
+    assert code == 0
+    assert json.loads(out)["windows"]["evaluated"] == found["windows"]["evaluated"]
+    assert json.loads(out)["policies"][0]["policy"] == "all"
     pq.write_table(pq.read_table(world.contexts_path).slice(0, 7), tmp_path / "new.parquet")
     code, out, _ = run(monkeypatch, capsys, "choose", policy, "--contexts", tmp_path / "new.parquet", "--json")
     assert code == 0

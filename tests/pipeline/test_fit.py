@@ -1,6 +1,7 @@
 """fit: what it learns, that it repeats itself, what it refuses, and what it saves."""
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -140,6 +141,34 @@ def test_evaluate_takes_what_fit_returned_or_wrote(month, policy, tmp_path):
     assert saved.value == pytest.approx(direct.value, rel=1e-12)
     assert direct.certified_lower is not None
     assert direct.value > ws.evaluate("uniform", test, train=train, tau=0.05)["uniform"].value
+
+
+def test_naive_takes_the_best_of_all_actions_and_the_log_hardly_knows_it(month, policy, tmp_path):
+    """The paper's Naive: argmax over all actions, most of which were never shown there."""
+    world, train, test = month
+    folder = ws.save_policy(policy, tmp_path / "policy")
+    chosen = ws.policy_table(f"naive:{folder}", test, train=train)
+    expected = policy.choose_table(pq.read_table(world.contexts_path))
+    best = dict(zip(expected["page"].to_pylist(), expected["ad"].to_pylist(), strict=True))
+    pages = test.engine.fetch_arrow(test.table.select("context_0").distinct())["context_0"].to_pylist()
+    assert set(chosen["page"].to_pylist()) == set(pages)
+    assert all(best[row["page"]] == row["ad"] for row in chosen.to_pylist())
+    found = ws.evaluate({"naive": f"naive:{folder}", "fitted": policy}, test, train=train, tau=0.05)
+    assert found["naive"].support.unsupported > 0.5
+    assert found["naive"].value < 0.5 * found["fitted"].value
+    assert found["naive"].certified_lower is not None
+    on_own = ws.evaluate(f"naive:{folder}", train, tau=0.05)
+    assert on_own["naive"].certified_lower is None
+
+
+def test_naive_without_its_table_of_contexts_says_what_is_missing(month, policy, tmp_path):
+    _, train, test = month
+    lost = replace(policy, report={**policy.report, "sources": {"contexts": "gone/pages.parquet"}})
+    folder = ws.save_policy(lost, tmp_path / "policy")
+    with pytest.raises(ws.SourceError, match=r"'gone/pages\.parquet' is not there"):
+        ws.evaluate(f"naive:{folder}", test, train=train, tau=0.05)
+    with pytest.raises(ws.SourceError, match="no saved policy"):
+        ws.evaluate("naive:nothing", test, train=train, tau=0.05)
 
 
 def test_a_policy_judged_on_its_own_events_is_certified_for_nothing(month, policy):

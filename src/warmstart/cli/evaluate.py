@@ -36,8 +36,8 @@ PolicyOption = Annotated[
     typer.Option(
         "--policy",
         metavar="[NAME=]P",
-        help="logging, uniform, constant:ACTION, a folder that fit wrote, or a file of decisions (context columns, "
-        "action[, probability]). "
+        help="logging, uniform, constant:ACTION, a folder that fit wrote, naive:FOLDER (the best of all actions, shown "
+        "there or not), or a file of decisions (context columns, action[, probability]). "
         "May be repeated.",
     ),
 ]
@@ -162,9 +162,7 @@ evaluate.__doc__ = f"{evaluate.__doc__}\n{EXAMPLES}"
 
 def _end_of_training(policies: list[NamedPolicy]) -> int | None:
     """Return the last moment, in microseconds, that a policy learned from."""
-    from warmstart.policy import FittedPolicy
-
-    learned = [policy.source.window.last for policy in policies if isinstance(policy.source, FittedPolicy)]
+    learned = [policy.fitted.window.last for policy in policies if policy.fitted is not None]
     return max((last for last in learned if last is not None), default=None)
 
 

@@ -54,16 +54,17 @@ def read_side(
     cross_only: bool,
     strict: bool,
     what: str,
+    settings: FeatureSettings | None = None,
 ) -> Side:
     """Read a side's table; ``keys`` maps the fixed names of its key columns to the user's.
 
     A context or action of the log without a row has no features but the constant; that is an error if ``strict``.
+    ``settings`` are those of an earlier reading, if features must be made as they were then.
     """
     size = len(numbers)
     if source is None:
-        alone_settings = FeatureSettings(bits, constant=True)
+        alone_settings = settings or FeatureSettings(bits, constant=True)
         return Side(alone_settings, feature_rows(None, size, alone_settings), size)
-    settings: FeatureSettings | None = None
     parts, places = [], []
     for batch in _batches(engine, source):
         for given in keys.values():

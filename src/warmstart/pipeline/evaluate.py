@@ -88,7 +88,7 @@ def evaluate(
                     f"The policy {quoted(policy.name)} decides no context of the evaluated window.",
                     "Are its context columns written as in the log?",
                 )
-            if _learned_here(policy.source, events):
+            if _learned_here(policy.fitted, events):
                 learned_here.append(policy.name)
                 found = [replace(e, certified_lower=None, certified_upper=None) for e in found]
             estimates += found
@@ -106,11 +106,11 @@ def evaluate(
     )
 
 
-def _learned_here(source: Any, events: Events) -> bool:
+def _learned_here(fitted: FittedPolicy | None, events: Events) -> bool:
     """Tell whether a policy learned from events of the evaluated window; without times, nobody knows, so it did."""
-    if not isinstance(source, FittedPolicy):
+    if fitted is None:
         return False
-    learned, window = source.window, events.window
+    learned, window = fitted.window, events.window
     if learned.last is None or window.first is None or learned.first is None or window.last is None:
         return True
     return learned.first <= window.last and window.first <= learned.last

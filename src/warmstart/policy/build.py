@@ -10,6 +10,7 @@ from warmstart.policy.constant import constant_policy
 from warmstart.policy.decisions import decided_policy
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.logging import logging_policy
+from warmstart.policy.naive import NaivePolicy, naive_policy
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking import ranked_policy
 from warmstart.policy.spec import CONSTANT, NamedPolicy
@@ -29,6 +30,9 @@ def build_policy(named: NamedPolicy, cells: Cells, *, feasible_from: WindowName,
             return uniform_policy(cells, feasible_from=feasible_from, live=live, name=named.name)
         case str() as constant:
             return constant_policy(cells, constant.removeprefix(CONSTANT), name=named.name)
+        case None if isinstance(named.source, NaivePolicy):
+            _check_columns(named.source.fitted, cells)
+            return naive_policy(cells, named.source, name=named.name)
         case None if isinstance(named.source, FittedPolicy):
             _check_columns(named.source, cells)
             return ranked_policy(cells, named.source.ranking, live=live, name=named.name)

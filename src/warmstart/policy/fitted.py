@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warmstart.reward import ProductModel
+
+
+THREADS = 2
+PIECE = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +66,7 @@ class FittedPolicy:
         ``context`` has the columns of the context table (or none, if there was no table); ``actions`` are keys of
         actions that the log had, all of them if None.
         """
-        model = self._require_model()
+        model = self.require_model()
         numbers = self._every if actions is None else self._numbers(actions)
         found, values = self._single_row(context)
         from warmstart.kernels.product import predict
@@ -82,18 +87,33 @@ class FittedPolicy:
         """
         import pyarrow as pa
 
-        from warmstart.kernels.product import best_of_all
-
-        model = self._require_model()
+        self.require_model()
         keys, some, factors = self._given(actions)
         rows = feature_rows(contexts, contexts.num_rows, self.context_settings)
-        best = np.zeros(contexts.num_rows, dtype=np.int64)
-        scores = np.empty(contexts.num_rows, dtype=np.float64)
-        every = np.arange(contexts.num_rows)
-        sides = (*rows.arrays, *some.arrays)
-        best_of_all(every, *sides, factors, self.lowest, model.kind, model.weights, model.width, best, scores)
+        best, scores = self.best_of_all(rows, some, factors)
         known = {name: contexts[name] for name in self.columns.context if name in contexts.column_names}
         return pa.table({**known, self.columns.action: keys.take(best), "score": scores})
+
+    def best_of_all(
+        self, contexts: FeatureRows, actions: FeatureRows, factors: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the place of the best action for every context, and its score; on both cores."""
+        from warmstart.kernels.product import best_of_all
+
+        model = self.require_model()
+        sides = (*contexts.arrays, *actions.arrays)
+        best, scores = np.zeros(len(contexts), dtype=np.int64), np.empty(len(contexts))
+
+        def choose(some: slice) -> None:
+            every = np.arange(some.start, some.stop)
+            options = (model.weights, model.width, best[some], scores[some])
+            best_of_all(every, *sides, factors, self.lowest, model.kind, *options)
+
+        with ThreadPoolExecutor(THREADS) as pool:
+            pieces = [slice(i, min(i + PIECE, len(contexts))) for i in range(0, len(contexts), PIECE)]
+            for job in [pool.submit(choose, piece) for piece in pieces]:
+                job.result()
+        return best, scores
 
     def summary(self) -> list[str]:
         """Say in a few lines what was learned from what."""
@@ -198,7 +218,8 @@ class FittedPolicy:
         rows = feature_rows(pa.Table.from_pylist([{n: context[n] for n in names}]), 1, self.context_settings)
         return rows.buckets, rows.values
 
-    def _require_model(self) -> ProductModel:
+    def require_model(self) -> ProductModel:
+        """Return the model; a policy learned with a model of the user's own has none to keep."""
         if self.model is None:
             raise UsageError("This policy was learned with a model of your own, which is not kept in it.")
         return self.model

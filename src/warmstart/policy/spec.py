@@ -12,10 +12,12 @@ from typing import Any
 from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
 from warmstart.policy.fitted import FittedPolicy
+from warmstart.policy.naive import NaivePolicy
 from warmstart.policy.saved import is_saved_policy, load_policy
 
 KEYWORDS = ("logging", "uniform")
 CONSTANT = "constant:"
+NAIVE = "naive:"
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,12 @@ class NamedPolicy:
     def may_be_live(self) -> bool:
         """Tell whether it can choose anew every day among the actions that are live."""
         return self.keyword == "uniform" or isinstance(self.source, FittedPolicy)
+
+    @property
+    def fitted(self) -> FittedPolicy | None:
+        """Return the learned policy behind it, if there is one."""
+        source = self.source.fitted if isinstance(self.source, NaivePolicy) else self.source
+        return source if isinstance(source, FittedPolicy) else None
 
     @property
     def keyword(self) -> str | None:
@@ -51,25 +59,33 @@ def parse_policies(policies: Any) -> list[NamedPolicy]:
         named = [_parse(policies, 0)]
     if not named:
         raise UsageError("Name at least one policy.")
-    named = [NamedPolicy(p.name, load_policy(p.source)) if is_saved_policy(p.source) else p for p in named]
+    named = [NamedPolicy(p.name, _loaded(p.source)) for p in named]
     for name, times in Counter(policy.name for policy in named).items():
         if times > 1:
             raise UsageError(f"{times} policies are called {quoted(name)}.", "Name them apart: name=POLICY.")
     return named
 
 
+def _loaded(source: Any) -> Any:
+    """Open a folder that fit wrote; ``naive:FOLDER`` forgets its feasible sets."""
+    if isinstance(source, str) and source.startswith(NAIVE):
+        return NaivePolicy(load_policy(source.removeprefix(NAIVE)))
+    return load_policy(source) if is_saved_policy(source) else source
+
+
 def _parse(policy: Any, position: int) -> NamedPolicy:
     if isinstance(policy, NamedPolicy):
         return policy
-    if isinstance(policy, FittedPolicy):
-        return NamedPolicy("fitted" if position == 0 else f"fitted_{position}", policy)
+    if isinstance(policy, FittedPolicy | NaivePolicy):
+        kind = "fitted" if isinstance(policy, FittedPolicy) else "naive"
+        return NamedPolicy(kind if position == 0 else f"{kind}_{position}", policy)
     if not isinstance(policy, str | Path):
         return NamedPolicy(f"policy_{position}", policy)
     text = str(policy)
     if not text:
         raise UsageError("A policy is empty.")
-    if NamedPolicy("", text).keyword:
-        return NamedPolicy(text, text)
+    if NamedPolicy("", text).keyword or text.startswith(NAIVE):
+        return NamedPolicy("naive" if text.startswith(NAIVE) else text, text)
     name, equals, rest = text.partition("=")
     if equals and not Path(text).exists():
         return NamedPolicy(name, rest)
