@@ -216,7 +216,7 @@ def scoring(month: Month) -> None:
     cells = month.examples
     seconds, _ = timed(lambda: model.predict(cells.contexts, cells.actions, x, a))
     many = a.take(np.random.default_rng(0).integers(len(a), size=PAPER_ACTIONS))
-    some = np.arange(20)
+    some = np.arange(24)
     best, scores = np.zeros(len(some), np.int64), np.empty(len(some))
     options = (np.ones(len(many)), 0.0, 0, model.weights, model.width)
     best_of_all(some[:1], *x.arrays, *many.arrays, *options, best[:1], scores[:1])
