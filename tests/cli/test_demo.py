@@ -1,26 +1,92 @@
-"""The demo leaves its files and shows the truth."""
+"""The demo: the paper's experiment at scale small, with the truth beside it, and what it leaves."""
 
+import csv
 import json
 import subprocess
 import sys
 
+import pytest
 
-def test_the_demo_shows_estimates_beside_the_truth(tmp_path):
-    ran = subprocess.run(
-        [sys.executable, "-m", "warmstart", "demo", "--out", str(tmp_path / "out")],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "Here the truth is known" in ran.stdout
-    lines = ran.stdout.split("Here the truth is known")[1].splitlines()[3:9]
-    for line in lines:
-        policy, _, value, at_least, truth = line.split()
-        assert float(at_least) <= float(truth)
-        assert float(value) <= float(truth) * 1.1, policy
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "events.parquet",
-        "decisions.csv",
-        "evaluation.json",
+import warmstart as ws
+
+
+def demo(*arguments, cwd):
+    command = [sys.executable, "-m", "warmstart", "demo", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("demo")
+    done = demo(cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder / "warmstart-demo", done.stdout
+
+
+@pytest.fixture(scope="module")
+def lines(ran):
+    found = json.loads((ran[0] / "results.json").read_text(encoding="utf-8"))["lines"]
+    return {(line["method"], line["weights_from"], line["tau"]): line for line in found}
+
+
+@pytest.mark.parametrize("tau", [0.01, 0.05])
+def test_learned_is_above_random_with_intervals_of_the_gain_apart(lines, tau):
+    for name in ("learned", "learned-paper"):
+        learned, uniform = lines[name, "evaluated", tau], lines["uniform", "evaluated", tau]
+        assert learned["estimate"] > uniform["estimate"]
+        assert learned["gain_lower"] > uniform["gain_upper"]
+        assert learned["truth"] > uniform["truth"]
+
+
+@pytest.mark.parametrize("tau", [0.01, 0.05])
+def test_naive_is_near_zero_by_estimate_because_its_choices_were_not_shown(lines, tau):
+    naive = lines["naive", "evaluated", tau]
+    assert naive["supported"] < 0.15
+    assert naive["estimate"] < 0.4 * lines["uniform", "evaluated", tau]["estimate"]
+    assert naive["truth"] > 3 * naive["estimate"]
+
+
+def test_no_certified_end_is_above_the_truth_and_estimates_are_of_what_they_should_be(lines):
+    for line in lines.values():
+        assert line["certified_lower"] <= line["truth"]
+        if line["weights_from"] == "evaluated":
+            assert line["lower"] <= line["visible"] <= line["upper"]
+            assert line["estimate"] == pytest.approx(line["visible"], rel=0.12)
+
+
+def test_the_papers_weights_overestimate(lines):
+    for name in ("learned", "learned-paper", "uniform"):
+        for tau in (0.01, 0.05):
+            line = lines[name, "all", tau]
+            assert line["estimate"] > 1.1 * line["visible"]
+
+
+def test_what_is_printed_is_what_was_found(ran, lines):
+    _, printed = ran
+    learned = lines["learned", "evaluated", 0.01]
+    assert f"{learned['estimate']:.4f}  [{learned['lower']:.4f}, {learned['upper']:.4f}]" in printed
+    assert printed.count("CONCLUSION: ") == 2
+    assert printed.count("The log: ") == 3
+
+
+def test_what_it_leaves_can_be_used(ran):
+    folder, _ = ran
+    assert {path.name for path in folder.iterdir()} == {
+        *("month", "policies", "results.json", "results.csv", "audit.html", "evaluation.html", ".warmstart-demo"),
     }
-    assert len(json.loads((tmp_path / "out" / "evaluation.json").read_text())["policies"]) == 6
+    assert len(list(csv.DictReader((folder / "results.csv").open(encoding="utf-8")))) == 18
+    policy = ws.load_policy(folder / "policies" / "learned")
+    assert policy.decisions.num_rows > 10_000
+    stages = json.loads((folder / "results.json").read_text(encoding="utf-8"))["stages"]
+    assert all(stage["seconds"] > 0 for stage in stages)
+
+
+def test_it_replaces_what_it_left_and_nothing_else(tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    refused = demo("--out", "mine", cwd=tmp_path)
+    assert refused.returncode == 2
+    assert "holds something else" in refused.stderr
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
+    assert demo("--out", "mine/thesis.txt", cwd=tmp_path).returncode == 2
+    assert demo("--scale", "huge", "--out", "new", cwd=tmp_path).returncode == 2

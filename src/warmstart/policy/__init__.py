@@ -2,12 +2,14 @@
 
 from warmstart.policy.build import build_policy
 from warmstart.policy.fitted import FittedPolicy
+from warmstart.policy.naive import NaivePolicy
 from warmstart.policy.policy import Policy
 from warmstart.policy.saved import is_saved_policy, load_policy, save_policy
 from warmstart.policy.spec import NamedPolicy, parse_policies
 
 __all__ = [
     "FittedPolicy",
+    "NaivePolicy",
     "NamedPolicy",
     "Policy",
     "build_policy",

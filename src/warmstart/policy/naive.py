@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NaivePolicy:
-    """A learned policy without its feasible sets."""
+    """A learned policy without its feasible sets.
+
+    ``rewarded_only``: leave contexts without a reward in the evaluated window undecided. The value is the same, since
+    nothing was earned there; support is not.
+    """
 
     fitted: FittedPolicy
+    rewarded_only: bool = False
 
 
 def naive_policy(cells: Cells, naive: NaivePolicy, *, name: str) -> Policy:
@@ -31,7 +36,10 @@ def naive_policy(cells: Cells, naive: NaivePolicy, *, name: str) -> Policy:
     import pyarrow as pa
 
     fitted, columns = naive.fitted, cells.columns
-    keys = cells.engine.fetch_arrow(cells.contexts.select(*columns.context_keys))
+    contexts = cells.contexts
+    if naive.rewarded_only:
+        contexts = contexts.filter(contexts.context_reward_sum > 0)
+    keys = cells.engine.fetch_arrow(contexts.select(*columns.context_keys))
     numbering = Numbering.of_rows(keys)
     given = columns.fixed_to_given
     settings = fitted.context_settings
