@@ -11,7 +11,7 @@ WORKERS ?= 2
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
 
-demo: $(VENV)/.core ## Evaluate policies on a simulated month whose truth is known
+demo: $(VENV)/.core ## Run the paper's experiment on a simulated month whose truth is known
 	$(BIN)/warmstart demo
 
 test: check ## Check the code and run the tests
