@@ -178,24 +178,25 @@ def origin(events):
     }
 
 
-def check(pairs, scale):
-    """U and what follows from it; ``pairs`` are (event, z)."""
+def check(pairs, scale, *, typical=False):
+    """U and what follows from it; ``pairs`` are (event, z). ``typical``: per standard deviation of z within cells."""
     cells = defaultdict(list)
     for event, z in pairs:
         cells[event[:2]].append((event[2], z))
-    moved, of_context, variance, total, taking_part = 0.0, defaultdict(float), 0.0, 0.0, 0
+    moved, of_context, variance, total, taking_part, events = 0.0, defaultdict(float), 0.0, 0.0, 0, 0
     for (x, _), seen in cells.items():
         if len(seen) < 2 or len({z for _, z in seen}) < 2:
             continue
         zbar, rbar = (sum(values) / len(seen) for values in ([z for _, z in seen], [r for r, _ in seen]))
         u = sum((z - zbar) * r for r, z in seen)
         squares = sum((z - zbar) ** 2 for _, z in seen)
-        moved, total, taking_part = moved + u, total + squares, taking_part + 1
+        moved, total, taking_part, events = moved + u, total + squares, taking_part + 1, events + len(seen)
         of_context[x] += u
         variance += sum((r - rbar) ** 2 for r, _ in seen) / (len(seen) - 1) * squares
     found = {"cells": taking_part, "effect": None, "lower": None, "upper": None, "z": None}
     found |= {"p_value": None, "clustered_p": None}
     if variance > 1e-12:
+        scale *= sqrt(total / events) if typical else 1
         reach = Z_975 * sqrt(variance) / total * scale
         clustered = sum(u * u for u in of_context.values())
         found |= {
@@ -223,7 +224,7 @@ def reaction_check(events, scale=(0, 1)):
     for days in days_of(events).values():
         for (_, today), (_, tomorrow) in pairwise(days.items()):
             pairs += [(event, sum(e[1] == event[1] for e in tomorrow) / len(tomorrow)) for event in today]
-    return check(pairs, scale[1] - scale[0])
+    return check(pairs, scale[1] - scale[0], typical=True)
 
 
 def day_at(events, fraction):
@@ -245,20 +246,29 @@ def context_drift(events):
     known = {event[0] for event in events if event[3] < cut}
     total, share = len(events), 1 - len(late) / len(events)
     contexts = by_context(events)
-    statistic = variance = 0.0
+    statistic = 0.0
     for seen in contexts.values():
         for half in (True, False):
             expected = len(seen) * (share if half else 1 - share)
             statistic += (sum((event[3] < cut) == half for event in seen) - expected) ** 2 / expected
-        chance = share * (1 - share)
-        variance += 2 + (1 - 6 * chance) / (len(seen) * chance)
     k = len(contexts)
     found = {"cut": cut, "unseen_before": sum(event[0] not in known for event in late) / len(late)}
     if k == 1:
         return {**found, "distance": 0.0, "p_value": None}
-    mean, variance = (k - 1) * total / (total - 1), variance * (k - 1) / k
+    mean, variance = (
+        (k - 1) * total / (total - 1),
+        dawson([list(map(len, contexts.values())), [len(late), total - len(late)]]),
+    )
     found["distance"] = sqrt(max(statistic - mean, 0) / total)
     return {**found, "p_value": gamma.sf(statistic, mean**2 / variance, scale=variance / mean)}
+
+
+def dawson(margins):
+    """The variance of Pearson's chi-square given both margins (Dawson 1954)."""
+    total = sum(margins[0])
+    v = [(len(m) - 1) * (total - len(m)) / (total - 1) for m in margins]
+    w = [(total * sum(1 / n for n in m) - len(m) ** 2) / (total - 2) for m in margins]
+    return 2 * total / (total - 3) * (v[0] - w[0]) * (v[1] - w[1]) + total**2 / (total - 1) * w[0] * w[1]
 
 
 def churn(events, everything):
@@ -294,10 +304,18 @@ def churn(events, everything):
     return found | {name: sums[name] / traffic for name in names} if traffic else found
 
 
-def relative(gain, mean, scale):
+def provable(error, mean, scale):
+    """The smallest g for which g * mean, with an error that grows as the root of 1 + g, is proven with 80 % chance."""
     low, high = scale
     mean = low + (high - low) * mean
-    return gain * (high - low) / mean if mean > 0 else None
+    if mean <= 0:
+        return None
+    few, many = 0.0, 1e9
+    for _ in range(200):
+        middle = (few + many) / 2
+        proven = middle * mean >= (Z_975 + Z_80) * error * (high - low) * sqrt(1 + middle)
+        few, many = (few, middle) if proven else (middle, many)
+    return many
 
 
 def power(events, tau, scale=(0, 1)):
@@ -316,9 +334,24 @@ def power(events, tau, scale=(0, 1)):
     gain = None
     if sum(r for _, _, r, *_ in contested) > 0:
         mean = sum(r for _, _, r, *_ in contested) / len(contested)
-        gain = relative((Z_975 + Z_80) * sqrt(variance) / len(contested), mean, scale)
-    times = [(target, None if gain is None else (gain / target) ** 2) for target in (0.05, 0.1)]
-    return {"contested": len(contested) / len(events), "smallest_gain": gain, "more_log": times}
+        gain = provable(sqrt(variance) / len(contested), mean, scale)
+    times = []
+    for target in (0.05, 0.1):
+        # With m times the log, the error is that of this one over the root of m.
+        needed = None
+        if gain is not None:
+            raw = scale[0] + (scale[1] - scale[0]) * mean
+            error = (Z_975 + Z_80) * sqrt(variance) / len(contested) * (scale[1] - scale[0])
+            needed = (error * sqrt(1 + target) / (target * raw)) ** 2
+        times.append((target, needed))
+    width = scale[1] - scale[0]
+    return {
+        "contested": len(contested) / len(events),
+        "smallest_gain": gain,
+        "more_log": times,
+        "sampling": 2 * Z_975 * sqrt(variance) / len(events) * width,
+        "blind": (1 - len(contested) / len(events)) * width,
+    }
 
 
 def explore(events, scale=(0, 1)):
@@ -337,6 +370,6 @@ def explore(events, scale=(0, 1)):
         gain = None
         if rewards > 0:
             error = sqrt(squares * (1 / share - 1)) / len(shown)
-            gain = relative((Z_975 + Z_80) * error, rewards / len(shown), scale)
+            gain = provable(error, rewards / len(shown), scale)
         experiments.append((share, round(share * len(shown)), gain))
     return {"contexts": len(alone), "traffic": len(shown) / len(events), "rows": rows, "experiments": experiments}

@@ -18,7 +18,7 @@ def gappy_log(seed, *, events=420, days=9):
     """Churn, contexts absent on some days, contexts of one action or one event, duplicates, rewards in quarters.
 
     x0 always shows a0; x1 is shown evenly; the others follow the calendar with some chance. a3 ends after day 3, a4
-    begins on day 5. x7 to x9 are new on day 6, and no event falls on day 4.
+    begins on day 5; a5 and a6 come early and once again late. x7 to x9 are new on day 6, and no event falls on day 4.
     """
     rng = np.random.default_rng(seed)
     rows = []
@@ -40,7 +40,8 @@ def gappy_log(seed, *, events=420, days=9):
             a = 1
         reward = float(rng.choice([0, 0, 0, 0.25, 0.5, 1]))
         rows.append((f"x{x}", f"a{a}", reward, day, int(rng.integers(86_400))))
-    rows += rows[10:13] + rows[10:11]
+    rows += rows[10:13] + rows[10:11] + rows[-9:-7]
+    rows += [("x2", "a5", 0.5, 1, 5), ("x2", "a5", 1.0, 7, 5), ("x1", "a6", 0.0, 2, 5), ("x1", "a6", 0.25, 8, 5)]
     return [*rows, ("x7", "a0", 0.5, 6, 5), ("x8", "a9", 0.0, 6, 7), ("x9", "a2", 1.0, 8, 9), ("x9", "a1", 0.0, 8, 9)]
 
 
@@ -99,7 +100,17 @@ def case(name, engine):
 
 
 CASES = ["plain", "split", "several columns", "zero to five", "minus one to one"]
-every_case = pytest.mark.parametrize("name", CASES)
+
+
+def every_case(test):
+    """Every case on DuckDB; on Spark, where an audit takes half a minute, a window of one."""
+    marks = [pytest.mark.spark]
+    pairs = [pytest.param(name, "duckdb", id=f"{name}-duckdb") for name in CASES]
+    pairs += [
+        pytest.param(name, "spark", id=f"{name}-spark", marks=marks if name == "split" else [*marks, pytest.mark.slow])
+        for name in CASES
+    ]
+    return pytest.mark.parametrize(("name", "engine"), pairs, indirect=["engine"])(test)
 
 
 def same(found, expected):
@@ -115,7 +126,7 @@ def test_the_facts_of_the_log_are_counts(name, engine):
     for count in ("events_per_context", "events_per_action"):
         same(getattr(audit.log, count), expected.pop(count))
     same(audit.log, expected)
-    assert audit.log.duplicates >= 4
+    assert audit.log.duplicates >= 2
     assert audit.log.days == 9 - min(row[3] for row in rows)
     first, last = min(row[3:] for row in rows), max(row[3:] for row in rows)
     for shown, (day, second) in ((audit.log.first, first), (audit.log.last, last)):
@@ -140,7 +151,9 @@ def test_support_at_every_tau_is_that_of_the_daily_uniform_policy(name, engine):
     found = [(at.tau, at.uniform, at.choice, at.error) for at in audit.exploration.support]
     expected = plain.support(rows, h)
     assert np.array(found) == pytest.approx(np.array(expected), **CLOSE)
-    assert audit.power.tau == min(expected, key=lambda row: row[3])[0]
+    kept = [row for row in expected if row[2] >= 0.9 * max(row[2] for row in expected)]
+    least = min(row[3] for row in kept)
+    assert audit.power.tau == max(row[0] for row in kept if row[3] <= least * (1 + 1e-9))
     assert audit.exploration.live
 
 
@@ -156,7 +169,9 @@ def test_even_shares_are_rejected_where_a_chi_square_table_says_so(name, engine)
 def test_the_origin_of_choice_is_told_by_pairs_of_events(name, engine):
     _, rows, _, audit, _ = case(name, engine)
     expected = plain.origin(rows)
-    days = [(day_text(day), contexts, pytest.approx(share, **CLOSE)) for day, contexts, share in expected["switch_days"]]
+    days = [
+        (day_text(day), contexts, pytest.approx(share, **CLOSE)) for day, contexts, share in expected["switch_days"]
+    ]
     del expected["switch_days"]
     same(audit.origin, expected)
     assert [(day.day, day.contexts, day.switched) for day in audit.origin.switch_days] == days
@@ -200,15 +215,6 @@ def test_power_is_that_of_a_policy_that_takes_a_supported_action(name, engine):
     same(audit.power, expected)
     assert 0 < audit.power.contested < 1
     assert audit.power.smallest_gain > 0
-
-
-@pytest.mark.parametrize("name", ["split", "zero to five"])
-def test_what_is_left_in_doubt_is_what_evaluate_leaves_in_doubt(name, duckdb):
-    *_, audit, events = case(name, duckdb)
-    found = ws.evaluate("uniform", events, tau=audit.power.tau, feasible_from="evaluated")["uniform"]
-    assert audit.power.sampling == pytest.approx(found.upper - found.lower, **CLOSE)
-    assert audit.power.blind == pytest.approx(found.certified_upper - found.upper, **CLOSE)
-    assert audit.power.blind > 0
 
 
 @every_case

@@ -26,6 +26,14 @@ def audit(folder, *arguments):
     return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
 
 
+def leaves(found):
+    """Everything that is not a list or an object, by its path."""
+    if not isinstance(found, dict | list):
+        return {"": found}
+    parts = found.items() if isinstance(found, dict) else enumerate(found)
+    return {f"/{name}{path}": leaf for name, part in parts for path, leaf in leaves(part).items()}
+
+
 def test_json_to_a_pipe_is_nothing_but_the_json_and_says_what_the_library_says(folder):
     ran = audit(folder, "--json")
     assert (ran.returncode, ran.stderr) == (0, "")
@@ -37,7 +45,7 @@ def test_json_to_a_pipe_is_nothing_but_the_json_and_says_what_the_library_says(f
     }
     assert len(found["verdict"]) == 3
     expected["log"]["source"] = found["log"]["source"] = ""
-    assert found == expected
+    assert leaves(found) == pytest.approx(leaves(expected))
 
 
 def test_the_verdict_is_the_last_thing_said(folder):

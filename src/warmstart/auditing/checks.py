@@ -11,9 +11,10 @@ with v the variance of the cell's rewards. z_d is the day (drift), or the action
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
-from warmstart.core.audit import LEVEL, Check
+from warmstart.core.audit import Check
 from warmstart.core.names import DAY, MICROSECONDS_PER_DAY
 
 if TYPE_CHECKING:
@@ -22,13 +23,19 @@ if TYPE_CHECKING:
     from warmstart.events import DailyCells
 
 
+DELTA = 0.05
+# Below this share of its parts, a difference is rounding.
+ROUNDING = 1e-12
+
+
 class Sums(NamedTuple):
-    """U, its variance, the sum of n (z - zbar)^2, the sum over contexts of their squared U, cells that take part."""
+    """U, its variance, the sum of n (z - zbar)^2, that over contexts of their squared U; events and cells in it."""
 
     moved: float
     variance: float
     spread: float
     clustered: float
+    events: float
     cells: float
 
 
@@ -54,8 +61,8 @@ def assumption_checks(daily: DailyCells) -> tuple[Check, ...]:
             "reaction",
             "Is an action shown more, or less, on the day after it did well?",
             reaction,
-            high - low,
-            "reward, between an action dropped the next day and one shown to all",
+            math.sqrt(reaction.spread / max(reaction.events, 1.0)) * (high - low),
+            "reward, for a typical change (one standard deviation) of the action's share the next day",
         ),
     )
 
@@ -65,7 +72,7 @@ def _check(name: str, question: str, sums: Sums, scale: float, unit: str) -> Che
         return Check(name, question, None, None, None, unit, None, None, None, round(sums.cells))
     z = sums.moved / math.sqrt(sums.variance)
     slope, error = sums.moved / sums.spread * scale, math.sqrt(sums.variance) / sums.spread * scale
-    reach = _normal_quantile(1 - LEVEL / 2) * error
+    reach = NormalDist().inv_cdf(1 - DELTA / 2) * error
     clustered = two_sided(sums.moved / math.sqrt(sums.clustered)) if sums.clustered > 0 else None
     return Check(
         name, question, slope, slope - reach, slope + reach, unit, z, two_sided(z), clustered, round(sums.cells)
@@ -79,12 +86,6 @@ def two_sided(z: float) -> float:
     0.05
     """
     return math.erfc(abs(z) / math.sqrt(2))
-
-
-def _normal_quantile(share: float) -> float:
-    from statistics import NormalDist
-
-    return NormalDist().inv_cdf(share)
 
 
 def _both(daily: DailyCells) -> ir.Table:
@@ -104,9 +105,15 @@ def _both(daily: DailyCells) -> ir.Table:
     for test in tests:
         n, s, q, nz, nzz, sz = (by_cell[f"{test}_{name}"] for name in ("n", "s", "q", "nz", "nzz", "sz"))
         spread = nzz - nz * nz / n.nullif(0.0)
-        takes_part = (n >= 2) & (spread > 1e-9)
+        takes_part = (n >= 2) & (spread > ROUNDING * nzz)
+        differ = (q - s * s / n.nullif(0.0)) > ROUNDING * q
         variance = (q - s * s / n.nullif(0.0)) / (n - 1.0).nullif(0.0)
-        of_cell = {"moved": sz - nz / n.nullif(0.0) * s, "variance": variance * spread, "spread": spread}
+        of_cell = {
+            "moved": differ.ifelse(sz - nz / n.nullif(0.0) * s, 0.0),
+            "variance": differ.ifelse(variance * spread, 0.0),
+            "spread": spread,
+            "events": n,
+        }
         for name, value in of_cell.items():
             parts[f"{test}_{name}"] = takes_part.ifelse(value, 0.0).sum()
         parts[f"{test}_cells"] = takes_part.cast("int64").sum()

@@ -20,13 +20,15 @@ if TYPE_CHECKING:
 
 TRAIN_FRACTION = 0.65
 TAU = 0.01
+# Below this a variance is rounding: the margins leave the statistic no choice.
+NO_VARIANCE = 1e-6
 
 
 def context_drift(daily: DailyCells) -> ContextDrift | None:
     """Compare the contexts of the first half of the days' traffic with those of the second.
 
-    Pearson's chi-square of a table with two rows; its mean and variance are known for any counts, however small, if
-    every event falls into a half by chance, and a gamma distribution of that mean and variance gives the p-value.
+    Pearson's chi-square of a table with two rows; if events fall into the halves by chance, its mean and variance are
+    known for any counts, however small, and a gamma distribution with these gives the p-value.
     """
     engine, traffic = daily.cells.engine, daily.traffic
     by_day = events_by_day(daily)
@@ -52,9 +54,29 @@ def context_drift(daily: DailyCells) -> ContextDrift | None:
     if freedom < 1:
         return ContextDrift(_date(cut), found["unseen"] / later, 0.0, None)
     mean = freedom * events / (events - 1)
-    variance = (2 * found["contexts"] + (1 - 6 * chance) / chance * found["one_over_n"]) * freedom / found["contexts"]
+    of_halves = 1 / (events * share) + 1 / later
+    variance = chi_square_variance(events, (found["contexts"], 2), (found["one_over_n"], of_halves))
     distance = math.sqrt(max(found["statistic"] - mean, 0.0) / events)
-    return ContextDrift(_date(cut), found["unseen"] / later, distance, _gamma_tail(found["statistic"], mean, variance))
+    p_value = _gamma_tail(found["statistic"], mean, variance) if variance > NO_VARIANCE else None
+    return ContextDrift(_date(cut), found["unseen"] / later, distance, p_value)
+
+
+def chi_square_variance(events: float, sizes: tuple[int, int], reciprocals: tuple[float, float]) -> float:
+    """Return the variance of Pearson's chi-square given both margins of a table (Dawson 1954; Haldane 1940).
+
+    ``sizes``: rows and columns; ``reciprocals``: the sums of 1 / total over rows and over columns. A table of single
+    events has no variance.
+
+    >>> round(chi_square_variance(4, (4, 2), (4.0, 1.0)), 9)
+    0.0
+    """
+    if events <= 3:
+        return 0.0
+    (v1, w1), (v2, w2) = (
+        ((size - 1) * (events - size) / (events - 1), (events * reciprocal - size**2) / (events - 2))
+        for size, reciprocal in zip(sizes, reciprocals, strict=True)
+    )
+    return 2 * events / (events - 3) * (v1 - w1) * (v2 - w2) + events**2 / (events - 1) * w1 * w2
 
 
 def action_churn(daily: DailyCells) -> Churn:

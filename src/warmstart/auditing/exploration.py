@@ -19,6 +19,7 @@ TAUS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 BINS = (("1", 1, 1), ("2", 2, 2), ("3 to 5", 3, 5), ("6 to 10", 6, 10), ("11 or more", 11, math.inf))
 # A context is asked whether its actions were shown evenly if each could be expected so often.
 EXPECTED_EACH = 5
+CHOICE_KEPT, EQUAL = 0.9, 1e-9
 Z_ONE_PERCENT = 2.3263478740408408
 
 
@@ -48,8 +49,14 @@ def exploration(cells: Cells, uniform: ir.Table, *, live: bool) -> Exploration:
 
 
 def recommended_tau(found: Exploration) -> float:
-    """Return the tau at which clipping and variance together cost uniform least."""
-    return min(found.support, key=lambda at: at.error).tau
+    """Return the tau at which clipping and variance together cost uniform least; of equals the largest.
+
+    A larger tau has the narrower interval. Taus at which much of the choice would be lost are left out.
+    """
+    most = max(at.choice for at in found.support)
+    kept = [at for at in found.support if at.choice >= CHOICE_KEPT * most]
+    least = min(at.error for at in kept)
+    return max(at.tau for at in kept if at.error <= least * (1 + EQUAL))
 
 
 def _by_context(cells: Cells) -> ir.Table:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.auditing.power import detectable, relative
+from warmstart.auditing.power import smallest_gain
 from warmstart.core.audit import Experiment, ExploreFirst
 from warmstart.core.names import ACTION
 
@@ -42,10 +42,7 @@ def explore_first(cells: Cells, *, most: int = 1000) -> ExploreFirst:
     )
     experiments = []
     for share in SHARES:
-        gain = None
-        if found["rewards"]:
-            smallest = detectable(found["squares"] * (1 / share - 1), found["n"])
-            gain = relative(smallest, found["rewards"] / found["n"], (low, high))
+        gain = smallest_gain(found["squares"] * (1 / share - 1), found["rewards"], (low, high), found["n"])
         experiments.append(Experiment(share, round(share * found["n"]), gain))
     given = columns.fixed_to_given
     return ExploreFirst(

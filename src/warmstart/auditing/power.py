@@ -6,59 +6,57 @@ import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from warmstart.core.audit import MoreLog, Power
-from warmstart.value import estimate_value
+from warmstart.core.audit import MoreLog, Power, gain_at
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from warmstart.events import Cells
-    from warmstart.policy import Policy
 
 DELTA = 0.05
 CHANCE = 0.8
 GAINS = (0.05, 0.10)
 
 
-def detectable(variance: float, events: float) -> float:
-    """Return the smallest mean difference that is proven with a chance of 80 %, from the sum of variances.
+def smallest_gain(variance: float, rewards: float, reward_range: tuple[float, float], events: float) -> float | None:
+    """Return the smallest gain, relative to the mean reward, that is proven with a chance of 80 %.
 
-    >>> round(detectable(100, 1000), 4)
-    0.028
-    """
-    normal = NormalDist()
-    return (normal.inv_cdf(1 - DELTA / 2) + normal.inv_cdf(CHANCE)) * math.sqrt(variance) / events
+    ``variance``: the sum over events of u^2 * reward^2 under logging, u being what the policy adds to their weight. An
+    action that earns g more also varies more, by 1 + g at the most: g^2 = c^2 * (1 + g), with c the gain without that.
+    None if there is no mean above zero to tell it by.
 
-
-def relative(gain: float, mean: float, reward_range: tuple[float, float]) -> float | None:
-    """Return a gain in rewards of [0, 1] as a share of a mean, on the log's own scale; None if the mean is not > 0.
-
-    >>> relative(0.1, 0.5, (0.0, 1.0)), relative(0.1, 0.5, (-1.0, 1.0))
-    (0.2, None)
+    >>> round(smallest_gain(0.2 * 25, 25, (0.0, 1.0), 1000), 3)
+    0.287
     """
     low, high = reward_range
-    base = low + (high - low) * mean
-    return gain * (high - low) / base if base > 0 else None
+    mean = low + (high - low) * rewards / events if events else 0.0
+    if rewards <= 0 or mean <= 0:
+        return None
+    normal = NormalDist()
+    reach = (normal.inv_cdf(1 - DELTA / 2) + normal.inv_cdf(CHANCE)) * math.sqrt(variance) / events
+    return gain_at(reach * (high - low) / mean)
 
 
-def power(cells: Cells, uniform: Policy, *, tau: float) -> Power:
+def power(cells: Cells, *, tau: float) -> Power:
     """Say what a policy must gain over logging to be proven better, and where the rest of the doubt comes from.
 
     A policy that takes action a in context x differs from logging by u = 1 / p - 1 on a and by -1 elsewhere, so that
     the variance of its gain is reward^2 * sum of n_x * (1 / p - 1); a typical policy takes any supported action.
     """
     found = cells.engine.fetch(_contested(cells, tau))[0]
-    window = cells.evaluated.window
-    contested = found["n"] or 0.0
-    scale = cells.evaluated.log.reward_range
-    gain = None
-    if contested and found["rewards"]:
-        gain = relative(detectable(found["variance"], contested), found["rewards"] / contested, scale)
-    estimate = estimate_value(uniform, cells, taus=[tau], delta=DELTA)[0]
-    sampling = estimate.upper - estimate.lower
-    blind = (estimate.certified_upper or 0.0) - estimate.upper
-    times = tuple(MoreLog(target, None if gain is None else (gain / target) ** 2) for target in GAINS)
-    return Power(tau, contested / window.events, gain, times, sampling, max(blind, 0.0))
+    events = cells.evaluated.window.events
+    low, high = cells.evaluated.log.reward_range
+    contested, variance = found["n"] or 0.0, found["variance"] or 0.0
+    gain = smallest_gain(variance, found["rewards"] or 0.0, (low, high), contested)
+    width = 2 * NormalDist().inv_cdf(1 - DELTA / 2) * math.sqrt(variance) / events
+    share = contested / events
+    times = tuple(MoreLog(target, None if gain is None else _times(gain, target)) for target in GAINS)
+    return Power(tau, share, gain, times, sampling=(high - low) * width, blind=(high - low) * (1 - share))
+
+
+def _times(gain: float, target: float) -> float:
+    """Return how many times the log would bring the smallest gain down to a target: c shrinks with the root."""
+    return (gain**2 / (1 + gain)) / (target**2 / (1 + target))
 
 
 def _contested(cells: Cells, tau: float) -> ir.Table:

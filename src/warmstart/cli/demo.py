@@ -25,6 +25,7 @@ ScaleOption = Annotated[
     str, typer.Option("--scale", metavar="SCALE", help="small (1 M events), medium (10 M) or paper (54 M).")
 ]
 MARK = ".warmstart-demo"
+MEMORY = "4GB"
 
 EXAMPLES = """
 \b
@@ -44,7 +45,9 @@ def demo(*, scale: ScaleOption = "small", seed: SeedOption = 0, out: OutOption =
 
     _make_room(out)
     with Share(Console(stderr=True)) as share:
-        found = run_experiment(out, scale=scale, seed=seed, engine=connect(), on_progress=share.report)
+        found = run_experiment(
+            out, scale=scale, seed=seed, engine=connect(memory_limit=MEMORY), on_progress=share.report
+        )
         share.report("writing pages", 0.0)
         save_report(found.audit, out / "audit.html")
         save_report(found.evaluation, out / "evaluation.html")

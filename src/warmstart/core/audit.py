@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,8 +12,8 @@ if TYPE_CHECKING:
 
     from warmstart.core.tables import TextTable
 
-# What an audit calls unlikely by chance.
-LEVEL = 0.05
+# A check fires when chance alone would do as much in one log of a hundred.
+LEVEL = 0.01
 
 
 @dataclass(frozen=True)
@@ -179,13 +180,23 @@ class MoreLog:
     times: float | None
 
 
+def gain_at(c: float) -> float:
+    """Return the g with g^2 = c^2 * (1 + g).
+
+    >>> gain_at(0.0), round(gain_at(0.1), 4)
+    (0.0, 0.1051)
+    """
+    return (c * c + c * math.sqrt(c * c + 4)) / 2
+
+
 @dataclass(frozen=True)
 class Power:
     """What this log could prove at ``tau``. Gains are relative to logging, on the contested traffic.
 
     ``smallest_gain``: of a policy that takes one supported action in every contested context, provable with 80 %
-    chance; ``sampling``: the width that more log shrinks; ``blind``: the width that it never does, because the actions
-    were not shown there; both for ``uniform``, in reward per event.
+    chance. Of the doubt about such a policy, in reward per event of all traffic: ``sampling``, the width of an interval
+    of 95 %, which more log shrinks; ``blind``, what other actions might earn where none was shown often enough, which
+    more of the same log never tells.
     """
 
     tau: float
@@ -194,6 +205,12 @@ class Power:
     more_log: tuple[MoreLog, ...]
     sampling: float
     blind: float
+
+    def gain_with(self, times: float) -> float | None:
+        """Return the smallest gain that so many times this log could prove."""
+        if self.smallest_gain is None:
+            return None
+        return gain_at(self.smallest_gain / math.sqrt((1 + self.smallest_gain) * times))
 
 
 @dataclass(frozen=True)

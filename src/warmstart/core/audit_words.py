@@ -22,15 +22,20 @@ def verdict(audit: Audit) -> tuple[str, str, str]:
     """Say what can be asked of this log, what cannot, and which tau to begin with."""
     power, alone = audit.power, audit.exploration.by_actions[0].traffic
     support = next(at for at in audit.exploration.support if at.tau == power.tau)
-    if power.contested < TOO_LITTLE or power.smallest_gain is None:
+    if power.contested < TOO_LITTLE:
         can = (
             f"Next to nothing can be asked of this log: on {percent(power.contested)} of its traffic were two actions "
             f"or more shown often enough to be compared."
         )
+    elif power.smallest_gain is None:
+        can = (
+            f"Two actions or more were shown often enough on {percent(power.contested)} of the traffic, but without a "
+            "mean reward above zero nothing can be said of gains."
+        )
     else:
         can = (
             f"Other policies can be compared with the logging policy on {percent(power.contested)} of the traffic, and "
-            f"one that earns {gain(power.smallest_gain)} more there will probably be proven better."
+            f"one that earns {more(power.smallest_gain)} there will probably be proven better."
         )
     fired = [check.name for check in audit.checks if check.fires]
     caution = (
@@ -89,15 +94,15 @@ def percent(share: float | None) -> str:
     return f"{shown.removesuffix('.0')} %"
 
 
-def gain(share: float | None) -> str:
+def more(share: float | None) -> str:
     """Show a relative gain.
 
-    >>> gain(0.123), gain(25.0)
-    ('12 %', '26 times as much')
+    >>> more(0.123), more(25.0)
+    ('12 % more', '26 times as much')
     """
     if share is None:
         return "-"
-    return percent(share) if share < 10 else f"{1 + share:,.0f} times as much"
+    return f"{percent(share)} more" if share < 10 else f"{1 + share:,.0f} times as much"
 
 
 def log_table(audit: Audit) -> TextTable:
@@ -187,12 +192,12 @@ def power_table(audit: Audit) -> TextTable:
     rows = [
         ("tau", f"{power.tau:g}"),
         ("traffic with a choice (contested)", percent(power.contested)),
-        ("smallest gain over logging there that could be proven", gain(power.smallest_gain)),
+        ("smallest gain over logging there that could be proven", more(power.smallest_gain)),
         *(
             (f"log needed to prove a gain of {percent(more.gain)}", "-" if more.times is None else _times(more.times))
             for more in power.more_log
         ),
-        ("doubt about uniform that more log removes (reward per event)", _number(power.sampling)),
+        ("doubt that more log shrinks (reward per event)", _number(power.sampling)),
         ("doubt that more of the same log never removes", _number(power.blind)),
     ]
     return TextTable("What this log could prove", ("what", "how much"), rows, left=1)
@@ -329,7 +334,7 @@ def about_exploring(audit: Audit) -> list[str]:
     if not explore.rows:
         return ["Every context was shown two actions or more."]
     parts = [
-        f"{percent(plan.share)} ({counted(plan.events, 'event')}) would prove a gain of {gain(plan.smallest_gain)}"
+        f"{percent(plan.share)} ({counted(plan.events, 'event')}) would prove one that earns {more(plan.smallest_gain)}"
         for plan in explore.experiments
         if plan.smallest_gain is not None
     ]

@@ -22,7 +22,7 @@ from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
 from warmstart.events import Events, open_cells, open_daily_cells
-from warmstart.policy import Policy, build_policy, parse_policies
+from warmstart.policy import build_policy, parse_policies
 
 if TYPE_CHECKING:
     from warmstart.events import Cells, DailyCells
@@ -60,11 +60,10 @@ def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: St
     built = build_policy(parse_policies("uniform")[0], cells, feasible_from="evaluated", live=live)
     rows = cells.engine.materialise(built.table)
     try:
-        uniform = Policy("uniform", rows, seated=True, held=False)
         explored = exploration(cells, rows, live=live)
-        proof = power(cells, uniform, tau=recommended_tau(explored))
     finally:
         rows.release()
+    proof = power(cells, tau=recommended_tau(explored))
     step("describing the log")
     facts = log_facts(cells, twice)
     explore = explore_first(cells)

@@ -116,18 +116,18 @@ def _power(audit: Audit) -> Section:
     power = audit.power
     if power.smallest_gain is None:
         return Section("This log can prove no gain over logging", (), None, [words.power_table(audit)])
-    rows = [{"times": times, "gain": power.smallest_gain / times**0.5} for times in TIMES]
+    rows = [{"times": times, "gain": power.gain_with(times)} for times in TIMES]
     chart = charts.more_log(rows, targets=[{"gain": more.gain} for more in power.more_log])
     doubt = power.sampling + power.blind
     texts = [
         *words.about_power(audit),
         (
-            f"Of the doubt about choosing at random, {words.percent(power.sampling / doubt if doubt else 0.0)} is "
-            "chance and shrinks with more log; the rest is traffic on which the actions were never, or hardly ever, "
-            "shown, and more of the same log will not help there."
+            f"Of the doubt about a policy that takes one action in every context, "
+            f"{words.percent(power.sampling / doubt if doubt else 0.0)} is chance and shrinks with more log; the rest "
+            "is traffic on which no second action was shown often enough, and more of the same log will not help there."
         ),
     ]
-    title = f"A gain of {words.gain(power.smallest_gain)} over logging could be proven where there is a choice"
+    title = f"A gain of {words.percent(power.smallest_gain)} over logging could be proven where there is a choice"
     return Section(title, texts, chart, [words.power_table(audit)])
 
 

@@ -78,7 +78,7 @@ def glossary(columns: Mapping[str, Any] | None = None) -> list[tuple[str, str]]:
         (
             "p-value",
             (
-                "How often chance alone would give as large an effect. Below 0.05 is called a sign; of twenty logs "
+                "How often chance alone would give as large an effect. Below 0.01 is called a sign; of a hundred logs "
                 "without any effect, one shows such a sign."
             ),
         ),
