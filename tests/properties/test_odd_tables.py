@@ -74,3 +74,20 @@ def test_an_odd_table_gives_an_answer_or_a_typed_error(any_engine, table, tau, t
         assert estimate.events == len(events)
         assert abs(sum(vars(estimate.support).values()) - 1) < 1e-9
     assert found["logging"].matched == len(events)
+
+
+@settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(table=tables(), timed=st.booleans(), drop=st.booleans())
+def test_an_odd_table_is_audited_or_refused_with_a_typed_error(duckdb, table, timed, drop):
+    context, action, reward, time = table.column_names
+    names = {"context": context, "action": action, "reward": reward, "time": time if timed else None}
+    try:
+        events = ws.read_events(table, **names, drop_nulls=drop, engine=duckdb)
+        found = ws.audit(events)
+    except ws.WarmstartError:
+        return
+    assert abs(sum(row.traffic for row in found.exploration.by_actions) - 1) < 1e-9
+    assert len(found.verdict) == 3
+    assert "NaN" not in found.to_json()
