@@ -93,10 +93,11 @@ class DuckDBEngine:
         """Open a table of a DuckDB file, to read only, or of this connection."""
         try:
             catalog = self.backend.current_catalog if stored.path is None else self._attached(stored.path)
-            found = self.backend.con.execute(
-                "SELECT table_schema, table_name FROM information_schema.tables WHERE table_catalog = ? ORDER BY ALL",
-                [catalog],
+            # Without a parameter: to look at parameters, DuckDB imports pandas.
+            tables = self.backend.con.execute(
+                "SELECT table_catalog, table_schema, table_name FROM information_schema.tables ORDER BY ALL"
             ).fetchall()
+            found = [(schema, name) for where, schema, name in tables if where == catalog]
             schema, name = _the_table(stored, found)
             table = self.backend.table(name, database=(catalog, schema))
         except duckdb.Error as error:

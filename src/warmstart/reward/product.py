@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 LossName = Literal["squared", "logistic"]
 PAPER_RATES = (0.2, 0.1, 0.05, 0.02, 0.01)
 CHUNK = 50_000
+# Of a chunk for every racing thread, so that none waits long for another.
+PIECES = 4
 Report = Callable[[float, float], None]
 
 
@@ -106,7 +108,7 @@ def learn(
             order = np.arange(len(stream)) if rng is None else _by_shuffled_context(stream.contexts, rng)
             for begin in range(0, len(order), CHUNK):
                 part = order[begin : begin + CHUNK]
-                pieces = np.array_split(part, threads) if racing and len(tables) == 1 else [part]
+                pieces = np.array_split(part, threads * PIECES) if racing and len(tables) == 1 else [part]
                 jobs = {
                     rate: [pool.submit(train_on, piece, table, rate * decay**number) for piece in pieces]
                     for rate, table in tables.items()
