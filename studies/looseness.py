@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.months import markdown
+from warmstart.value.bets import Coefficients
 from warmstart.value.intervals import METHODS, TermSums, interval
 from warmstart.worlds import TableWorld
 
@@ -39,7 +40,9 @@ def coefficients(world: TableWorld, n: NDArray[np.float64], tau: float) -> NDArr
 def terms(c: NDArray[np.float64], n: NDArray[np.float64], s: NDArray[Any], tau: float) -> TermSums:
     """Add up what an interval wants."""
     sums = [(c * s).sum(), (c * c * s).sum(), (c * n).sum(), (c * c * n).sum(), c.max()]
-    return TermSums(float(n.sum()), *map(float, sums), 1 / tau)
+    rewarded = (c > 0) & (s > 0)
+    spread = Coefficients(c[rewarded], c[rewarded], s[rewarded].astype(float))
+    return TermSums(float(n.sum()), *map(float, sums), 1 / tau, spread)
 
 
 def ends_and_truth(seed: int, *, events: int, tau: float, delta: float, method: Any) -> tuple[float, float, float]:

@@ -123,7 +123,7 @@ def test_a_log_of_one_day_has_no_next_day_and_no_halves(any_engine):
     assert (audit.churn.actions_all_window, audit.churn.traffic_all_window) == (1, 1)
     assert (audit.churn.rho_all, audit.churn.overweighted_train) == (None, None)
     assert audit.log.days == 1
-    assert sum("too few rewards on different days" in note for note in audit.notes()) == 2
+    assert sum("The log has a single day, so nobody can tell" in note for note in audit.notes()) == 2
 
 
 def test_a_log_of_one_event_can_say_next_to_nothing(any_engine):

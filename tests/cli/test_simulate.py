@@ -21,14 +21,16 @@ def test_a_month_is_written_and_the_next_command_is_named(tmp_path, monkeypatch,
     assert run(monkeypatch, tmp_path / "month", *SMALL) == 0
     shown = capsys.readouterr().out
     assert "5,000 events, 200 pages and 120 ads" in shown
-    assert "warmstart evaluate" in shown
+    assert "warmstart audit" in shown
     assert pq.read_metadata(tmp_path / "month" / "events.parquet").num_rows == 5000
     command = shown.split("Next: ")[1].split()
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", command)
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 0
-    assert "uniform" in capsys.readouterr().out
+    assert "VERDICT" in capsys.readouterr().out
+    assert (tmp_path / "audit.html").is_file()
 
 
 def test_a_wrong_number_is_a_wrong_command(tmp_path, monkeypatch, capsys):

@@ -38,11 +38,12 @@ def renamed(log):
         name: [HOSTILE.get(value, value.replace("a", HOSTILE["x0"])) for value in log[name].to_pylist()]
         for name in ("context", "action")
     }
-    alone = len(HOSTILE)
+    names = list(HOSTILE.values()) * 100
+    alone = len(names)
     return pa.table(
         {
-            HOSTILE["x1"]: [*columns["context"], *(f"{name} alone" for name in HOSTILE.values())],
-            HOSTILE["x5"].replace("\0", ""): [*columns["action"], *HOSTILE.values()],
+            HOSTILE["x1"]: [*columns["context"], *(f"{name} alone" for name in names)],
+            HOSTILE["x5"].replace("\0", ""): [*columns["action"], *names],
             "reward": pa.concat_arrays([*log["reward"].chunks, pa.array([0.5] * alone)]),
             "time": pa.concat_arrays([*log["time"].chunks, log["time"].combine_chunks()[-alone:]]),
         }

@@ -8,6 +8,7 @@ import pytest
 from studies.looseness import ends_and_truth
 
 import warmstart as ws
+from warmstart.value.bets import Coefficients
 from warmstart.value.intervals import METHODS, TermSums, interval, normal_ends
 from warmstart.worlds import TableWorld
 
@@ -31,9 +32,9 @@ def coefficients(world, n, tau):
 
 def terms(c, n, s, tau):
     total = n.sum()
-    return TermSums(
-        total, (c * s).sum(), (c * c * s).sum(), (c * n).sum(), (c * c * n).sum(), (c * (n > 0)).max(), 1 / tau
-    )
+    sums = ((c * s).sum(), (c * c * s).sum(), (c * n).sum(), (c * c * n).sum(), (c * (n > 0)).max(), 1 / tau)
+    rewarded = (c > 0) & (s > 0)
+    return TermSums(total, *sums, Coefficients(c[rewarded], c[rewarded], s[rewarded].astype(float)))
 
 
 def misses(method, delta, *, draws, tau=0.05, seed=0):

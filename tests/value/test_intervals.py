@@ -3,20 +3,29 @@
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from scipy import stats
 
 from warmstart.core.errors import UsageError
+from warmstart.value.bets import RATIO, Coefficients, bets_ends
 from warmstart.value.intervals import METHODS, TermSums, interval, relative_entropy
 
 FINITE = [name for name, (_, guarantee) in METHODS.items() if guarantee == "finite-sample"]
 DELTAS = [0.05, 0.5]
 
 
+def at(coefficients, rewards):
+    """Rewards that lie at coefficients."""
+    c = np.array(coefficients, dtype=float)
+    return Coefficients(c, c, np.array(rewards, dtype=float))
+
+
 def all_at_the_bound(successes, *, matched, events, tau):
     """Sums of a window with ``matched`` events of weight 1/tau, the others not matched."""
     c = 1 / tau
-    return TermSums(events, c * successes, c * c * successes, c * matched, c * c * matched, c, c)
+    sums = (c * successes, c * c * successes, c * matched, c * c * matched, c, c)
+    return TermSums(events, *sums, coefficients=at([c], [successes]))
 
 
 def misses(compute, *, matched, events, tau, delta, mean):
@@ -54,6 +63,8 @@ def by_name(method):
 @pytest.mark.parametrize("method", FINITE)
 @pytest.mark.parametrize(("matched", "events"), [(60, 60), (40, 90)])
 def test_a_finite_sample_end_misses_at_most_half_of_delta(method, delta, matched, events):
+    if method == "bets":
+        matched, events = matched // 2, events // 2
     below, above = worst_misses(by_name(method), delta, matched=matched, events=events)
     assert below <= delta / 2 + 1e-9
     assert above <= delta / 2 + 1e-9
@@ -150,7 +161,8 @@ def test_hoeffding_uses_each_terms_own_range():
 @pytest.mark.parametrize("method", METHODS)
 def test_ends_are_ordered_and_stay_in_the_range(method):
     for total in (0.0, 0.5, 100.0, 1999.0, 2000.0):
-        found = interval(TermSums(100, total, total * 20, 100 * 20, 100 * 400, 20, 20), method=method)
+        terms = TermSums(100, total, total * 20, 100 * 20, 100 * 400, 20, 20, at([20], [total / 20]))
+        found = interval(terms, method=method)
         assert 0 <= found.lower <= total / 100 + 1e-9
         assert total / 100 - 1e-9 <= found.upper <= 20
 
@@ -170,14 +182,60 @@ def test_no_end_exceeds_what_rewards_of_one_would_give():
 
 def test_a_tiny_delta_is_no_trouble():
     for method in METHODS:
-        found = interval(TermSums(100, 5.0, 10.0, 200.0, 400.0, 2, 20), delta=1e-300, method=method)
+        terms = TermSums(100, 5.0, 10.0, 200.0, 400.0, 2, 20, at([2], [2.5]))
+        found = interval(terms, delta=1e-300, method=method)
         assert 0 <= found.lower <= 0.05 <= found.upper <= 2
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_four_times_the_events_give_a_narrower_interval(method):
     few, many = (
-        interval(TermSums(100 * k, 60.0 * k, 120.0 * k, 200.0 * k, 400.0 * k, 2, 20), method=method) for k in (1, 4)
+        interval(TermSums(100 * k, 60.0 * k, 120.0 * k, 200.0 * k, 400.0 * k, 2, 20, at([2], [30 * k])), method=method)
+        for k in (1, 4)
     )
     assert few.lower < many.lower or few.lower == many.lower == 0
     assert many.upper < few.upper
+
+
+@pytest.mark.parametrize("rate", [None, 0.02, 0.1, 0.6])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_bets_hold_for_unequal_weights_and_means_whatever_rate_they_were_planned_for(delta, rate):
+    """Every outcome of 30 events of weight 2 and 20 of weight 20, with means that differ."""
+    sizes, weights = (30, 20), (2.0, 20.0)
+    total, square = (sum(n * c**power for n, c in zip(sizes, weights, strict=True)) for power in (1, 2))
+    outcomes = [(i, j) for i in range(sizes[0] + 1) for j in range(sizes[1] + 1)]
+    ends = {}
+    for i, j in outcomes:
+        value, squares = 2 * i + 20 * j, 4 * i + 400 * j
+        terms = TermSums(50, value, squares, total, square, 20, 20, at(weights, (i, j)), rate)
+        ends[i, j] = by_name("bets")(terms, delta)
+    for means in [(0.02, 0.02), (0.3, 0.05), (0.05, 0.3), (0.6, 0.01), (0.5, 0.5), (0.9, 0.95)]:
+        truth = sum(n * c * mean for n, c, mean in zip(sizes, weights, means, strict=True)) / 50
+        first, second = (stats.binom.pmf(range(n + 1), n, mean) for n, mean in zip(sizes, means, strict=True))
+        below = sum(first[i] * second[j] for i, j in outcomes if ends[i, j][1] < truth)
+        above = sum(first[i] * second[j] for i, j in outcomes if ends[i, j][0] > truth)
+        assert below <= delta / 2
+        assert above <= delta / 2
+
+
+def test_bets_use_up_the_wealth_exactly():
+    terms = TermSums(1000, 300.0, 6000.0, 2_000.0, 40_000.0, 20, 20, at([20], [15]), 0.02)
+    lower, upper = bets_ends(terms, 0.1)
+    planned = [math.sqrt(2 * math.log(20) / (1000 * 0.02 * factor * 40)) for factor in (0.25, 1, 4)]
+    for end, sign in ((lower, 1), (upper, -1)):
+        bets = [sign * bet if sign > 0 else -min(bet, 0.9 / 20) for bet in planned]
+        wealth = [(1 + bet * (20 - end)) ** 15 * (1 - bet * end) ** 985 for bet in bets]
+        assert 0.25 * wealth[0] + 0.5 * wealth[1] + 0.25 * wealth[2] == pytest.approx(20, rel=1e-6)
+
+
+def test_bets_are_told_coefficients_to_their_disadvantage():
+    bins = np.array([-40, 0, 1, 1200])
+    found = Coefficients.of_bins(bins, np.ones(4))
+    assert (found.low <= RATIO**bins).all()
+    assert (found.high >= RATIO ** (bins + 1.0)).all()
+    assert found.high / found.low == pytest.approx(RATIO, rel=1e-9)
+
+
+def test_bets_without_a_spread_of_coefficients_are_refused():
+    with pytest.raises(ValueError, match="spread over coefficients"):
+        bets_ends(TermSums(10, 1, 1, 10, 10, 1, 1), 0.05)

@@ -26,7 +26,7 @@ def smallest_gain(variance: float, rewards: float, reward_range: tuple[float, fl
     None if there is no mean above zero to tell it by.
 
     >>> round(smallest_gain(0.2 * 25, 25, (0.0, 1.0), 1000), 3)
-    0.287
+    0.284
     """
     low, high = reward_range
     mean = low + (high - low) * rewards / events if events else 0.0

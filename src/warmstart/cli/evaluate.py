@@ -65,7 +65,9 @@ FeasibleOption = Annotated[
 ]
 IntervalOption = Annotated[
     str,
-    typer.Option("--interval", metavar="NAME", help="kl, hoeffding, bernstein (finite-sample) or gamma (approximate)."),
+    typer.Option(
+        "--interval", metavar="NAME", help="kl, bets, hoeffding, bernstein (finite-sample) or gamma (approximate)."
+    ),
 ]
 DeltaOption = Annotated[float, typer.Option("--delta", help="How often an interval may miss.")]
 NoLiveOption = Annotated[

@@ -92,8 +92,8 @@ def simulate(
     size = f"{settings.events:,} events, {settings.contexts:,} pages and {settings.actions:,} ads"
     typer.echo(f"{printable(out)}/ holds {size}: events.parquet, contexts.parquet, actions.parquet, truth/")
     typer.echo(
-        f"Next: warmstart evaluate {printable(world.events_path)} --context page --action ad --reward click "
-        "--time shown_at --test-fraction 0.35 --policy logging --policy uniform --tau 0.05"
+        f"Next: warmstart audit {printable(world.events_path)} --context page --action ad --reward click "
+        "--time shown_at --html audit.html"
     )
 
 

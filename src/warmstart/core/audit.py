@@ -278,7 +278,7 @@ class Audit:
 
     def tables(self) -> list[TextTable]:
         """Return what people look at."""
-        from warmstart.core.audit_words import tables
+        from warmstart.core.audit_tables import tables
 
         return tables(self)
 

@@ -11,7 +11,7 @@ from warmstart.core.errors import DecisionError, UsageError
 from warmstart.core.estimate import ValueEstimate
 from warmstart.core.evaluation import Evaluation, LogSummary, Windows
 from warmstart.core.interval import IntervalName
-from warmstart.core.names import ACTION, PROBABILITY, WINDOW_NAMES, WindowName
+from warmstart.core.names import ACTION, PROBABILITY, REWARD, WINDOW_NAMES, WindowName
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
 from warmstart.events import Cells, Events, days_known, open_cells, window_counts
@@ -71,6 +71,7 @@ def evaluate(
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     step = on_step or (lambda _: None)
     step("summing events into cells")
+    rate = _known_rate(train) if interval == "bets" else None
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
     with open_cells(events, train, live=live) as cells:
         summary = _summary(cells)
@@ -81,7 +82,7 @@ def evaluate(
             step(f"valuing {policy.name}")
             built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
             found = estimate_value(
-                built, cells, taus=taus, delta=delta, method=interval, weights_from=weights_from, looks=looks
+                built, cells, taus=taus, delta=delta, method=interval, weights_from=weights_from, looks=looks, rate=rate
             )
             if policy.keyword is None and found[0].support.undecided >= 1:
                 raise DecisionError(
@@ -104,6 +105,13 @@ def evaluate(
         learned_here=tuple(learned_here),
         contributions=tuple(parts),
     )
+
+
+def _known_rate(train: Events | None) -> float | None:
+    """Return the mean reward of the training window, between 0 and 1; None if there is none above zero."""
+    if train is None:
+        return None
+    return train.engine.fetch(train.table.agg(rate=train.table[REWARD].mean()))[0]["rate"] or None
 
 
 def _learned_here(fitted: FittedPolicy | None, events: Events) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warmstart.core import audit_tables as tables
 from warmstart.core import audit_words as words
 from warmstart.core.text import counted
 from warmstart.report import charts
@@ -56,14 +57,14 @@ def _choice(audit: Audit) -> Section:
         "Where only one action was ever shown, a log cannot say what another would have earned. On average it holds "
         f"as much choice as {found.effective_actions:.2f} equally frequent actions a context."
     )
-    title = f"{words.percent(several)} of the traffic saw two actions or more in the same context"
-    return Section(title, [text, words.about_evenness(audit)], chart, [words.by_actions_table(audit)])
+    title = f"On {words.percent(several)} of the traffic, the context saw two actions or more"
+    return Section(title, [text, words.about_evenness(audit)], chart, [tables.by_actions_table(audit)])
 
 
 def _support(audit: Audit) -> Section:
     found, tau = audit.exploration.support, audit.power.tau
     rows = [{"tau": at.tau, "what": "uniform is supported", "share": at.uniform} for at in found]
-    rows += [{"tau": at.tau, "what": "two actions or more are", "share": at.choice} for at in found]
+    rows += [{"tau": at.tau, "what": "two actions or more are supported", "share": at.choice} for at in found]
     chart = charts.share_lines(rows, x="tau", x_title="tau (log scale)", y_title="share of traffic", mark=tau)
     at = next(at for at in found if at.tau == tau)
     text = (
@@ -71,19 +72,23 @@ def _support(audit: Audit) -> Section:
         "steadier and leaves more traffic out; the dashed line is where the two cost least together."
     )
     title = f"At tau = {tau:g}, choosing at random is supported on {words.percent(at.uniform)} of the traffic"
-    return Section(title, [text], chart, [words.support_table(audit)])
+    return Section(title, [text], chart, [tables.support_table(audit)])
 
 
 def _calendar(audit: Audit) -> Section:
     found = audit.origin
     assert found is not None
     rows = [{"day": day.day, "share": day.switched, "contexts": day.contexts} for day in found.switch_days]
-    chart = charts.days(rows, y_title="contexts that switched") if rows else None
+    told = tables.switches_told(audit)
+    chart = charts.days(rows, y_title="contexts that switched") if told else None
     share = "How much the calendar explains cannot be told"
     if found.calendar is not None:
-        share = f"{words.percent(found.calendar)} of the choice comes from the calendar, the rest from within a day"
-    texts = [*words.about_the_origin(audit), "The chart shows when the logging policy changed its mind."]
-    return Section(share, texts, chart, [words.origin_table(audit)])
+        share = f"{words.percent(found.calendar)} of the choice comes from the calendar"
+    texts = [
+        *words.about_the_origin(audit),
+        *(["The chart shows when the logging policy changed its mind."] if told else []),
+    ]
+    return Section(share, texts, chart, [tables.origin_table(audit)])
 
 
 def _assumptions(audit: Audit, *, fired: bool) -> Section:
@@ -99,11 +104,13 @@ def _assumptions(audit: Audit, *, fired: bool) -> Section:
         for check in audit.checks
         if check.effect is not None and rate
     ]
-    chart = charts.effects(rows, x_title="effect, as a share of the mean reward (interval: 95 %)") if rows else None
-    texts = [words.about_check(audit, check) for check in audit.checks]
+    chart = charts.effects(rows, x_title="effect / mean reward") if rows else None
+    texts = words.about_checks(audit)
     texts.append(f"Nobody can tell from a log {words.HIDDEN}; if it did, every estimate from this log is off.")
-    title = "There are signs of drift or reaction" if fired else "No sign of drift or reaction"
-    return Section(title, texts, chart, [words.checks_table(audit)])
+    title = "There are signs of drift or reaction" if fired else "No sign of a common drift or of reaction"
+    if all(check.p_value is None for check in audit.checks):
+        title = "Drift and reaction cannot be checked on this log"
+    return Section(title, texts, chart, [tables.checks_table(audit)])
 
 
 def _coming_and_going(audit: Audit) -> Section:
@@ -115,7 +122,7 @@ def _coming_and_going(audit: Audit) -> Section:
 def _power(audit: Audit) -> Section:
     power = audit.power
     if power.smallest_gain is None:
-        return Section("This log can prove no gain over logging", (), None, [words.power_table(audit)])
+        return Section("This log can prove no gain over logging", (), None, [tables.power_table(audit)])
     rows = [{"times": times, "gain": power.gain_with(times)} for times in TIMES]
     chart = charts.more_log(rows, targets=[{"gain": more.gain} for more in power.more_log])
     doubt = power.sampling + power.blind
@@ -127,8 +134,12 @@ def _power(audit: Audit) -> Section:
             "is traffic on which no second action was shown often enough, and more of the same log will not help there."
         ),
     ]
-    title = f"A gain of {words.percent(power.smallest_gain)} over logging could be proven where there is a choice"
-    return Section(title, texts, chart, [words.power_table(audit)])
+    title = f"A policy that earns {words.more(power.smallest_gain)} than logging could be proven better"
+    if power.smallest_gain > words.TOO_MUCH:
+        title = "This log is too small to prove a gain that anyone would expect"
+    elif power.smallest_gain >= 10:
+        title = title.replace(" than logging", " as logging")
+    return Section(title, texts, chart, [tables.power_table(audit)])
 
 
 def _explore(audit: Audit) -> Section:
@@ -136,8 +147,13 @@ def _explore(audit: Audit) -> Section:
     if not explore.rows:
         return Section("Every context was shown two actions or more")
     title = f"Explore here first: {words.percent(explore.traffic)} of the traffic has a single action"
-    return Section(title, words.about_exploring(audit), None, [words.explore_table(audit, most=EXPLORED)])
+    if not words.worth_exploring(audit):
+        return Section(
+            "Little to explore: hardly any traffic has a single action, or it is scattered",
+            words.about_exploring(audit),
+        )
+    return Section(title, words.about_exploring(audit), None, [tables.explore_table(audit, most=EXPLORED)])
 
 
 def _log(audit: Audit) -> Section:
-    return Section("What is in the log", words.about_the_log(audit), None, [words.log_table(audit)])
+    return Section("What is in the log", words.about_the_log(audit), None, [tables.log_table(audit)])

@@ -22,7 +22,7 @@ KINDS = ("supported", "clipped", "unsupported", "undecided")
 def evaluation_page(found: Evaluation) -> Page:
     """Say which policy is better than logging, then show on what that rests."""
     values, traffic, against, *propensities = found.tables()
-    sections = [_values(found, values), _against(found, against), _traffic(found, traffic)]
+    sections = [_against(found, against), _values(found, values), _traffic(found, traffic)]
     sections += (
         [Section("Weights from another window bend the estimate", (), None, propensities)] if propensities else []
     )
@@ -63,6 +63,8 @@ def _sentence(found: Evaluation, estimate: ValueEstimate) -> str:
     s = estimate.on_supported
     if s.lower is None or s.upper is None or s.difference is None:
         return "The log cannot compare it with logging."
+    if s.contested <= 0:
+        return "Where the log supports it, it does what logging did: there is nothing to compare."
     lower, upper, gain = s.lower, s.upper, s.difference
     where = f"On the {percent(s.share)} of traffic where the log supports it (tau = {estimate.tau:g})"
     span = f"interval {found.number(lower, signed=True)} to {found.number(upper, signed=True)}"
@@ -89,8 +91,9 @@ def _values(found: Evaluation, table: TextTable) -> Section:
     chart = charts.values_by_tau(rows, logging=logging, y_title="value, reward per event") if rows else None
     texts = [
         (
-            "What each policy would have earned per event, counting nothing where the log cannot tell; so estimates "
-            "fall short of the whole as tau grows or support shrinks."
+            "What each policy would have earned per event, counting nothing where the log cannot tell: a policy that "
+            "is better where it is supported may still lie below logging here. The end in the title holds for all "
+            "policies and taus at once."
         )
     ]
     if chart is not None and logging is not None:
@@ -100,7 +103,11 @@ def _values(found: Evaluation, table: TextTable) -> Section:
     title = "What the policies would have earned, without a certified end"
     if certified:
         best = max(certified, key=lambda e: e.joint_lower)
-        title = f"{shortened(best.policy, 30)} earns at least {found.number(best.joint_lower)} per event"
+        title = (
+            f"{shortened(best.policy, 30)} earns at least {found.number(best.joint_lower)} per event, on all traffic"
+        )
+        if float(found.number(best.joint_lower)) == found.reward_range[0]:
+            title = "The log guarantees nothing for any of them"
     return Section(title, texts, chart, [table])
 
 
@@ -165,4 +172,4 @@ def _contribution(part: Contribution) -> tuple[str, ...]:
 
 
 def _label(estimate: ValueEstimate) -> str:
-    return f"{shortened(estimate.policy, 30)}, tau {estimate.tau:g}"
+    return f"{estimate.tau:g}: {shortened(estimate.policy, 24)}"

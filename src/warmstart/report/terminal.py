@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from warmstart.core.tables import TextTable
 
 
+IMPORTANT = ("VERDICT", "CONCLUSION", "WARNING")
+
+
 def show(console: Console, tables: Iterable[TextTable], notes: Iterable[str]) -> None:
     """Print tables, then notes: plain in a file or a pipe; on a terminal wrapped, and never with a number cut."""
     if not console.is_terminal:
@@ -23,4 +26,5 @@ def show(console: Console, tables: Iterable[TextTable], notes: Iterable[str]) ->
         console.print(Text(title, style="bold"))
         console.print(Text("\n".join(lines)), end="\n\n")
     for note in notes:
-        console.print(Text(note, style="dim"))
+        important = note.startswith(IMPORTANT)
+        console.print(Text(note, style="bold" if important else "dim"))

@@ -25,22 +25,23 @@ def estimate_value(
     method: IntervalName = "kl",
     weights_from: WindowName = "evaluated",
     looks: int = 1,
+    rate: float | None = None,
 ) -> list[ValueEstimate]:
     """Estimate what a policy would have earned on events it did not choose, one estimate a tau.
 
     Mean over events of ``reward * probability / max(propensity, tau)`` (paper, Eq. 2). It falls short where the
     propensity is below ``tau``; the estimate carries how often that is. ``looks`` is how many estimates share delta
-    in the joint interval.
+    in the joint interval; ``rate`` is the mean reward that was known before the window, if any.
     """
-    sums = fetch_sums(policy, cells, taus=taus, weights_from=weights_from)
+    sums = fetch_sums(policy, cells, taus=taus, weights_from=weights_from, spread=method == "bets")
     scale = cells.evaluated.log.reward_range
     estimates = []
     for tau, sum_ in zip(taus, sums, strict=True):
         bound = 1.0 if policy.is_logging else 1 / tau
-        terms = sum_.chosen.terms(sum_.events, bound)
+        terms = sum_.chosen.terms(sum_.events, bound, rate)
         ends = interval(terms, delta=delta, method=method)
         joint = interval(terms, delta=delta / looks, method=method)
-        certified = interval(sum_.own.terms(sum_.events, bound), delta=delta, method=method)
+        certified = interval(sum_.own.terms(sum_.events, bound, rate), delta=delta, method=method)
         proven = certified.guarantee == "finite-sample"
         lost = max(1 - sum_.own.weight / sum_.events, 0.0)
         estimate = ValueEstimate(

@@ -14,6 +14,7 @@ from statistics import NormalDist
 from warmstart.core.errors import UsageError
 from warmstart.core.interval import Guarantee, Interval, IntervalName
 from warmstart.core.text import quoted
+from warmstart.value.bets import Coefficients, bets_ends
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class TermSums:
 
     ``total``: sum of the terms; ``square_total``: of their squares; ``range_total, range_square_total``: of their
     coefficients and the squares of those; ``largest``: the largest coefficient present; ``bound``: what no coefficient
-    exceeds, known beforehand (1 / tau).
+    exceeds, known beforehand (1 / tau). ``coefficients``, for bets: where the rewards lie; ``rate``: the mean reward,
+    if it was known before the window.
     """
 
     events: float
@@ -32,6 +34,8 @@ class TermSums:
     range_square_total: float
     largest: float
     bound: float
+    coefficients: Coefficients | None = None
+    rate: float | None = None
 
     @property
     def mean(self) -> float:
@@ -99,6 +103,7 @@ METHODS: Mapping[str, tuple[Callable[[TermSums, float], Ends], Guarantee]] = {
     "kl": (kl_ends, "finite-sample"),
     "hoeffding": (hoeffding_ends, "finite-sample"),
     "bernstein": (bernstein_ends, "finite-sample"),
+    "bets": (bets_ends, "finite-sample"),
     "gamma": (gamma_ends, "approximate"),
 }
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import ibis
+import numpy as np
 
 from warmstart.core.names import PROBABILITY, WindowName
 from warmstart.propensity import counted_propensity
+from warmstart.value.bets import RATIO, Coefficients
 from warmstart.value.intervals import TermSums
 
 if TYPE_CHECKING:
@@ -29,10 +32,12 @@ class WeightedSums:
     weight: float
     weight_sq: float
     largest: float
+    coefficients: Coefficients | None = None
 
-    def terms(self, events: float, bound: float) -> TermSums:
+    def terms(self, events: float, bound: float, rate: float | None = None) -> TermSums:
         """Return them as an interval wants them."""
-        return TermSums(events, self.reward, self.reward_sq, self.weight, self.weight_sq, self.largest, bound)
+        sums = (self.reward, self.reward_sq, self.weight, self.weight_sq, self.largest)
+        return TermSums(events, *sums, bound, self.coefficients, rate)
 
 
 @dataclass(frozen=True)
@@ -72,8 +77,13 @@ _ERRORS = ("overweighted", "tight", "paper")
 _SHARES = ("supported", "clipped", "contested", "policy_on_supported", "logging_on_supported")
 
 
-def fetch_sums(policy: Policy, cells: Cells, *, taus: Sequence[float], weights_from: WindowName) -> list[ValueSums]:
-    """Run the queries and return the sums, one a tau. Logging differs from itself by nothing, so one query does."""
+def fetch_sums(
+    policy: Policy, cells: Cells, *, taus: Sequence[float], weights_from: WindowName, spread: bool = False
+) -> list[ValueSums]:
+    """Run the queries and return the sums, one a tau; with ``spread``, how rewards lie over coefficients too.
+
+    Logging differs from itself by nothing, so one query does.
+    """
     floors = [0.0 if policy.is_logging else tau for tau in taus]
     other = None if weights_from == "evaluated" or policy.is_logging else weights_from
     with ExitStack() as kept:
@@ -85,8 +95,26 @@ def fetch_sums(policy: Policy, cells: Cells, *, taus: Sequence[float], weights_f
 
         rows = policy.on(cells)
         rows = choices(keep(rows) if policy.held else rows, cells, weights_from=other)
-        row = _fetch(rows if other is None else keep(rows), cells, floors, crossed=not policy.is_logging)
-    return [_from_row(row, i) for i in range(len(taus))]
+        rows = rows if other is None else keep(rows)
+        row = _fetch(rows, cells, floors, crossed=not policy.is_logging)
+        sums = [_from_row(row, i) for i in range(len(taus))]
+        return [_spread(rows, cells, sum_, floor) for sum_, floor in zip(sums, floors, strict=True)] if spread else sums
+
+
+def _spread(rows: ir.Table, cells: Cells, sums: ValueSums, floor: float) -> ValueSums:
+    found = {}
+    for name in ("own", "chosen") if sums.errors is not None else ("own",):
+        c = divided(rows.h, rows[name], floor)
+        shown = rows.mutate(c=c).filter(rows.n > 0, c > 0, rows.reward_sum > 0)
+        bins = shown.group_by(bin=(shown.c.ln() / math.log(RATIO)).floor().cast("int64")).agg(
+            rewards=shown.reward_sum.sum()
+        )
+        fetched = cells.engine.fetch(bins.order_by("bin"))
+        coefficients = Coefficients.of_bins(
+            np.array([row["bin"] for row in fetched], dtype=np.int64), np.array([row["rewards"] for row in fetched])
+        )
+        found[name] = replace(getattr(sums, name), coefficients=coefficients)
+    return replace(sums, own=found["own"], chosen=found.get("chosen", found["own"]))
 
 
 def _fetch(rows: ir.Table, cells: Cells, floors: Sequence[float], *, crossed: bool) -> dict[str, Any]:
@@ -199,15 +227,19 @@ def _from_row(row: dict[str, Any], i: int) -> ValueSums:
     def numbers(names: Sequence[str], prefix: str = "") -> dict[str, float]:
         return {name: float(row[f"{prefix}{name}_{i}"] or 0.0) for name in names}
 
-    own = WeightedSums(**numbers(_WEIGHTED, "own_"))
+    own = _weighted_sums(numbers(_WEIGHTED, "own_"))
     other = f"chosen_reward_{i}" in row
     return ValueSums(
         events=row["events"],
         matched=float(row["matched"] or 0.0),
         decided=float(row["decided"] or 0.0),
         own=own,
-        chosen=WeightedSums(**numbers(_WEIGHTED, "chosen_")) if other else own,
+        chosen=_weighted_sums(numbers(_WEIGHTED, "chosen_")) if other else own,
         difference_sq=sum(numbers(["squared", "crossed"]).values()),
         errors=ErrorSums(**numbers(_ERRORS)) if other else None,
         **numbers(_SHARES),
     )
+
+
+def _weighted_sums(found: dict[str, float]) -> WeightedSums:
+    return WeightedSums(found["reward"], found["reward_sq"], found["weight"], found["weight_sq"], found["largest"])
