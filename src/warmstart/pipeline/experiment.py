@@ -134,8 +134,8 @@ def run_experiment(
         "logging": "logging",
     }
     with clock.stage("evaluating"):
-        found = evaluate(policies, test, train=train, tau=TAUS, contributions=10)
-        paper_weights = evaluate(policies, test, train=train, tau=TAUS, weights_from="all")
+        found = evaluate(policies, test, train=train, tau=TAUS, interval="bets", contributions=10)
+        paper_weights = evaluate(policies, test, train=train, tau=TAUS, interval="bets", weights_from="all")
     with clock.stage("asking the world for the truth"):
         truths = {name: _truth(world, policy, train, test) for name, policy in policies.items()}
         if sampled:
