@@ -29,7 +29,12 @@ ClickBudgetOption = Annotated[
     float, typer.Option("--click-budget", metavar="N", help="Ads stop after about so many clicks; 0: never.")
 ]
 DriftOption = Annotated[
-    float, typer.Option("--drift", metavar="F", help="Click probabilities change by this share over the month.")
+    float,
+    typer.Option(
+        "--drift",
+        metavar="F",
+        help="Click probabilities change by this share over the month, half of them up, half down.",
+    ),
 ]
 HiddenOption = Annotated[
     float, typer.Option("--hidden", metavar="F", help="Effect of a segment that the logger knows and the log lacks.")
