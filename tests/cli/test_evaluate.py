@@ -102,7 +102,7 @@ def on_a_terminal(folder, columns, *arguments):
             break
         shown += part
     assert process.wait() == 0
-    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode().replace("\r", ""))
+    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode().replace("\r", "\n"))
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120])
