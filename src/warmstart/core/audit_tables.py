@@ -79,6 +79,7 @@ def origin_table(audit: Audit) -> TextTable:
         ("of the difference, explained by the calendar", percent(found.calendar)),
         ("entropy of the action given the context (nats)", f"{found.entropy:z.3f}"),
         ("the same given context and day", f"{found.entropy_within_day:z.3f}"),
+        ("information: what the day tells of it", f"{found.entropy - found.entropy_within_day:z.3f}"),
         ("switches per context", f"{found.switches_per_context:.2f}"),
     ]
     return TextTable("Where the choice comes from", ("what", "how much"), rows, left=1)
