@@ -11,6 +11,8 @@ TOO_LITTLE = 0.01
 TOO_MUCH = 1.0
 MANY_COPIES = 0.01
 NEARLY_ALL = 0.9995
+# Between this and the level of a check lies what may be chance and may be not.
+WEAK = 0.05
 FEWEST_EVENTS = 100
 HIDDEN = "whether the logging policy used something that predicts the reward and is not in the context columns"
 
@@ -183,7 +185,8 @@ def about_check(audit: Audit, check: Check) -> str:
     }[check.name]
     if not check.fires:
         span = f"{percent((check.lower or 0.0) / rate)} to {percent((check.upper or 0.0) / rate)}" if rate else "-"
-        return f"{check.question} No sign of it ({_p(check.p_value)}): {what} is {span} of the mean reward."
+        clear = "" if check.p_value >= WEAK else "clear "
+        return f"{check.question} No {clear}sign of it ({_p(check.p_value)}): {what} is {span} of the mean reward."
     follows = {
         ("drift", True): "rewards rise on the whole; estimates lean towards actions shown late",
         ("drift", False): "rewards fall on the whole; estimates lean towards actions shown early",

@@ -107,7 +107,7 @@ def _assumptions(audit: Audit, *, fired: bool) -> Section:
     chart = charts.effects(rows, x_title="effect / mean reward") if rows else None
     texts = words.about_checks(audit)
     texts.append(f"Nobody can tell from a log {words.HIDDEN}; if it did, every estimate from this log is off.")
-    title = "There are signs of drift or reaction" if fired else "No sign of a common drift or of reaction"
+    title = "There are signs of drift or reaction" if fired else "No clear sign of a common drift or of reaction"
     if all(check.p_value is None for check in audit.checks):
         title = "Drift and reaction cannot be checked on this log"
     return Section(title, texts, chart, [tables.checks_table(audit)])
@@ -130,8 +130,9 @@ def _power(audit: Audit) -> Section:
         *words.about_power(audit),
         (
             f"Of the doubt about a policy that takes one action in every context, "
-            f"{words.percent(power.sampling / doubt if doubt else 0.0)} is chance and shrinks with more log; the rest "
-            "is traffic on which no second action was shown often enough, and more of the same log will not help there."
+            f"{words.percent(power.sampling / doubt if doubt else 0.0)} is chance and shrinks with more log; "
+            f"{words.percent(power.blind / doubt if doubt else 0.0)} is traffic on which no second action was shown "
+            "often enough, and more of the same log will not help there."
         ),
     ]
     title = f"A policy that earns {words.more(power.smallest_gain)} than logging could be proven better"
