@@ -1,7 +1,12 @@
-"""What evaluate must return, computed event by event in plain Python: slow, obvious, no shared code."""
+"""What evaluate must return, computed event by event in plain Python: slow, obvious, no shared arithmetic."""
 
 from collections import defaultdict
 from math import sqrt
+
+import numpy as np
+
+from warmstart.value.bets import Coefficients
+from warmstart.value.gain import GainSums
 
 
 def shares(events):
@@ -88,9 +93,26 @@ def evaluate(evaluated, h, tau, *, weights=None):
         "policy": sum(policy_terms) / T_B if T_B else None,
         "logging": sum(supported_share[x] * r for x, _, r, _ in evaluated) / T_B if T_B else None,
         "difference": sum(u * r for u, (_, _, r, _) in zip(us, evaluated, strict=True)) / T_B if T_B else None,
-        "variance": sum((u * r) ** 2 for u, (_, _, r, _) in zip(us, evaluated, strict=True)) / T_B**2 if T_B else None,
+        "spread": sum((u + supported_share[x]) ** 2 for u, (x, *_) in zip(us, evaluated, strict=True))
+        - sum(p * p for x, *_ in evaluated for a, p in chosen[x].items() if own.get((x, a), 0) >= tau),
+        "gains": [(u, supported_share[x], r) for u, (x, _, r, _) in zip(us, evaluated, strict=True)],
         "rho_mean": rho_sum / shown if shown else 0.0,
         "rho_above_one": over,
         "tight": tight,
         "paper": paper,
     }
+
+
+def gain_sums(gains, spread):
+    """What the interval of the gain needs, with every event's own u, share and reward."""
+    u, share, reward = (np.array(part) for part in zip(*gains, strict=True))
+    contested = (share > 0) & ~np.isclose(u, 0)
+    traffic = share.sum()
+    above = u[contested] + 1
+    return GainSums(
+        by_u=Coefficients(above, above, reward[contested]),
+        traffic=traffic,
+        nothing=traffic - (share * reward)[contested].sum(),
+        spread=spread / traffic,
+        largest=(u + share).max(),
+    )

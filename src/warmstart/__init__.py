@@ -20,15 +20,20 @@ if TYPE_CHECKING:
     from warmstart.core.errors import EmptyWindowError as EmptyWindowError
     from warmstart.core.errors import EngineError as EngineError
     from warmstart.core.errors import MissingValueError as MissingValueError
+    from warmstart.core.errors import PropensityRangeError as PropensityRangeError
     from warmstart.core.errors import RewardRangeError as RewardRangeError
     from warmstart.core.errors import SourceError as SourceError
     from warmstart.core.errors import UsageError as UsageError
     from warmstart.core.errors import WarmstartError as WarmstartError
     from warmstart.core.estimate import ValueEstimate as ValueEstimate
     from warmstart.core.evaluation import Evaluation as Evaluation
+    from warmstart.core.propensities import PropensityComparison as PropensityComparison
+    from warmstart.core.selection import Selection as Selection
+    from warmstart.core.selection import select as select
     from warmstart.events import Events as Events
     from warmstart.events import read_events as read_events
     from warmstart.pipeline import audit as audit
+    from warmstart.pipeline import compare_propensities as compare_propensities
     from warmstart.pipeline import evaluate as evaluate
     from warmstart.pipeline import fit as fit
     from warmstart.pipeline import policy_table as policy_table
@@ -47,16 +52,20 @@ if TYPE_CHECKING:
 # Names are resolved when first used, so that importing the library stays quick.
 _ERRORS = (
     *("ColumnError", "DataError", "DecisionError", "EmptyWindowError", "EngineError"),
-    *("MissingValueError", "RewardRangeError", "SourceError", "UsageError", "WarmstartError"),
+    *("MissingValueError", "PropensityRangeError", "RewardRangeError", "SourceError", "UsageError", "WarmstartError"),
 )
 _HOMES = {
     **dict.fromkeys(_ERRORS, "warmstart.core.errors"),
     "Audit": "warmstart.core.audit",
     "ValueEstimate": "warmstart.core.estimate",
     "Evaluation": "warmstart.core.evaluation",
+    "PropensityComparison": "warmstart.core.propensities",
+    "Selection": "warmstart.core.selection",
+    "select": "warmstart.core.selection",
     "Events": "warmstart.events",
     "read_events": "warmstart.events",
     "audit": "warmstart.pipeline",
+    "compare_propensities": "warmstart.pipeline",
     "evaluate": "warmstart.pipeline",
     "fit": "warmstart.pipeline",
     "FittedPolicy": "warmstart.policy",

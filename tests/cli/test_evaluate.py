@@ -51,11 +51,11 @@ def test_json_to_a_pipe_is_nothing_but_the_json(folder):
 
 def test_the_json_has_the_documented_fields(folder):
     found = json.loads(evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--json").stdout)
-    assert set(found) == {"policies", "windows", "log", "warmstart_version"}
+    assert set(found) == {"policies", "windows", "log", "propensities", "warmstart_version"}
     assert {
         *("policy", "tau", "value", "lower", "upper", "delta", "interval", "guarantee", "joint_lower", "joint_upper"),
         *("events", "matched", "effective_sample_size", "support", "certified_lower", "certified_upper"),
-        *("on_supported", "propensity_error"),
+        *("on_supported", "propensity_error", "tau_choice", "guesses"),
     } <= set(found["policies"][0])
     row = found["policies"][0]
     assert set(row["support"]) == {"supported", "clipped", "unsupported", "undecided"}
@@ -68,6 +68,7 @@ def test_the_json_has_the_documented_fields(folder):
         "lower",
         "upper",
         "guarantee",
+        "joint_lower",
     }
     assert set(found["windows"]) == {"evaluated", "train", "weights_from", "feasible_from", "live"}
     assert {"events", "contexts", "actions", "dropped", "reward_range"} <= set(found["log"])
@@ -112,9 +113,9 @@ def test_on_a_terminal_of_any_width_names_and_numbers_stay_whole(folder, columns
     found = json.loads(evaluate(folder, *policies, "--json").stdout)
     for row in found["policies"]:
         assert row["policy"] in shown
-        assert f"{row['value']:.3f}" in shown
+        assert f"{row['value']:.2f}" in shown
         assert f"{row['support']['supported']:.1%}" in shown
-        assert f"{row['on_supported']['difference']:+.3f}" in shown
+        assert f"{row['on_supported']['difference']:+.2f}" in shown
     assert max(len(line) for line in shown.splitlines()) <= columns
 
 
@@ -159,7 +160,7 @@ def test_an_interrupt_exits_130(folder, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--policy", "uniform"], 2, "--tau"),
+        (["--policy", "uniform", "--tau", "much"], 2, "--tau"),
         (["--policy", "uniform", "--tau", "0"], 2, "tau must lie in (0, 1]"),
         (["--policy", "uniform", "--tau", "0.1", "--delta", "1"], 2, "delta"),
         (["--policy", "uniform", "--tau", "0.1", "--weights-from", "train"], 2, "no training window"),

@@ -1,14 +1,16 @@
 """Intervals where they are tight: all reward outcomes enumerated, at delta .05 and .5; mutations are caught."""
 
+import itertools
 import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 from warmstart.core.errors import UsageError
 from warmstart.value.bets import RATIO, Coefficients, bets_ends
+from warmstart.value.gain import GainSums, gain_ends
 from warmstart.value.intervals import METHODS, TermSums, interval, relative_entropy
 
 FINITE = [name for name, (_, guarantee) in METHODS.items() if guarantee == "finite-sample"]
@@ -103,10 +105,12 @@ def test_the_enumeration_catches_a_wrong_interval(mutation, delta):
 
 @pytest.mark.parametrize("delta", DELTAS)
 @pytest.mark.parametrize("events", [20, 500])
-def test_kl_contains_clopper_pearson(delta, events):
+@pytest.mark.parametrize("method", ["kl", "bets"])
+def test_kl_and_bets_contain_clopper_pearson(method, delta, events):
     tau = 0.05
     for successes in range(0, events + 1, max(1, events // 20)):
-        found = interval(all_at_the_bound(successes, matched=events, events=events, tau=tau), delta=delta)
+        terms = all_at_the_bound(successes, matched=events, events=events, tau=tau)
+        found = interval(terms, delta=delta, method=method)
         exact = stats.binomtest(successes, events).proportion_ci(1 - delta, method="exact")
         assert found.lower * tau <= exact.low + 1e-12
         assert found.upper * tau >= exact.high - 1e-12
@@ -114,7 +118,7 @@ def test_kl_contains_clopper_pearson(delta, events):
 
 def test_kl_ends_use_up_the_entropy_exactly():
     terms = TermSums(1000, 300.0, 0, 20_000, 0, 20, 20)
-    found = interval(terms, delta=0.1)
+    found = interval(terms, delta=0.1, method="kl")
     for end in (found.lower, found.upper):
         assert 1000 * relative_entropy(0.3 / 20, end / 20) == pytest.approx(math.log(2 / 0.1), rel=1e-9)
 
@@ -175,9 +179,9 @@ def test_delta_outside_zero_to_one_is_refused(delta):
 
 def test_no_end_exceeds_what_rewards_of_one_would_give():
     """Ten events, one of them matched with weight 20: the expectation is at most 2, whatever the bound says."""
-    found = interval(TermSums(10, 0.0, 0.0, 20.0, 400.0, 20, 20), delta=0.05)
+    found = interval(TermSums(10, 0.0, 0.0, 20.0, 400.0, 20, 20), delta=0.05, method="kl")
     assert found.upper == 2
-    assert interval(TermSums(10, 0.0, 0.0, 0.0, 0.0, 0, 20), delta=0.05).upper == 0
+    assert interval(TermSums(10, 0.0, 0.0, 0.0, 0.0, 0, 20), delta=0.05, method="kl").upper == 0
 
 
 def test_a_tiny_delta_is_no_trouble():
@@ -197,9 +201,8 @@ def test_four_times_the_events_give_a_narrower_interval(method):
     assert many.upper < few.upper
 
 
-@pytest.mark.parametrize("rate", [None, 0.02, 0.1, 0.6])
 @pytest.mark.parametrize("delta", DELTAS)
-def test_bets_hold_for_unequal_weights_and_means_whatever_rate_they_were_planned_for(delta, rate):
+def test_bets_hold_for_unequal_weights_and_means(delta):
     """Every outcome of 30 events of weight 2 and 20 of weight 20, with means that differ."""
     sizes, weights = (30, 20), (2.0, 20.0)
     total, square = (sum(n * c**power for n, c in zip(sizes, weights, strict=True)) for power in (1, 2))
@@ -207,7 +210,7 @@ def test_bets_hold_for_unequal_weights_and_means_whatever_rate_they_were_planned
     ends = {}
     for i, j in outcomes:
         value, squares = 2 * i + 20 * j, 4 * i + 400 * j
-        terms = TermSums(50, value, squares, total, square, 20, 20, at(weights, (i, j)), rate)
+        terms = TermSums(50, value, squares, total, square, 20, 20, at(weights, (i, j)))
         ends[i, j] = by_name("bets")(terms, delta)
     for means in [(0.02, 0.02), (0.3, 0.05), (0.05, 0.3), (0.6, 0.01), (0.5, 0.5), (0.9, 0.95)]:
         truth = sum(n * c * mean for n, c, mean in zip(sizes, weights, means, strict=True)) / 50
@@ -219,13 +222,55 @@ def test_bets_hold_for_unequal_weights_and_means_whatever_rate_they_were_planned
 
 
 def test_bets_use_up_the_wealth_exactly():
-    terms = TermSums(1000, 300.0, 6000.0, 2_000.0, 40_000.0, 20, 20, at([20], [15]), 0.02)
-    lower, upper = bets_ends(terms, 0.1)
-    planned = [math.sqrt(2 * math.log(20) / (1000 * 0.02 * factor * 40)) for factor in (0.25, 1, 4)]
-    for end, sign in ((lower, 1), (upper, -1)):
-        bets = [sign * bet if sign > 0 else -min(bet, 0.9 / 20) for bet in planned]
+    """100 of 1,000 events have the coefficient 20, 15 of them a reward; the bets are Chernoff's, found with scipy."""
+    terms = TermSums(1000, 300.0, 6000.0, 2_000.0, 40_000.0, 20, 20, at([20], [15]))
+    spans = 2.0 * 1.2 ** np.arange(-120, 1.0)
+    for end, sign in zip(bets_ends(terms, 0.1), (1, -1), strict=True):
+        m = spans[spans >= end].min() if sign > 0 else spans[spans <= end].max()
+
+        def left(x, m=m):
+            return 1000 * relative_entropy(x / 20, m / 20) - math.log(20)
+
+        x = optimize.brentq(left, m, 20 - 1e-9) if sign > 0 else optimize.brentq(left, 1e-12, m)
+        bets = [sign * factor * abs(x - m) / (m * (20 - m)) for factor in (0.25, 1, 4)]
+        bets = [max(bet, -0.99 / (20 * RATIO - m)) for bet in bets]
         wealth = [(1 + bet * (20 - end)) ** 15 * (1 - bet * end) ** 985 for bet in bets]
-        assert 0.25 * wealth[0] + 0.5 * wealth[1] + 0.25 * wealth[2] == pytest.approx(20, rel=1e-6)
+        assert 0.1 * wealth[0] + 0.8 * wealth[1] + 0.1 * wealth[2] == pytest.approx(20, rel=1e-6)
+
+
+def test_bets_are_hardly_wider_than_kl_where_all_weights_are_alike():
+    for events, rewards in itertools.product((100, 3_000, 1_000_000), (0, 1, 10, 40)):
+        total = 100.0 * rewards
+        terms = TermSums(
+            *(events, total, 100 * total, 100.0 * events, 1e4 * events, 100, 100), at([100], [float(rewards)])
+        )
+        bets, kl = (interval(terms, method=method) for method in ("bets", "kl"))
+        assert bets.upper - bets.lower < 1.1 * (kl.upper - kl.lower)
+
+
+@pytest.mark.parametrize("rate", [None, 0.02, 0.6])
+@pytest.mark.parametrize("delta", DELTAS)
+def test_the_gain_misses_at_most_half_of_delta(delta, rate):
+    """Every outcome of a context in which 40 events showed a and 10 showed b, which the policy takes."""
+    shown, u = (40, 10), (-1.0, 50 / 10 - 1)
+    outcomes = [(i, j) for i in range(shown[0] + 1) for j in range(shown[1] + 1)]
+    above = np.array(u) + 1
+    spread = sum(n * v * v for n, v in zip(shown, u, strict=True)) / 50
+    ends = {
+        (i, j): gain_ends(
+            GainSums(Coefficients(above, above, np.array([i, j], dtype=float)), 50, 50 - i - j, spread, u[1]),
+            delta,
+            rate,
+        )
+        for i, j in outcomes
+    }
+    for means in [(0.02, 0.02), (0.3, 0.05), (0.05, 0.3), (0.01, 0.6), (0.5, 0.5), (0.95, 0.9)]:
+        truth = means[1] - means[0]
+        first, second = (stats.binom.pmf(range(n + 1), n, mean) for n, mean in zip(shown, means, strict=True))
+        below = sum(first[i] * second[j] for i, j in outcomes if ends[i, j][1] < truth)
+        over = sum(first[i] * second[j] for i, j in outcomes if ends[i, j][0] > truth)
+        assert below <= delta / 2
+        assert over <= delta / 2
 
 
 def test_bets_are_told_coefficients_to_their_disadvantage():

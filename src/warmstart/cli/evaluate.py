@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from json import dumps
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -24,6 +25,9 @@ from warmstart.cli.options import (
     check_folder,
 )
 from warmstart.core.errors import UsageError
+from warmstart.core.selection import select as find_best
+from warmstart.core.tau import Tau
+from warmstart.core.text import quoted
 
 if TYPE_CHECKING:
     from warmstart.core.interval import IntervalName
@@ -42,7 +46,17 @@ PolicyOption = Annotated[
     ),
 ]
 TauOption = Annotated[
-    list[float], typer.Option("--tau", metavar="TAU", help="The floor of the propensity, in (0, 1]. May be repeated.")
+    list[str] | None,
+    typer.Option(
+        "--tau",
+        metavar="TAU",
+        help="The floor of the propensity, in (0, 1], or auto: chosen without a look at the evaluated rewards. May be "
+        "repeated.  [default: auto]",
+        show_default=False,
+    ),
+]
+SelectOption = Annotated[
+    bool, typer.Option("--select", help="Name the policy that is certified to gain most over logging, or none.")
 ]
 TestFromOption = Annotated[
     str | None, typer.Option("--test-from", metavar="TIME", help="Evaluate events from this time on; train on earlier.")
@@ -66,7 +80,39 @@ FeasibleOption = Annotated[
 IntervalOption = Annotated[
     str,
     typer.Option(
-        "--interval", metavar="NAME", help="kl, bets, hoeffding, bernstein (finite-sample) or gamma (approximate)."
+        "--interval",
+        metavar="NAME",
+        help="bets, kl, hoeffding, bernstein (finite-sample), gamma or bootstrap (approximate).",
+    ),
+]
+PropensityOption = Annotated[
+    str | None,
+    typer.Option(
+        "--propensity", metavar="COLUMN", help="The logged probability of what was shown, if it was recorded."
+    ),
+]
+SourceOption = Annotated[
+    str,
+    typer.Option(
+        "--propensities",
+        metavar="SOURCE",
+        help="counts, back-off (rare contexts borrow), model (of the context columns), logged, or auto.",
+    ),
+]
+CoarserOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--coarser",
+        metavar="C1,C2",
+        help="A coarser context to borrow from: some of the context columns. May be repeated, most specific first.",
+    ),
+]
+EstimatorOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--estimator",
+        metavar="NAME",
+        help="A best guess at the whole beside the bound: snips, dm, dr, switch-dr, shrunk-dr. May be repeated.",
     ),
 ]
 DeltaOption = Annotated[float, typer.Option("--delta", help="How often an interval may miss.")]
@@ -82,6 +128,8 @@ Examples:
   warmstart evaluate log.parquet --context page --action ad --reward click --policy uniform --tau 0.05
   warmstart evaluate 'log/*.csv' --context page --context hour --action ad --reward click --time shown_at \\
       --test-fraction 0.35 --policy logging --policy new=decisions.csv --tau 0.01 --tau 0.05 --json
+  warmstart evaluate log.parquet --context age --context city --action ad --reward click \\
+      --propensities model --policy new=decisions.csv --estimator dr
 """
 
 
@@ -92,7 +140,7 @@ def evaluate(
     action: ActionOption,
     reward: RewardOption,
     policy: PolicyOption,
-    tau: TauOption,
+    tau: TauOption = None,
     time: TimeOption = None,
     table: TableOption = None,
     test_from: TestFromOption = None,
@@ -100,8 +148,13 @@ def evaluate(
     weights_from: WeightsOption = "evaluated",
     feasible_from: FeasibleOption = None,
     delta: DeltaOption = 0.05,
-    interval: IntervalOption = "kl",
+    interval: IntervalOption = "bets",
     no_live: NoLiveOption = False,
+    select: SelectOption = False,
+    propensity: PropensityOption = None,
+    propensities: SourceOption = "auto",
+    coarser: CoarserOption = None,
+    estimator: EstimatorOption = None,
     reward_range: RewardRangeOption = (0.0, 1.0),
     drop_nulls: DropNullsOption = False,
     engine: EngineOption = "duckdb",
@@ -130,6 +183,7 @@ def evaluate(
             action=action,
             reward=reward,
             time=time,
+            propensity=propensity,
             table=table,
             reward_range=reward_range,
             drop_nulls=drop_nulls,
@@ -142,24 +196,36 @@ def evaluate(
             named,
             evaluated,
             train=train,
-            tau=tau,
+            tau=[_tau(text) for text in tau or ["auto"]],
             delta=delta,
             interval=cast("IntervalName", interval),
             weights_from=cast("WindowName", weights_from),
             feasible_from=cast("Any", feasible_from),
             live=not no_live,
+            propensities=propensities,
+            coarser=[level.split(",") for level in coarser or ()],
+            estimators=estimator or (),
             contributions=0 if html is None else CONTRIBUTIONS,
             on_step=work.step,
         )
     if html is not None:
         save_report(found, html)
+    chosen = find_best(found) if select else None
     if json:
-        typer.echo(found.to_json())
+        selected = {} if chosen is None else {"selected": chosen.to_dict()}
+        typer.echo(dumps({**found.to_dict(), **selected}, indent=2, allow_nan=False))
     else:
-        show(Console(), found.tables(), found.notes())
+        show(Console(), found.tables(), [*([] if chosen is None else [str(chosen)]), *found.notes()])
 
 
 evaluate.__doc__ = f"{evaluate.__doc__}\n{EXAMPLES}"
+
+
+def _tau(text: str) -> Tau:
+    try:
+        return "auto" if text == "auto" else float(text)
+    except ValueError as error:
+        raise UsageError(f"--tau cannot be {quoted(text)}.", "Give auto, or a number in (0, 1].") from error
 
 
 def _end_of_training(policies: list[NamedPolicy]) -> int | None:

@@ -45,6 +45,10 @@ class RewardRangeError(DataError):
     """Rewards outside the stated range."""
 
 
+class PropensityRangeError(DataError):
+    """Logged propensities that are no probabilities."""
+
+
 class EmptyWindowError(DataError):
     """A window without events."""
 

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, fields, replace
 from math import isfinite
 from typing import Any
 
+from warmstart.core.guess import PointEstimate
 from warmstart.core.interval import Guarantee
+from warmstart.core.tau import TauChoice
+
+BEST_FIRST = ("dr", "shrunk-dr", "switch-dr", "snips", "dm", "ips")
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,8 @@ class OnSupported:
     """The policy against logging on the traffic where the policy is supported.
 
     ``difference`` is the gain over logging per event of that traffic; ``contested`` is the share of all traffic that
-    is supported and lies in contexts with more than one action: elsewhere the two cannot differ.
+    is supported and lies in contexts with more than one action: elsewhere the two cannot differ. ``joint_lower`` holds
+    for all rows of the table at once.
     """
 
     share: float
@@ -39,11 +45,13 @@ class OnSupported:
     lower: float | None
     upper: float | None
     guarantee: Guarantee
+    joint_lower: float | None = None
 
     def scaled(self, low: float, width: float) -> OnSupported:
         """Return the comparison with rewards r in [0, 1] shown as low + width * r."""
         changed: dict[str, Any] = {}
-        for name, start in (("value", low), ("logging", low), ("difference", 0.0), ("lower", 0.0), ("upper", 0.0)):
+        starts = {"value": low, "logging": low, "difference": 0.0, "lower": 0.0, "upper": 0.0, "joint_lower": 0.0}
+        for name, start in starts.items():
             value = getattr(self, name)
             changed[name] = None if value is None else start + width * value
         return replace(self, **changed)
@@ -99,6 +107,19 @@ class ValueEstimate:
     rho: Rho | None
     propensity_error: PropensityError | None
     is_logging: bool = False
+    tau_choice: TauChoice | None = None
+    guesses: tuple[PointEstimate, ...] = ()
+
+    @property
+    def best_guess(self) -> PointEstimate | None:
+        """Return the point estimate to look at first."""
+        named = {guess.estimator: guess for guess in self.guesses}
+        return next((named[name] for name in BEST_FIRST if name in named), None)
+
+    def with_guesses(self, guesses: Iterable[PointEstimate], reward_range: tuple[float, float]) -> ValueEstimate:
+        """Return the estimate with point estimates of the whole in place of its own."""
+        low, high = reward_range
+        return replace(self, guesses=tuple(guess.scaled(low, high - low) for guess in guesses))
 
     def scaled(self, reward_range: tuple[float, float]) -> ValueEstimate:
         """Return the estimate on the user's own scale of rewards."""
@@ -113,6 +134,7 @@ class ValueEstimate:
         levels = ("value", "lower", "upper", "joint_lower", "joint_upper", "certified_lower", "certified_upper")
         changed: dict[str, Any] = {name: moved(getattr(self, name)) for name in levels}
         changed["on_supported"] = self.on_supported.scaled(low, width)
+        changed["guesses"] = tuple(guess.scaled(low, width) for guess in self.guesses)
         if self.propensity_error is not None:
             error = self.propensity_error
             changed["propensity_error"] = PropensityError(width * error.paper, width * error.tight)
@@ -126,6 +148,10 @@ class ValueEstimate:
 def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else None
+    if isinstance(value, tuple):
+        return [_plain(part) for part in value]
+    if isinstance(value, TauChoice | PointEstimate):
+        return value.to_dict()
     if isinstance(value, Support | OnSupported | PropensityError | Rho):
         return {name: _plain(part) for name, part in asdict(value).items()}
     return value

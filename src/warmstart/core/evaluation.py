@@ -12,6 +12,7 @@ from typing import Any
 from warmstart.core.contribution import Contribution
 from warmstart.core.estimate import ValueEstimate
 from warmstart.core.names import WindowName
+from warmstart.core.propensities import PropensitySource
 from warmstart.core.tables import TextTable
 from warmstart.core.text import counted, quoted, shortened
 from warmstart.core.window import Window
@@ -72,6 +73,7 @@ class Evaluation:
     version: str
     learned_here: tuple[str, ...] = ()
     contributions: tuple[Contribution, ...] = ()
+    propensities: PropensitySource | None = None
 
     def __iter__(self) -> Iterator[ValueEstimate]:
         return iter(self.policies)
@@ -96,6 +98,7 @@ class Evaluation:
             "policies": [estimate.to_dict() for estimate in self.policies],
             "windows": self.windows.to_dict(),
             "log": {**self.log.to_dict(), "reward_range": list(self.reward_range)},
+            "propensities": None if self.propensities is None else self.propensities.to_dict(),
             "warmstart_version": self.version,
         }
         if self.contributions:
@@ -110,12 +113,13 @@ class Evaluation:
 
     def tables(self) -> list[TextTable]:
         """Return what people look at: the values, the traffic they rest on, the comparison with logging."""
-        tables = [self._values(), self._traffic(), self._against_logging()]
+        tables = [self._values(), *self._guesses(), self._traffic(), self._against_logging()]
         return tables if self._own_weights() else [*tables, self._propensities()]
 
     def notes(self) -> list[str]:
         """Return in plain words what the numbers are and what they rest on."""
-        return [*self._warnings(), *self._about_windows(), *self._about_numbers(), ASSUMPTIONS]
+        source = [] if self.propensities is None else self.propensities.notes()
+        return [*self._warnings(), *self._about_windows(), *source, *self._about_numbers(), ASSUMPTIONS]
 
     def __str__(self) -> str:
         return "\n\n".join([*(table.text() for table in self.tables()), "\n".join(self.notes())])
@@ -131,7 +135,7 @@ class Evaluation:
     def _own_weights(self) -> bool:
         return self.windows.weights_from == "evaluated"
 
-    def _rows(self) -> Iterator[tuple[tuple[str, str], ValueEstimate]]:
+    def shown(self) -> Iterator[tuple[tuple[str, str], ValueEstimate]]:
         """Yield the estimates to show with their first two cells; logging has no tau and is shown once."""
         shown = set()
         for estimate in self.policies:
@@ -165,11 +169,27 @@ class Evaluation:
                 *names,
                 *(self.number(e.value), self._span(e.lower, e.upper)),
                 *(self.number(e.certified_lower), self.number(e.certified_upper)),
+                self.number(None if e.best_guess is None else e.best_guess.value),
             )
-            for names, e in self._rows()
+            for names, e in self.shown()
         ]
         title = f"Value per event (interval: {first.interval}, {1 - first.delta:.6g}, {first.guarantee})"
-        return TextTable(title, ("policy", "tau", "value", "interval", "at least", "at most"), rows, left=1)
+        header = ("policy", "tau", "value", "interval", "at least", "at most", "best guess")
+        return TextTable(title, header, rows, left=1)
+
+    def _guesses(self) -> list[TextTable]:
+        if all(len(e.guesses) < 2 and not self._modelled(e) for e in self.policies):
+            return []
+        rows = [
+            (*names, guess.estimator, self.number(guess.value), self._span(guess.lower, guess.upper))
+            for names, e in self.shown()
+            for guess in e.guesses
+        ]
+        header = ("policy", "tau", "estimator", "value", "interval, approx.")
+        return [TextTable("Best guesses at the whole: point estimates, no bounds", header, rows, left=1)]
+
+    def _modelled(self, estimate: ValueEstimate) -> bool:
+        return any(guess.estimator != "snips" for guess in estimate.guesses)
 
     def _traffic(self) -> TextTable:
         header = ("policy", "tau", "supported", "clipped", "unsupported", "undecided", "matched", "effective")
@@ -179,14 +199,14 @@ class Evaluation:
                 *(f"{share:.1%}" for share in vars(e.support).values()),
                 *(f"{e.matched:,}", f"{e.effective_sample_size:,.0f}"),
             )
-            for names, e in self._rows()
+            for names, e in self.shown()
         ]
         return TextTable("The traffic behind it (shares of traffic; events that match)", header, rows, left=1)
 
     def _against_logging(self) -> TextTable:
-        header = ("policy", "tau", "traffic", "contested", "policy", "logging", "gain", "interval, approx.")
+        header = ("policy", "tau", "traffic", "contested", "policy", "logging", "gain", "interval")
         rows = []
-        for names, e in self._rows():
+        for names, e in self.shown():
             s = e.on_supported
             rows.append(
                 (
@@ -206,7 +226,7 @@ class Evaluation:
                 *(*names, f"{e.rho.mean:.3f}", f"{e.rho.above_one:.1%}"),
                 *(self.number(e.propensity_error.tight), self.number(e.propensity_error.paper)),
             )
-            for names, e in self._rows()
+            for names, e in self.shown()
             if e.rho is not None and e.propensity_error is not None
         ]
         title = f"What weights from {self._window_words(self.windows.weights_from)} do to the estimate"
@@ -251,12 +271,30 @@ class Evaluation:
         )
         if log.dropped:
             lines.append(f"{counted(log.dropped, 'row')} without a value left out.")
-        return lines
+        return [*lines, *self._about_tau()]
+
+    def _about_tau(self) -> list[str]:
+        chosen = [e.tau_choice for e in self.policies if e.tau_choice is not None]
+        if not chosen:
+            return []
+        low, high = self.reward_range
+        rate = self.number(low + (high - low) * chosen[0].rate)
+        known = (
+            f"the training window's mean reward, {rate}"
+            if chosen[0].rate_is_known
+            else f"a mean reward of {rate}, assumed for want of a training window"
+        )
+        chosen_from = f"tau was chosen for the least expected error, from contexts, actions and {known}"
+        return [f"{chosen_from}; the evaluated rewards had no say, so the intervals hold as they are."]
 
     def _about_numbers(self) -> list[str]:
         first = self.policies[0]
-        if first.guarantee == "approximate":
-            lead = f"The interval '{first.interval}' is approximate, so no end is certified; 'kl' gives ends that are."
+        if self.propensities is not None and not self.propensities.certifies:
+            lead = ""
+        elif first.guarantee == "approximate":
+            lead = (
+                f"The interval '{first.interval}' is approximate, so no end is certified; 'bets' gives ends that are."
+            )
         elif self._own_weights():
             names = dict.fromkeys(e.policy for e in self.policies if e.policy not in self.learned_here)
             bounds = ", ".join(self._promise(name) for name in names)
@@ -280,7 +318,21 @@ class Evaluation:
             f"supported, in part where clipped, {nothing} where its action was never shown or it says nothing. "
             "'at least' and 'at most' bound expected earnings on all this traffic, each row for itself."
         )
-        return [lead, meaning]
+        return [*([lead] if lead else []), meaning, *self._about_guesses()]
+
+    def _about_guesses(self) -> list[str]:
+        best = next((e.best_guess for e in self.policies if not e.is_logging and e.best_guess is not None), None)
+        if best is None:
+            return []
+        first = best.estimator
+        words = {
+            "snips": "the value divided by the share of weight behind it, as if what is not supported earned like the "
+            "rest",
+            "dm": "what the reward model expects everywhere",
+            "ips": "the value itself",
+        }
+        what = words.get(first, "the reward model's expectation, corrected by the log where it has evidence")
+        return [f"'best guess' ({first}) is a point estimate of all traffic, and no bound: {what}."]
 
     def _promise(self, policy: str) -> str:
         best = max((e for e in self.policies if e.policy == policy), key=lambda e: e.joint_lower)

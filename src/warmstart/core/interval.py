@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-IntervalName = Literal["kl", "hoeffding", "bernstein", "bets", "gamma"]
+IntervalName = Literal["kl", "hoeffding", "bernstein", "bets", "gamma", "bootstrap"]
 Guarantee = Literal["finite-sample", "approximate"]
 
 

@@ -14,6 +14,9 @@ REWARD = "reward"
 TIME = "time"
 DAY = "day"
 PROBABILITY = "probability"
+PROPENSITY = "propensity"
+EVENT_ID = "event_id"
+FOLD = "fold"
 MICROSECONDS_PER_DAY = 86_400_000_000
 
 WindowName = Literal["evaluated", "train", "all"]
@@ -28,6 +31,8 @@ class Columns:
     action: str
     reward: str
     time: str | None = None
+    propensity: str | None = None
+    event_id: str | None = None
 
     @property
     def context_keys(self) -> tuple[str, ...]:
@@ -44,6 +49,5 @@ class Columns:
         """Map each fixed name to the user's."""
         given = dict(zip(self.keys, (*self.context, self.action), strict=True))
         given[REWARD] = self.reward
-        if self.time is not None:
-            given[TIME] = self.time
-        return given
+        optional = {TIME: self.time, PROPENSITY: self.propensity, EVENT_ID: self.event_id}
+        return given | {fixed: name for fixed, name in optional.items() if name is not None}

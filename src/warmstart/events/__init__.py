@@ -4,16 +4,21 @@ from warmstart.core.window import Window
 from warmstart.events.cells import Cells, days_known, open_cells, window_counts
 from warmstart.events.daily import DailyCells, open_daily_cells
 from warmstart.events.events import Events
+from warmstart.events.folds import Folds
 from warmstart.events.read import read_events
+from warmstart.events.strata import FOLDS, open_strata
 
 __all__ = [
+    "FOLDS",
     "Cells",
     "DailyCells",
     "Events",
+    "Folds",
     "Window",
     "days_known",
     "open_cells",
     "open_daily_cells",
+    "open_strata",
     "read_events",
     "window_counts",
 ]

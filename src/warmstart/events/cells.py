@@ -177,11 +177,16 @@ def day_of(time: ir.Value) -> ir.Value:
     return (time / MICROSECONDS_PER_DAY).floor().cast("int64")
 
 
+def _overlap(train: Events, evaluated: Events) -> bool:
+    apart = train.folds is not None and not train.folds.overlap(evaluated.folds)
+    return not apart and train.window.overlaps(evaluated.window)
+
+
 def _beside(evaluated: Events, train: Events) -> Events:
     """Bring the training window into the engine of the evaluated one; refuse windows that cannot be used together."""
     same_log = train.log is evaluated.log
     same_files = isinstance(train.log.origin, str | Path | list) and train.log.origin == evaluated.log.origin
-    if (same_log or same_files) and train.window.overlaps(evaluated.window):
+    if (same_log or same_files) and _overlap(train, evaluated):
         raise UsageError("The training window and the evaluated window overlap.", "Split the log in time.")
     if same_log:
         return train

@@ -5,8 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.errors import ColumnError, DataError, EmptyWindowError, MissingValueError, RewardRangeError
-from warmstart.core.names import REWARD, TIME
+from warmstart.core.errors import (
+    ColumnError,
+    DataError,
+    EmptyWindowError,
+    MissingValueError,
+    PropensityRangeError,
+    RewardRangeError,
+)
+from warmstart.core.names import PROPENSITY, REWARD, TIME
 from warmstart.core.text import counted, quoted
 from warmstart.core.window import Window
 from warmstart.engine import offenders
@@ -38,6 +45,8 @@ def check_log(log: LogTable, *, drop_nulls: bool) -> tuple[LogTable, Window, int
             raise EmptyWindowError(f"{log.where}: every row lacks a value; nothing is left.")
     if found["outside"]:
         raise _outside(log, found)
+    if found.get("no_propensity"):
+        raise _no_propensity(log, found["no_propensity"])
     if found.get("zoned") and found.get("unzoned"):
         raise ColumnError(
             f"{log.where}: of the times in {quoted(log.columns.time)}, {found['zoned']:,} have a zone and "
@@ -62,6 +71,9 @@ def _findings(log: LogTable) -> ir.Table:
         sums[f"missing_{name}"] = _count(missing(table[name]))
     outside = ((reward < low) | (reward > high)) & ~missing(reward)
     sums["outside"] = _count(outside)
+    if PROPENSITY in table.columns:
+        p = table[PROPENSITY]
+        sums["no_propensity"] = _count(((p <= 0) | (p > 1)) & ~missing(p))
     if TIME_AS_WRITTEN in table.columns:
         zoned = table[TIME_AS_WRITTEN].re_search(ZONE_AT_THE_END)
         sums |= {"zoned": _count(zoned), "unzoned": _count(~zoned)}
@@ -106,4 +118,14 @@ def _outside(log: LogTable, found: dict[str, Any]) -> DataError:
         f"{log.where}: reward {quoted(log.columns.reward)} has {counted(found['outside'], 'value')} "
         f"outside [{low:g}, {high:g}] ({example}).",
         "Pass reward_range=(lowest, highest) (--reward-range LO HI) if that is its scale.",
+    )
+
+
+def _no_propensity(log: LogTable, rows: int) -> DataError:
+    p = log.table[PROPENSITY]
+    example = offenders(log.engine, log.table.filter((p <= 0) | (p > 1)), log.columns.fixed_to_given)
+    return PropensityRangeError(
+        f"{log.where}: the propensity {quoted(log.columns.propensity)} has {counted(rows, 'value')} outside (0, 1] "
+        f"({example}).",
+        "It is the probability with which the logged action was chosen. Leave the column out to have it estimated.",
     )

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import ibis
 
 from warmstart.core.errors import EmptyWindowError, UsageError
-from warmstart.core.names import TIME, Columns
+from warmstart.core.names import FOLD, TIME, Columns
+from warmstart.core.text import quoted
 from warmstart.core.window import Moment, Window, iso
+from warmstart.events.folds import MOST_FOLDS, Folds, fold_of
 from warmstart.events.log import LogTable
 from warmstart.events.split import Cut, cut_at, cut_at_rank
 
@@ -29,6 +31,7 @@ class Events:
     log: LogTable
     window: Window
     dropped: int = 0
+    folds: Folds | None = None
 
     @property
     def columns(self) -> Columns:
@@ -49,27 +52,43 @@ class Events:
             condition = condition & (time >= self.window.start)
         if time is not None and self.window.stop is not None:
             condition = condition & (time < self.window.stop)
+        if self.folds is not None:
+            condition = condition & self.folds.hold(self.log)
         return condition
 
     @property
     def table(self) -> ir.Table:
         """Return the events of this window: context_0, ..., action, reward in [0, 1][, time in microseconds]."""
-        if self.window.start is None and self.window.stop is None:
+        if self.window.start is None and self.window.stop is None and self.folds is None:
             return self.log.table
         return self.log.table.filter(self.inside)
 
-    def split(self, *, at: Moment | None = None, fraction: float | None = None) -> tuple[Events, Events]:
-        """Split in time: ``train, test = events.split(fraction=0.65)``.
+    @overload
+    def split(self, *, at: Moment | None = None, fraction: float | None = None) -> tuple[Events, Events]: ...
+
+    @overload
+    def split(self, *, folds: int, seed: int = 0) -> list[tuple[Events, Events]]: ...
+
+    def split(
+        self, *, at: Moment | None = None, fraction: float | None = None, folds: int | None = None, seed: int = 0
+    ) -> tuple[Events, Events] | list[tuple[Events, Events]]:
+        """Split in time, ``train, test = events.split(fraction=0.65)``, or at random into folds.
 
         ``at`` puts events before that moment first. ``fraction`` puts about that share of the time-ordered events
-        first; events of the same time stay together.
+        first; events of the same time stay together. ``folds`` gives that many pairs of (train, test), each event in
+        one test window: its fold is a hash of its id, if the log has one, else of its context, action and time, the
+        same on every engine.
         """
+        if folds is not None:
+            if at is not None or fraction is not None:
+                raise UsageError("Split in time or into folds, not both.")
+            return self._in_folds(folds, seed)
         if (at is None) == (fraction is None):
-            raise UsageError("Split either at a time or at a fraction.", "Pass one of at=..., fraction=...")
+            raise UsageError("Split either at a time or at a fraction.", "Pass one of at=..., fraction=..., folds=...")
         if self.columns.time is None:
             raise UsageError(
                 "A log without a time column cannot be split in time.",
-                "Name the column with time=...; random folds of events come with a later version.",
+                "Name the column with time=..., or split at random with folds=5.",
             )
         cut = (
             self._cut_at(fraction or 0.0) if at is None else cut_at(self.engine, self.table, self.log.microseconds(at))
@@ -84,6 +103,28 @@ class Events:
         before = Window(cut.earlier, whole.start, cut.time, whole.first, cut.last_earlier)
         after = Window(cut.later, cut.time, whole.stop, cut.first_later, whole.last)
         return replace(self, window=before), replace(self, window=after)
+
+    def _in_folds(self, folds: int, seed: int) -> list[tuple[Events, Events]]:
+        if self.folds is not None:
+            raise UsageError("These events are folds already.", "Split the log they came from.")
+        if not (isinstance(folds, int) and 2 <= folds <= MOST_FOLDS):
+            raise UsageError(f"There can be 2 to {MOST_FOLDS} folds, and {quoted(folds)} were asked for.")
+        parts = [Folds(folds, seed, fold) for fold in range(folds)]
+        table = self.table.mutate(**{FOLD: fold_of(self.log, folds, seed)})
+        sums = {"n": table.count()}
+        if TIME in table.columns:
+            sums |= {"first": table[TIME].min(), "last": table[TIME].max()}
+        found = {row[FOLD]: row for row in self.engine.fetch(table.group_by(FOLD).agg(**sums))}
+        if len(found) < folds:
+            raise EmptyWindowError(f"Of {folds} folds, {folds - len(found)} have no events.", "Ask for fewer.")
+        return [(self._fold(part.others(), found), self._fold(part, found)) for part in parts]
+
+    def _fold(self, part: Folds, found: dict[int, dict[str, Any]]) -> Events:
+        rows = [row for fold, row in found.items() if part.includes(fold)]
+        first = min((row["first"] for row in rows if "first" in row), default=None)
+        last = max((row["last"] for row in rows if "last" in row), default=None)
+        window = replace(self.window, events=sum(row["n"] for row in rows), first=first, last=last)
+        return replace(self, window=window, folds=part)
 
     def _cut_at(self, fraction: float) -> Cut:
         if not 0 < fraction < 1:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core.errors import ColumnError, EmptyWindowError, UsageError
-from warmstart.core.names import REWARD, TIME, Columns
+from warmstart.core.names import EVENT_ID, PROPENSITY, REWARD, TIME, Columns
 from warmstart.core.text import quoted
 from warmstart.core.window import Moment, microseconds
 from warmstart.engine import open_source
@@ -83,6 +83,10 @@ def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
     try:
         keys = {name: _as_key(table[name], columns.fixed_to_given[name], where) for name in columns.keys}
         cast: dict[str, ir.Value] = {**keys, REWARD: _as_number(table[REWARD], columns.reward, where)}
+        if columns.propensity is not None:
+            cast[PROPENSITY] = _as_number(table[PROPENSITY], columns.propensity, where, what="propensity")
+        if columns.event_id is not None:
+            cast[EVENT_ID] = _as_key(table[EVENT_ID], columns.event_id, where)
         if columns.time is not None:
             cast |= _as_time(engine, table[TIME], columns.time, where)
     except ColumnError:
@@ -142,13 +146,14 @@ def _as_key(column: ir.Value, given: str, where: str) -> ir.Value:
     return column.cast("float64") if kind.is_floating() or kind.is_decimal() else column
 
 
-def _as_number(column: ir.Value, given: str, where: str) -> ir.Value:
+def _as_number(column: ir.Value, given: str, where: str, *, what: str = "reward") -> ir.Value:
     kind: dt.DataType = column.type()
-    if kind.is_boolean():
+    if kind.is_boolean() and what == "reward":
         return column.cast("int8").cast("float64")
     if kind.is_numeric():
         return column.cast("float64")
-    raise ColumnError(f"{where}: the reward {quoted(given)} has type {kind}.", "A reward is a number or a boolean.")
+    hint = "A reward is a number or a boolean." if what == "reward" else "A propensity is a number."
+    raise ColumnError(f"{where}: the {what} {quoted(given)} has type {kind}.", hint)
 
 
 def _as_time(engine: Engine, column: ir.Value, given: str, where: str) -> dict[str, ir.Value]:

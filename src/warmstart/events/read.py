@@ -24,6 +24,8 @@ def read_events(
     action: str,
     reward: str,
     time: str | None = None,
+    propensity: str | None = None,
+    event_id: str | None = None,
     table: str | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
     drop_nulls: bool = False,
@@ -36,6 +38,9 @@ def read_events(
     whose ``table`` is named if it has several. ``table`` alone names one that the engine knows.
     ``context`` names the column, or the columns, that say what was known before acting. The log is not copied.
 
+    ``propensity`` names the logged probability of what was shown, if it was recorded; ``event_id`` a column that tells
+    events apart, for folds.
+
     Rewards must lie in [0, 1], or in ``reward_range``. Nulls, NaN and infinities are errors; ``drop_nulls`` leaves
     those rows out and counts them.
 
@@ -45,7 +50,7 @@ def read_events(
     Events(3 events; context=page, action=ad, reward=click)
     """
     contexts = (context,) if isinstance(context, str) else tuple(context)
-    columns = Columns(contexts, action, reward, time)
+    columns = Columns(contexts, action, reward, time, propensity, event_id)
     _check_call(columns, reward_range)
     home, source = at_home(stored_table(source, table))
     held = home or (connect(engine) if isinstance(engine, str) else engine)
@@ -58,12 +63,13 @@ def read_events(
 def _check_call(columns: Columns, reward_range: tuple[float, float]) -> None:
     if not columns.context:
         raise UsageError("Name at least one context column.")
-    given = [*columns.context, columns.action, columns.reward, *([columns.time] if columns.time else [])]
+    optional = (columns.time, columns.propensity, columns.event_id)
+    given = [*columns.context, columns.action, columns.reward, *(name for name in optional if name)]
     for name, times in Counter(given).items():
         if times > 1:
             raise UsageError(
                 f"Column {quoted(name)} is given {times} times.",
-                "Context, action, reward and time are different columns.",
+                "Context, action, reward, time, propensity and id are different columns.",
             )
     low, high = reward_range
     if not (math.isfinite(low) and math.isfinite(high) and low < high):

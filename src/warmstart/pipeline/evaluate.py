@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -12,11 +13,13 @@ from warmstart.core.estimate import ValueEstimate
 from warmstart.core.evaluation import Evaluation, LogSummary, Windows
 from warmstart.core.interval import IntervalName
 from warmstart.core.names import ACTION, PROBABILITY, REWARD, WINDOW_NAMES, WindowName
+from warmstart.core.tau import Tau
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
 from warmstart.events import Cells, Events, days_known, open_cells, window_counts
-from warmstart.policy import FittedPolicy, build_policy, parse_policies
-from warmstart.value import METHODS, estimate_value, top_contributions
+from warmstart.pipeline.propensities import check_coarser, prepared
+from warmstart.policy import FittedPolicy, build_policy, parse_policies, uniform_of_all
+from warmstart.value import ESTIMATORS, METHODS, estimate_outside, estimate_value, top_contributions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -38,12 +41,16 @@ def evaluate(
     events: Events,
     *,
     train: Events | None = None,
-    tau: float | Iterable[float],
+    tau: Tau | Iterable[Tau] = "auto",
     delta: float = 0.05,
-    interval: IntervalName = "kl",
+    interval: IntervalName = "bets",
     weights_from: WindowName = "evaluated",
     feasible_from: WindowName | None = None,
     live: bool = True,
+    propensities: Any = "auto",
+    coarser: Sequence[Sequence[str]] = (),
+    estimators: Sequence[str] = (),
+    reward_model: Any = None,
     contributions: int = 0,
     on_step: Step | None = None,
 ) -> Evaluation:
@@ -51,8 +58,15 @@ def evaluate(
 
     ``policies``: one, a list, or a mapping from names; each is ``"logging"``, ``"uniform"``, ``"constant:ACTION"``, a
     file of decisions, or a frame of them; what ``fit`` returned, or a folder that it wrote. ``train`` is the window
-    that feasible actions come from, if there is one. ``live`` lets ``uniform`` and learned policies choose each day
+    that feasible actions come from, if there is one. ``tau`` is the floor of the propensity; "auto" chooses one for
+    each policy, without a look at the evaluated rewards. ``live`` lets ``uniform`` and learned policies choose each day
     among the actions that could be shown that day; it needs times.
+    ``propensities``: "counts" of the evaluated window; "back-off", where rare contexts borrow from ``coarser`` ones,
+    lists of context columns, most specific first; "model", or a scikit-learn classifier, of the context columns;
+    "logged"; "auto" takes logged ones where there are any, and a model where contexts do not repeat.
+    ``estimators`` are best guesses at the whole beside the bound: ips, snips, dm, dr, switch-dr, shrunk-dr, with
+    ``reward_model``, any scikit-learn regressor of the context columns; by default shrunk cell means, or a ridge
+    regression an action where contexts do not repeat.
     ``contributions`` is how many of the contexts and actions that a value rests on most to name, at the first tau.
     ``on_step`` is told what is being done.
 
@@ -67,23 +81,35 @@ def evaluate(
     taus = _checked_taus(tau)
     _check_delta(delta, interval)
     _check_window("weights_from", weights_from, train)
+    _check_estimators(estimators)
+    check_coarser(coarser, events)
     feasible_from = _feasible_window(feasible_from, train)
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     step = on_step or (lambda _: None)
     step("summing events into cells")
-    rate = _known_rate(train) if interval == "bets" else None
+    rate = _known_rate(train)
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
-    with open_cells(events, train, live=live) as cells:
+    with open_cells(events, train, live=live) as cells, ExitStack() as held:
         summary = _summary(cells)
+        step("learning propensities and rewards")
+        beside = prepared(
+            cells, held, propensities, coarser=coarser, estimators=estimators, model=reward_model, window=weights_from
+        )
         estimates: list[ValueEstimate] = []
         learned_here: list[str] = []
         parts: list[Contribution] = []
         for policy in named:
             step(f"valuing {policy.name}")
-            built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
-            found = estimate_value(
-                built, cells, taus=taus, delta=delta, method=interval, weights_from=weights_from, looks=looks, rate=rate
-            )
+            if policy.keyword == "uniform" and beside.source.name in ("model", "logged"):
+                built = uniform_of_all(cells, feasible_from=feasible_from, name=policy.name)
+            else:
+                built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
+            shared: dict[str, Any] = {"taus": taus, "delta": delta, "method": interval, "looks": looks, "rate": rate}
+            if beside.from_outside and beside.strata is not None and not built.is_logging:
+                found = estimate_outside(built, cells, beside.strata, **shared)
+            else:
+                found = estimate_value(built, cells, weights_from=weights_from, **shared)
+            found = beside.with_guesses(built, found, estimators)
             if policy.keyword is None and found[0].support.undecided >= 1:
                 raise DecisionError(
                     f"The policy {quoted(policy.name)} decides no context of the evaluated window.",
@@ -94,7 +120,8 @@ def evaluate(
                 found = [replace(e, certified_lower=None, certified_upper=None) for e in found]
             estimates += found
             if contributions and not built.is_logging:
-                parts += top_contributions(built, cells, tau=taus[0], weights_from=weights_from, most=contributions)
+                first = found[0].tau
+                parts += top_contributions(built, cells, tau=first, weights_from=weights_from, most=contributions)
     windows = Windows(events.window, None if train is None else train.window, weights_from, feasible_from, live)
     return Evaluation(
         policies=tuple(estimates),
@@ -104,6 +131,7 @@ def evaluate(
         version=__version__,
         learned_here=tuple(learned_here),
         contributions=tuple(parts),
+        propensities=beside.source,
     )
 
 
@@ -117,6 +145,8 @@ def _known_rate(train: Events | None) -> float | None:
 def _learned_here(fitted: FittedPolicy | None, events: Events) -> bool:
     """Tell whether a policy learned from events of the evaluated window; without times, nobody knows, so it did."""
     if fitted is None:
+        return False
+    if fitted.folds is not None and not fitted.folds.overlap(events.folds):
         return False
     learned, window = fitted.window, events.window
     if learned.last is None or window.first is None or learned.first is None or window.last is None:
@@ -205,15 +235,22 @@ def _check_events(events: Events, train: Events | None) -> None:
             )
 
 
-def _checked_taus(tau: float | Iterable[float]) -> list[float]:
+def _number(tau: Any) -> float:
+    if isinstance(tau, str):
+        raise TypeError
+    return float(tau)
+
+
+def _checked_taus(tau: Tau | Iterable[Tau]) -> list[Tau]:
+    several = tau if isinstance(tau, Iterable) and not isinstance(tau, str) else [tau]
     try:
-        taus = [float(t) for t in (tau if isinstance(tau, Iterable) else [tau])]
+        taus: list[Tau] = ["auto" if t == "auto" else _number(t) for t in several]
     except (TypeError, ValueError) as error:
-        raise UsageError(f"tau must be a number or several, and is {quoted(tau)}.") from error
+        raise UsageError(f"tau must be 'auto', a number or several, and is {quoted(tau)}.") from error
     if not taus:
         raise UsageError("Name at least one tau.")
     for t in taus:
-        if not 0 < t <= 1:
+        if t != "auto" and not 0 < t <= 1:
             raise UsageError(
                 f"tau must lie in (0, 1], and is {t:g}.", "It is the floor of the propensity: try 0.01 or 0.05."
             )
@@ -227,6 +264,12 @@ def _check_delta(delta: float, interval: str) -> None:
         raise UsageError(f"delta must lie between 0 and 1, and is {delta:g}.", "0.05 gives 95 % intervals.")
     if interval not in METHODS:
         raise UsageError(f"There is no interval {quoted(interval)}.", f"Choose one of {', '.join(METHODS)}.")
+
+
+def _check_estimators(estimators: Sequence[str]) -> None:
+    for name in estimators:
+        if name not in ESTIMATORS:
+            raise UsageError(f"There is no estimator {quoted(name)}.", f"Choose among {', '.join(ESTIMATORS)}.")
 
 
 def _check_window(option: str, window: str, train: Events | None) -> None:

@@ -106,6 +106,7 @@ def fit(
         action_rows=a.rows,
         factors=learned.credibility.actions,
         lowest=learned.credibility.lowest,
+        folds=events.folds,
         report={
             "events": int(examples.n.sum()),
             "cells": len(examples),

@@ -6,6 +6,7 @@ from warmstart.policy.naive import NaivePolicy
 from warmstart.policy.policy import Policy
 from warmstart.policy.saved import is_saved_policy, load_policy, save_policy
 from warmstart.policy.spec import NamedPolicy, parse_policies
+from warmstart.policy.uniform_of_all import uniform_of_all
 
 __all__ = [
     "FittedPolicy",
@@ -17,4 +18,5 @@ __all__ = [
     "load_policy",
     "parse_policies",
     "save_policy",
+    "uniform_of_all",
 ]

@@ -14,6 +14,7 @@ from warmstart.core.errors import UsageError, no_such_column
 from warmstart.core.names import Columns
 from warmstart.core.text import quoted
 from warmstart.core.window import Window
+from warmstart.events import Folds
 from warmstart.features import FeatureRows, FeatureSettings, feature_rows
 from warmstart.features.hashing import buckets
 from warmstart.features.tables import CONSTANT, CONSTANT_VALUE
@@ -49,6 +50,7 @@ class FittedPolicy:
     factors: NDArray[np.float64]
     lowest: float
     report: Mapping[str, Any] = field(default_factory=dict)
+    folds: Folds | None = None
 
     @property
     def decisions(self) -> pa.Table:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from warmstart.core.tables import TextTable
 
 
-IMPORTANT = ("VERDICT", "CONCLUSION", "WARNING")
+IMPORTANT = ("VERDICT", "CONCLUSION", "WARNING", "SELECTED")
 
 
 def show(console: Console, tables: Iterable[TextTable], notes: Iterable[str]) -> None:

@@ -1,5 +1,6 @@
 """What an action is expected to earn in a context: models learned from the cells, or the events, of a window."""
 
+from warmstart.reward.by_cell import learn_by_cell
 from warmstart.reward.examples import Examples, Numbering
 from warmstart.reward.learner import CELL_PASSES, Learned, Learner, event_stream, first_of_contexts
 from warmstart.reward.product import ProductModel
@@ -15,4 +16,5 @@ __all__ = [
     "ProductModel",
     "event_stream",
     "first_of_contexts",
+    "learn_by_cell",
 ]

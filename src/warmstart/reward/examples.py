@@ -34,7 +34,7 @@ class Numbering:
 
     def numbers(self, rows: pa.Table) -> NDArray[np.int64]:
         """Return the numbers of rows; -1 for one that is not known."""
-        codes = self._combined([rows[name] for name in self.keys.column_names])
+        codes = self._combined([rows[name] for name in self.keys.column_names], self._steps[1])
         known, order = self._known
         if not len(known):
             return np.full(rows.num_rows, -1)
@@ -49,22 +49,40 @@ class Numbering:
 
     @cached_property
     def _known(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        codes = self._combined(self.keys.columns)
+        codes = self._steps[0]
         order = np.argsort(codes, kind="stable")
         return codes[order], order
 
-    def _combined(self, columns: list[Any]) -> NDArray[np.int64]:
-        """Turn rows of keys into one integer each; -1 where a value is not known."""
+    @cached_property
+    def _steps(self) -> tuple[NDArray[np.int64], list[NDArray[np.int64]]]:
+        """Return the codes of the keys, and the distinct codes after each column but the first."""
+        steps: list[NDArray[np.int64]] = []
+        return self._combined(self.keys.columns, steps, learn=True), steps
+
+    def _combined(
+        self, columns: list[Any], steps: list[NDArray[np.int64]], *, learn: bool = False
+    ) -> NDArray[np.int64]:
+        """Turn rows of keys into one integer each; -1 where a value is not known.
+
+        After each column codes are numbered anew, so that many columns do not overflow.
+        """
         import pyarrow as pa
         import pyarrow.compute as pc
 
         total = np.zeros(len(columns[0]), dtype=np.int64)
         unknown = np.zeros(len(columns[0]), dtype=bool)
-        for column, values in zip(columns, self._values, strict=True):
+        for i, (column, values) in enumerate(zip(columns, self._values, strict=True)):
             cast = column if column.type == values.type else pc.cast(column, values.type)
             found = pc.fill_null(pc.index_in(cast, value_set=values), pa.scalar(-1, pa.int32())).to_numpy()
             unknown |= found < 0
             total = total * (len(values) + 1) + found
+            if i > 0:
+                if learn:
+                    steps.append(np.unique(total))
+                seen = steps[i - 1]
+                place = np.minimum(np.searchsorted(seen, total), max(len(seen) - 1, 0))
+                unknown |= seen[place] != total if len(seen) else True
+                total = place
         return np.where(unknown, -1, total)
 
 

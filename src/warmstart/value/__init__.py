@@ -3,12 +3,18 @@
 from warmstart.value.bounds import bias_bounds, corollary_bound, regret_bound
 from warmstart.value.contributions import top_contributions
 from warmstart.value.estimate import estimate_value
+from warmstart.value.estimators import ESTIMATORS
+from warmstart.value.guesses import Guesser
 from warmstart.value.intervals import METHODS, interval
+from warmstart.value.outside import estimate_outside
 
 __all__ = [
+    "ESTIMATORS",
     "METHODS",
+    "Guesser",
     "bias_bounds",
     "corollary_bound",
+    "estimate_outside",
     "estimate_value",
     "interval",
     "regret_bound",

@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from warmstart.core.estimate import OnSupported, PropensityError, Rho, Support, ValueEstimate
+from warmstart.core.guess import PointEstimate
 from warmstart.core.interval import IntervalName
-from warmstart.value.intervals import interval, normal_ends
-from warmstart.value.sums import ValueSums, fetch_sums
+from warmstart.core.tau import Tau
+from warmstart.value.gain import gain_ends
+from warmstart.value.intervals import NEED_COEFFICIENTS, interval, normal_ends
+from warmstart.value.sums import ValueSums, WeightedSums, fetch_sums
 
 if TYPE_CHECKING:
     from warmstart.core.names import WindowName
@@ -20,9 +23,9 @@ def estimate_value(
     policy: Policy,
     cells: Cells,
     *,
-    taus: Sequence[float],
+    taus: Sequence[Tau],
     delta: float = 0.05,
-    method: IntervalName = "kl",
+    method: IntervalName = "bets",
     weights_from: WindowName = "evaluated",
     looks: int = 1,
     rate: float | None = None,
@@ -31,17 +34,21 @@ def estimate_value(
 
     Mean over events of ``reward * probability / max(propensity, tau)`` (paper, Eq. 2). It falls short where the
     propensity is below ``tau``; the estimate carries how often that is. ``looks`` is how many estimates share delta
-    in the joint interval; ``rate`` is the mean reward that was known before the window, if any.
+    in the joint ends; ``rate`` is the mean reward that was known before the window, if any.
     """
-    sums = fetch_sums(policy, cells, taus=taus, weights_from=weights_from, spread=method == "bets")
+    sums = fetch_sums(
+        policy, cells, taus=taus, weights_from=weights_from, spread=method in NEED_COEFFICIENTS, rate=rate
+    )
     scale = cells.evaluated.log.reward_range
     estimates = []
-    for tau, sum_ in zip(taus, sums, strict=True):
+    for asked, sum_ in zip(taus, sums, strict=True):
+        tau = _tau(asked, sum_)
         bound = 1.0 if policy.is_logging else 1 / tau
-        terms = sum_.chosen.terms(sum_.events, bound, rate)
+        terms = sum_.chosen.terms(sum_.events, bound)
         ends = interval(terms, delta=delta, method=method)
-        joint = interval(terms, delta=delta / looks, method=method)
-        certified = interval(sum_.own.terms(sum_.events, bound, rate), delta=delta, method=method)
+        joint = ends if looks == 1 else interval(terms, delta=delta / looks, method=method)
+        own = sum_.own.terms(sum_.events, bound)
+        certified = ends if own == terms else interval(own, delta=delta, method=method)
         proven = certified.guarantee == "finite-sample"
         lost = max(1 - sum_.own.weight / sum_.events, 0.0)
         estimate = ValueEstimate(
@@ -62,12 +69,33 @@ def estimate_value(
             certified_lower=certified.lower if proven else None,
             certified_upper=min(certified.upper + lost, 1.0) if proven else None,
             is_logging=policy.is_logging,
-            on_supported=_on_supported(sum_, delta),
+            on_supported=_on_supported(sum_, delta, looks, rate),
             rho=_rho(sum_),
             propensity_error=_error(sum_),
+            tau_choice=sum_.tau_choice,
+            guesses=self_normalised(sum_.chosen, delta),
         )
         estimates.append(estimate.scaled(scale))
     return estimates
+
+
+def _tau(asked: Tau, sums: ValueSums) -> float:
+    """Return the tau in use; what is not clipped, logging, may as well have tau = 1."""
+    if asked != "auto":
+        return asked
+    return 1.0 if sums.tau_choice is None else sums.tau_choice.tau
+
+
+def self_normalised(sums: WeightedSums, delta: float) -> tuple[PointEstimate, ...]:
+    """Return the value as if what is not supported earned like the rest; none where nothing is supported.
+
+    Squares of rewards stand for rewards in its variance, which is then no smaller.
+    """
+    if sums.weight <= 0:
+        return ()
+    value = sums.reward / sums.weight
+    variance = (sums.reward_sq * (1 - 2 * value) + value**2 * sums.weight_sq) / sums.weight**2
+    return (PointEstimate("snips", value, *normal_ends(value, variance, delta)),)
 
 
 def _kish(sums: ValueSums) -> float:
@@ -81,19 +109,21 @@ def _support(sums: ValueSums) -> Support:
     return Support(supported, clipped, unsupported, max(1 - supported - clipped - unsupported, 0.0))
 
 
-def _on_supported(sums: ValueSums, delta: float) -> OnSupported:
-    """Return D = sum of u * rewards / T_B with u = probability / propensity - s(x), and its normal interval.
+def _on_supported(sums: ValueSums, delta: float, looks: int, rate: float | None) -> OnSupported:
+    """Return D = sum of u * rewards / T_B with u = probability / propensity - s(x), and its interval.
 
-    Without a single reward there is nothing to tell a spread from, and no interval.
+    Logging itself gains nothing over logging, for certain.
     """
     traffic, share, contested = sums.supported, sums.supported / sums.events, sums.contested / sums.events
     if traffic <= 0:
-        return OnSupported(share, contested, None, None, None, None, None, "approximate")
+        return OnSupported(share, contested, None, None, None, None, None, "finite-sample")
     value, logging = sums.policy_on_supported / traffic, sums.logging_on_supported / traffic
-    if sums.policy_on_supported == sums.logging_on_supported == 0:
-        return OnSupported(share, contested, value, logging, 0.0, None, None, "approximate")
-    lower, upper = normal_ends(value - logging, sums.difference_sq / traffic**2, delta)
-    return OnSupported(share, contested, value, logging, value - logging, lower, upper, "approximate")
+    difference = value - logging
+    ends, joint = (
+        (0.0, 0.0) if sums.gain is None else gain_ends(sums.gain, level, rate) for level in (delta, delta / looks)
+    )
+    lower, upper, joint_lower = min(ends[0], difference), max(ends[1], difference), min(joint[0], difference)
+    return OnSupported(share, contested, value, logging, difference, lower, upper, "finite-sample", joint_lower)
 
 
 def _rho(sums: ValueSums) -> Rho | None:

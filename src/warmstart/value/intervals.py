@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import NormalDist
 
+import numpy as np
+
 from warmstart.core.errors import UsageError
 from warmstart.core.interval import Guarantee, Interval, IntervalName
 from warmstart.core.text import quoted
@@ -23,8 +25,7 @@ class TermSums:
 
     ``total``: sum of the terms; ``square_total``: of their squares; ``range_total, range_square_total``: of their
     coefficients and the squares of those; ``largest``: the largest coefficient present; ``bound``: what no coefficient
-    exceeds, known beforehand (1 / tau). ``coefficients``, for bets: where the rewards lie; ``rate``: the mean reward,
-    if it was known before the window.
+    exceeds, known beforehand (1 / tau). ``coefficients``, for bets: where the rewards lie.
     """
 
     events: float
@@ -35,7 +36,6 @@ class TermSums:
     largest: float
     bound: float
     coefficients: Coefficients | None = None
-    rate: float | None = None
 
     @property
     def mean(self) -> float:
@@ -44,9 +44,10 @@ class TermSums:
 
 
 Ends = tuple[float, float]
+BOOTSTRAP_DRAWS, BOOTSTRAP_SEED = 2_000, 0
 
 
-def interval(terms: TermSums, *, delta: float = 0.05, method: IntervalName = "kl") -> Interval:
+def interval(terms: TermSums, *, delta: float = 0.05, method: IntervalName = "bets") -> Interval:
     """Bound the expectation of a mean of independent terms. Rewards are at most 1, so it is at most the mean range."""
     if method not in METHODS:
         raise UsageError(f"There is no interval {quoted(method)}.", f"Choose one of {', '.join(METHODS)}.")
@@ -99,13 +100,32 @@ def gamma_ends(terms: TermSums, delta: float) -> Ends:
     return lower / terms.events, upper / terms.events
 
 
+def bootstrap_ends(terms: TermSums, delta: float) -> Ends:
+    """Poisson bootstrap over events, weights held fixed: the percentiles of what other rewards would have given.
+
+    Each reward and each event without one is drawn a Poisson(1) number of times; sums of these are Poisson too, so
+    rewards by coefficient are all it takes. Approximate: with few rewards it is too narrow.
+    """
+    found = terms.coefficients
+    if found is None:
+        raise ValueError("the bootstrap needs to know how rewards spread over coefficients")
+    rng = np.random.default_rng(BOOTSTRAP_SEED)
+    rewards = rng.poisson(found.rewards, size=(BOOTSTRAP_DRAWS, len(found.rewards)))
+    others = rng.poisson(max(terms.events - found.rewards.sum(), 0.0), size=BOOTSTRAP_DRAWS)
+    means = rewards @ np.sqrt(found.low * found.high) / np.maximum(rewards.sum(axis=1) + others, 1)
+    lower, upper = np.quantile(means, [delta / 2, 1 - delta / 2])
+    return float(lower), float(upper)
+
+
 METHODS: Mapping[str, tuple[Callable[[TermSums, float], Ends], Guarantee]] = {
     "kl": (kl_ends, "finite-sample"),
     "hoeffding": (hoeffding_ends, "finite-sample"),
     "bernstein": (bernstein_ends, "finite-sample"),
     "bets": (bets_ends, "finite-sample"),
     "gamma": (gamma_ends, "approximate"),
+    "bootstrap": (bootstrap_ends, "approximate"),
 }
+NEED_COEFFICIENTS = ("bets", "bootstrap")
 
 
 def normal_ends(mean: float, variance: float, delta: float) -> Ends:

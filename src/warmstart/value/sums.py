@@ -12,8 +12,11 @@ import ibis
 import numpy as np
 
 from warmstart.core.names import PROBABILITY, WindowName
+from warmstart.core.tau import Tau, TauChoice
 from warmstart.propensity import counted_propensity
 from warmstart.value.bets import RATIO, Coefficients
+from warmstart.value.choose_tau import choose_tau
+from warmstart.value.gain import GainSums, rewards_by_u
 from warmstart.value.intervals import TermSums
 
 if TYPE_CHECKING:
@@ -34,10 +37,10 @@ class WeightedSums:
     largest: float
     coefficients: Coefficients | None = None
 
-    def terms(self, events: float, bound: float, rate: float | None = None) -> TermSums:
+    def terms(self, events: float, bound: float) -> TermSums:
         """Return them as an interval wants them."""
         sums = (self.reward, self.reward_sq, self.weight, self.weight_sq, self.largest)
-        return TermSums(events, *sums, bound, self.coefficients, rate)
+        return TermSums(events, *sums, bound, self.coefficients)
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class ValueSums:
 
     ``own`` weighs with the propensities of the evaluated window, ``chosen`` with those asked for. Shares of traffic
     come as events: ``supported, clipped, decided, contested``. ``policy_on_supported`` and ``logging_on_supported``
-    are rewards on supported traffic; ``difference_sq`` is the sum of u^2 * reward^2 of their difference.
+    are rewards on supported traffic, ``spread`` is about the sum of u^2 over it, ``largest_ratio`` the largest
+    probability / propensity there, and ``gain`` how rewards lie over u.
     """
 
     events: float
@@ -68,23 +72,41 @@ class ValueSums:
     contested: float
     policy_on_supported: float
     logging_on_supported: float
-    difference_sq: float
+    spread: float
+    largest_ratio: float
     errors: ErrorSums | None
+    gain: GainSums | None = None
+    tau_choice: TauChoice | None = None
 
 
 _WEIGHTED = ("reward", "reward_sq", "weight", "weight_sq", "largest")
 _ERRORS = ("overweighted", "tight", "paper")
-_SHARES = ("supported", "clipped", "contested", "policy_on_supported", "logging_on_supported")
+_SHARES = (
+    "supported",
+    "clipped",
+    "contested",
+    "policy_on_supported",
+    "logging_on_supported",
+    "spread",
+    "largest_ratio",
+)
 
 
 def fetch_sums(
-    policy: Policy, cells: Cells, *, taus: Sequence[float], weights_from: WindowName, spread: bool = False
+    policy: Policy,
+    cells: Cells,
+    *,
+    taus: Sequence[Tau],
+    weights_from: WindowName,
+    spread: bool = False,
+    rate: float | None = None,
 ) -> list[ValueSums]:
     """Run the queries and return the sums, one a tau; with ``spread``, how rewards lie over coefficients too.
 
-    Logging differs from itself by nothing, so one query does.
+    A tau of "auto" is chosen for this policy, with rewards at the rate that is known.
+
+    Logging differs from itself by nothing.
     """
-    floors = [0.0 if policy.is_logging else tau for tau in taus]
     other = None if weights_from == "evaluated" or policy.is_logging else weights_from
     with ExitStack() as kept:
 
@@ -96,20 +118,28 @@ def fetch_sums(
         rows = policy.on(cells)
         rows = choices(keep(rows) if policy.held else rows, cells, weights_from=other)
         rows = rows if other is None else keep(rows)
-        row = _fetch(rows, cells, floors, crossed=not policy.is_logging)
-        sums = [_from_row(row, i) for i in range(len(taus))]
-        return [_spread(rows, cells, sum_, floor) for sum_, floor in zip(sums, floors, strict=True)] if spread else sums
+        floors = [_floor(0.0 if policy.is_logging else tau, rows, cells, rate) for tau in taus]
+        row = cells.engine.fetch(value_sums(rows, [floor for floor, _ in floors]))[0]
+        row["events"] = float(cells.evaluated.window.events)
+        found = []
+        for i, (floor, choice) in enumerate(floors):
+            sums = replace(_from_row(row, i), tau_choice=choice)
+            sums = _with_coefficients(rows, cells, sums, floor) if spread else sums
+            found.append(sums if policy.is_logging else _with_gain(rows, cells, sums, floor))
+        return found
 
 
-def _spread(rows: ir.Table, cells: Cells, sums: ValueSums, floor: float) -> ValueSums:
+def _floor(tau: Tau, rows: ir.Table, cells: Cells, rate: float | None) -> tuple[float, TauChoice | None]:
+    if tau != "auto":
+        return tau, None
+    choice = choose_tau(rows, cells, "chosen" if "chosen" in rows.columns else "own", rate)
+    return choice.tau, choice
+
+
+def _with_coefficients(rows: ir.Table, cells: Cells, sums: ValueSums, floor: float) -> ValueSums:
     found = {}
     for name in ("own", "chosen") if sums.errors is not None else ("own",):
-        c = divided(rows.h, rows[name], floor)
-        shown = rows.mutate(c=c).filter(rows.n > 0, c > 0, rows.reward_sum > 0)
-        bins = shown.group_by(bin=(shown.c.ln() / math.log(RATIO)).floor().cast("int64")).agg(
-            rewards=shown.reward_sum.sum()
-        )
-        fetched = cells.engine.fetch(bins.order_by("bin"))
+        fetched = cells.engine.fetch(coefficient_bins(rows, name, floor))
         coefficients = Coefficients.of_bins(
             np.array([row["bin"] for row in fetched], dtype=np.int64), np.array([row["rewards"] for row in fetched])
         )
@@ -117,13 +147,19 @@ def _spread(rows: ir.Table, cells: Cells, sums: ValueSums, floor: float) -> Valu
     return replace(sums, own=found["own"], chosen=found.get("chosen", found["own"]))
 
 
-def _fetch(rows: ir.Table, cells: Cells, floors: Sequence[float], *, crossed: bool) -> dict[str, Any]:
-    found = cells.engine.fetch(value_sums(rows, floors))[0]
-    if crossed:
-        found |= cells.engine.fetch(crossed_sums(rows, cells, floors))[0]
-    else:
-        found |= {f"crossed_{i}": -found[f"squared_{i}"] for i in range(len(floors))}
-    return {**found, "events": float(cells.evaluated.window.events)}
+def coefficient_bins(rows: ir.Table, propensity: str, floor: float) -> ir.Table:
+    """Sum rewards by the logarithm of their coefficient, in steps of RATIO."""
+    c = divided(rows.h, rows[propensity], floor)
+    shown = rows.mutate(c=c).filter(rows.n > 0, c > 0, rows.reward_sum > 0)
+    bins = shown.group_by(bin=(shown.c.ln() / math.log(RATIO)).floor().cast("int64"))
+    return bins.agg(rewards=shown.reward_sum.sum()).order_by("bin")
+
+
+def _with_gain(rows: ir.Table, cells: Cells, sums: ValueSums, floor: float) -> ValueSums:
+    found = cells.engine.fetch(rewards_by_u(rows, cells, lambda some: _supported(some, floor) & (some.h > 0)))
+    spread = sums.spread / sums.supported if sums.supported > 0 else 0.0
+    gain = GainSums.of_rows(found, traffic=sums.supported, spread=max(spread, 0.0), largest=sums.largest_ratio)
+    return replace(sums, gain=gain)
 
 
 def choices(rows: ir.Table, cells: Cells, *, weights_from: WindowName | None) -> ir.Table:
@@ -155,25 +191,6 @@ def value_sums(rows: ir.Table, floors: Sequence[float]) -> ir.Table:
     return rows.agg(**totals)
 
 
-def crossed_sums(rows: ir.Table, cells: Cells, floors: Sequence[float]) -> ir.Table:
-    """Sum what needs s(x), the policy's supported share in a context: the cross terms of (h / p - s(x))^2 * reward^2.
-
-        sum over x of s(x)^2 * sum of q - 2 * s(x) * sum of (h / p) * q,   q = squared rewards of a cell
-
-    A context with one action, supported, has h / p = s(x): it adds -h^2 q and its square adds h^2 q.
-    """
-    by_context: dict[str, ir.Value] = {"q": rows.context_reward_sq_sum.max()}
-    for i, floor in enumerate(floors):
-        by_context[f"share_{i}"] = _supported(rows, floor).ifelse(rows.h, 0.0).sum()
-        by_context[f"ratio_{i}"] = (_ratio(rows, floor) * rows.reward_sq_sum).sum()
-    contexts = rows.group_by(*cells.columns.context_keys).agg(**by_context)
-    crossed = {}
-    for i in range(len(floors)):
-        share = contexts[f"share_{i}"]
-        crossed[f"crossed_{i}"] = (share * (share * contexts.q - 2 * contexts[f"ratio_{i}"])).sum()
-    return contexts.agg(**crossed)
-
-
 def _supported(rows: ir.Table, floor: float) -> ir.BooleanValue:
     return (rows.n > 0) & (rows.own >= floor)
 
@@ -191,7 +208,8 @@ def _shares(rows: ir.Table, floor: float) -> dict[str, ir.Value]:
         "contested": (rows.context_n * (rows.context_actions > 1).ifelse(h, 0.0)).sum(),
         "policy_on_supported": (ratio * rows.reward_sum).sum(),
         "logging_on_supported": (h * rows.context_reward_sum).sum(),
-        "squared": (ratio * ratio * rows.reward_sq_sum).sum(),
+        "largest_ratio": ratio.max(),
+        "spread": (ratio * ratio * rows.n).sum() - (rows.context_n * h * h).sum(),
     }
 
 
@@ -229,15 +247,15 @@ def _from_row(row: dict[str, Any], i: int) -> ValueSums:
 
     own = _weighted_sums(numbers(_WEIGHTED, "own_"))
     other = f"chosen_reward_{i}" in row
+    shares: Any = numbers(_SHARES)
     return ValueSums(
         events=row["events"],
         matched=float(row["matched"] or 0.0),
         decided=float(row["decided"] or 0.0),
         own=own,
         chosen=_weighted_sums(numbers(_WEIGHTED, "chosen_")) if other else own,
-        difference_sq=sum(numbers(["squared", "crossed"]).values()),
         errors=ErrorSums(**numbers(_ERRORS)) if other else None,
-        **numbers(_SHARES),
+        **shares,
     )
 
 

@@ -1,0 +1,160 @@
+"""``python -m benchmarks.doubly_robust``: doubly robust beside Open Bandit Pipeline's, on a log without propensities.
+
+200,000 events, 500 contexts with 8 features, 50 actions; every day another deterministic model chooses among the best
+five. Each tool estimates the value of a policy from the log alone, in a process of its own: its error against the
+truth, its time after imports, its peak memory. OBP needs the package ``obp``; without it only ours is shown.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.learning import table
+
+EVENTS, CONTEXTS, FEATURES, ACTIONS, DAYS = 200_000, 500, 8, 50, 30
+
+
+def world(seed: int) -> dict[str, Any]:
+    rng = np.random.default_rng(seed)
+    features = rng.normal(size=(CONTEXTS, FEATURES))
+    scores = features @ rng.normal(size=(FEATURES, ACTIONS)) / np.sqrt(FEATURES)
+    means = 1 / (1 + np.exp(3 - scores))
+    context = rng.integers(CONTEXTS, size=EVENTS)
+    day = np.arange(EVENTS) * DAYS // EVENTS
+    daily = np.empty((DAYS, CONTEXTS), dtype=np.int64)
+    for d in range(DAYS):
+        noisy = scores + rng.normal(scale=1.0, size=scores.shape)
+        daily[d] = noisy.argmax(axis=1)
+    action = daily[day, context]
+    reward = (rng.random(EVENTS) < means[context, action]).astype(np.int64)
+    probability = np.exp(2 * scores) / np.exp(2 * scores).sum(axis=1, keepdims=True)
+    truth = float((probability * means)[context].sum(axis=1).mean())
+    return {
+        "features": features,
+        "context": context,
+        "action": action,
+        "reward": reward,
+        "day": day,
+        "policy": probability,
+        "truth": truth,
+    }
+
+
+def peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def ours(path: Path, policy: Path) -> float:
+    import warmstart as ws
+
+    events = ws.read_events(str(path), context="context", action="action", reward="reward")
+    found = ws.evaluate({"policy": str(policy)}, events, tau=0.001, estimators=["dr"])["policy"]
+    return found.guesses[0].value
+
+
+def obps(data: dict[str, Any]) -> float:
+    from obp.ope import DoublyRobust, RegressionModel
+    from sklearn.linear_model import LogisticRegression
+
+    x = data["features"][data["context"]]
+    pscore = LogisticRegression(max_iter=200).fit(x, data["action"]).predict_proba(x)[np.arange(EVENTS), data["action"]]
+    target = data["policy"][data["context"]][:, :, None]
+    position = np.zeros(EVENTS, dtype=int)
+    model = RegressionModel(n_actions=ACTIONS, len_list=1, base_model=LogisticRegression(max_iter=200))
+    expected = model.fit_predict(
+        context=x,
+        action=data["action"],
+        reward=data["reward"],
+        position=position,
+        pscore=pscore,
+        action_dist=target,
+        n_folds=3,
+        random_state=0,
+    )
+    return float(
+        DoublyRobust().estimate_policy_value(
+            reward=data["reward"],
+            action=data["action"],
+            position=position,
+            pscore=pscore,
+            action_dist=target,
+            estimated_rewards_by_reg_model=expected,
+        )
+    )
+
+
+def measure(tool: str, seed: int, folder: Path) -> None:
+    if tool == "warmstart":
+        import warmstart.pipeline
+
+        assert warmstart.pipeline
+        truth = json.loads((folder / "truth.json").read_text())
+        start = time.perf_counter()
+        value = ours(folder / "log.parquet", folder / "policy.parquet")
+    else:
+        import obp.ope
+        import sklearn.linear_model
+
+        assert obp.ope
+        assert sklearn.linear_model
+        data = world(seed)
+        truth = data["truth"]
+        start = time.perf_counter()
+        value = obps(data)
+    seconds = time.perf_counter() - start
+    print(json.dumps({"error": value / truth - 1, "seconds": seconds, "megabytes": peak()}))
+
+
+def write(seed: int, folder: Path) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    data = world(seed)
+    pq.write_table(pa.table({name: data[name] for name in ("context", "action", "reward")}), folder / "log.parquet")
+    x, a = np.indices(data["policy"].shape)
+    rows = {"context": x.ravel(), "action": a.ravel(), "probability": data["policy"].ravel()}
+    pq.write_table(pa.table(rows), folder / "policy.parquet")
+    (folder / "truth.json").write_text(json.dumps(data["truth"]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--tool", default=None)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--folder", type=Path, default=None)
+    options = parser.parse_args()
+    if options.tool is not None and options.folder is not None:
+        measure(options.tool, options.seed, options.folder)
+        return
+    tools = ["warmstart", *(["obp"] if importlib.util.find_spec("obp") else [])]
+    rows: dict[str, list[dict[str, float]]] = {tool: [] for tool in tools}
+    with tempfile.TemporaryDirectory() as name:
+        for seed in range(options.seeds):
+            write(seed, Path(name))
+            for tool in tools:
+                command = [sys.executable, "-m", "benchmarks.doubly_robust", "--tool", tool, "--seed", str(seed)]
+                ran = subprocess.run([*command, "--folder", name], check=True, capture_output=True, text=True)
+                rows[tool].append(json.loads(ran.stdout.splitlines()[-1]))
+    ours_, shown = rows["warmstart"], []
+    for tool, found in rows.items():
+        times = np.median([row["seconds"] / mine["seconds"] for row, mine in zip(found, ours_, strict=True)])
+        memory = np.median([row["megabytes"] / mine["megabytes"] for row, mine in zip(found, ours_, strict=True)])
+        errors = ", ".join(f"{row['error']:+.2%}" for row in found)
+        shown.append([tool, errors, f"{times:.1f}", f"{memory:.1f}", f"{found[0]['megabytes']:.0f} MB"])
+    table("Doubly robust, propensities hidden", ["", "errors", "time / ours", "memory / ours", "peak"], shown)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""``python -m benchmarks.obd``: hide the propensities of the Open Bandit Dataset, estimate them, compare with the true.
+
+Open Bandit Dataset (Saito et al., arXiv:2008.07146), 10,000-row samples of the campaign "all", Apache-2.0.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+import warmstart as ws
+from benchmarks.learning import table
+from warmstart.core.names import ACTION, FOLD
+from warmstart.events import open_cells, open_strata
+from warmstart.propensity.backoff import best_strength
+from warmstart.propensity.counted_rows import CountedRows
+from warmstart.propensity.model import learn_propensity
+from warmstart.propensity.quality import calibration, log_loss, shown_propensity
+
+DATA = Path(os.environ.get("WARMSTART_DATA", Path(__file__).parents[2] / "shared" / "data")) / "obd"
+ACTIONS = 80
+# Thompson sampling changed through the week: the hour since its start tells how far it had learned.
+KEYS = {"position": ["position"], "position, hour": ["position", "hours"], "position, day": ["position", "day"]}
+
+
+def read(name: str) -> pa.Table:
+    rows = csv.read_csv(DATA / f"{name}_all.csv.gz")
+    start = pc.min(rows["timestamp"])
+    hours = pc.divide(pc.cast(pc.microseconds_between(start, rows["timestamp"]), pa.int64()), 3_600_000_000)
+    rows = rows.append_column("hours", hours).append_column("day", pc.divide(hours, 24))
+    return rows.append_column("row", pa.array(np.arange(rows.num_rows)))
+
+
+def estimated(log: pa.Table, context: list[str]) -> dict[str, Any]:
+    """Held-out propensities of what was shown, by every source, in the order of rows."""
+    events = ws.read_events(log, context=["row", *context], action="item_id", reward="click")
+    found = {}
+    with open_cells(events) as cells, open_strata(cells) as strata:
+        rows = events.engine.fetch_arrow(strata.order_by("context_0"))
+        keys = [f"context_{i + 1}" for i in range(len(context))]
+        contexts, actions = rows.select(keys), rows[ACTION]
+        n, folds = rows["n"].to_numpy(), rows[FOLD].to_numpy().astype(np.int64)
+        strength, _ = best_strength(events.engine, strata, [keys])
+        models = {
+            "action's share": CountedRows.learn(contexts, actions, n, folds, levels=[], strength=0.0),
+            "back-off": CountedRows.learn(contexts, actions, n, folds, levels=[keys], strength=strength),
+            "model": learn_propensity(contexts, actions, n, folds),
+        }
+        for name, model in models.items():
+            p = shown_propensity(model, contexts, actions, folds)
+            found[name] = (p, log_loss(p, n), calibration(model, contexts, actions, n, folds))
+    return found
+
+
+def compared(log: pa.Table) -> list[list[str]]:
+    truth = log["propensity_score"].to_numpy()
+    lines = [["true", f"{-np.log(truth).mean():.4f}", "-", "-", "0", "1.00"]]
+    uniform = np.full(len(truth), 1 / ACTIONS)
+    sources: dict[str, Any] = {"uniform": (uniform, None, None)}
+    for name, context in KEYS.items():
+        sources |= {f"{kind} ({name})": found for kind, found in estimated(log, context).items()}
+    for name, (p, loss, fit) in sources.items():
+        off = np.abs(np.log(p / truth))
+        shown_loss = -np.log(p).mean() if loss is None else loss.log_loss
+        known = ["-", "-"] if fit is None else [f"{fit.error:.3f}", f"{fit.noise:.3f}"]
+        alike = np.corrcoef(np.log(p), np.log(truth))[0, 1] if p.std() > 0 and truth.std() > 0 else float("nan")
+        lines.append([name, f"{shown_loss:.4f}", *known, f"{off.mean():.3f}", f"{alike:.2f}"])
+    return lines
+
+
+def values(log: pa.Table) -> list[list[str]]:
+    """The value of uniform over all 80 items, whose full data say .0035."""
+    lines = []
+    names: dict[str, Any] = {"action": "item_id", "reward": "click", "event_id": "row"}
+    logged = ws.read_events(log, context=["position", "hours"], propensity="propensity_score", **names)
+    hidden = ws.read_events(log, context=["position", "hours"], **names)
+    for what, events, source in (("true", logged, "logged"), ("hidden: model", hidden, "model")):
+        found = ws.evaluate("uniform", events, propensities=source)["uniform"]
+        guess = found.best_guess
+        span = f"[{found.lower:.4f}, {found.upper:.4f}]"
+        best = "-" if guess is None else f"{guess.value:.4f} [{guess.lower:.4f}, {guess.upper:.4f}]"
+        lines.append([what, f"{found.tau:g}", f"{found.value:.4f}", span, best])
+    return lines
+
+
+def main() -> None:
+    for name in ("bts", "random"):
+        log = read(name)
+        head = ["source", "log-loss", "miscalibrated", "by chance", "mean |log ratio|", "correlation"]
+        table(f"Open Bandit Dataset, {name}: propensities, held out", head, compared(log))
+        head = ["propensities", "tau", "value", "interval, approx.", "best guess (snips)"]
+        table(f"Open Bandit Dataset, {name}: the value of random (full data: .0035)", head, values(log))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,223 @@
+"""``python -m benchmarks.uci``: full-information sets, where the value of every policy is known exactly.
+
+glass, satimage, vehicle, yeast (UCI). ``estimators``: bias and RMSE of the estimators as in Dudik, Langford and Li
+(2011): a policy learned on half of a set is valued on the other half, shown at random, propensities known and hidden.
+``learning``: labels hidden behind a deterministic logger that changes by block; ours and Vowpal Wabbit's contextual
+bandits, which are given the propensities that we estimate, since it cannot.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import csv
+
+import warmstart as ws
+from benchmarks.learning import table
+
+DATA = Path(os.environ.get("WARMSTART_DATA", Path(__file__).parents[2] / "shared" / "data")) / "uci"
+SETS = ("glass", "satimage", "vehicle", "yeast")
+# RMSE of IPS, DR, DM, read off the paper's figure.
+DUDIK = {
+    "glass": ".193 / .141 / .146",
+    "satimage": ".021 / .018 / .173",
+    "vehicle": ".062 / .058 / >=.28",
+    "yeast": ".099 / .075 / .192",
+}
+ESTIMATORS = ("ips", "snips", "dm", "dr", "switch-dr", "shrunk-dr")
+BLOCKS, WEAK = 20, 30
+VW_TYPES = ("ips", "dr", "mtr")
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+
+def read(name: str) -> tuple[Floats, Numbers]:
+    rows = csv.read_csv(DATA / f"{name}.csv.gz")
+    x = np.column_stack([rows[column].to_numpy() for column in rows.column_names if column != "y"]).astype(np.float64)
+    y = np.unique(np.array(rows["y"].to_pylist()), return_inverse=True)[1]
+    spread = x.std(axis=0)
+    return (x - x.mean(axis=0)) / np.where(spread > 0, spread, 1), y
+
+
+def halves(x: Floats, rng: np.random.Generator) -> tuple[Numbers, Numbers]:
+    order = rng.permutation(len(x))
+    return order[: len(x) // 2], order[len(x) // 2 :]
+
+
+def columns(x: Floats) -> dict[str, Floats]:
+    return {f"x{i}": x[:, i] for i in range(x.shape[1])}
+
+
+def distinct(rows: dict[str, Any]) -> pa.Table:
+    """Decisions, each once: examples with the same features are one context."""
+    found = pa.table(rows)
+    return found.group_by(found.column_names).aggregate([])
+
+
+def runs(name: str, seeds: int) -> Iterator[dict[tuple[str, str], float]]:
+    """The errors of every estimator, propensities known and hidden, one dictionary a split."""
+    from sklearn.linear_model import LogisticRegression
+
+    x, y = read(name)
+    kinds = int(y.max()) + 1
+    for seed in range(seeds):
+        rng = np.random.default_rng(seed)
+        train, test = halves(x, rng)
+        chosen = LogisticRegression(max_iter=500).fit(x[train], y[train]).predict(x[test])
+        truth = float((chosen == y[test]).mean())
+        shown = rng.integers(kinds, size=len(test))
+        log = {**columns(x[test]), "a": shown, "r": (shown == y[test]).astype(float), "i": np.arange(len(test))}
+        log["p"] = np.full(len(test), 1 / kinds)
+        policy = distinct({**columns(x[test]), "a": chosen})
+        names: dict[str, Any] = {"context": [*columns(x)], "action": "a", "reward": "r", "event_id": "i"}
+        errors = {}
+        for what, propensity, source in (("known", "p", "logged"), ("hidden", None, "model")):
+            events = ws.read_events(pa.table(log), **names, propensity=propensity)
+            found = ws.evaluate({"h": policy}, events, tau=0.01, propensities=source, estimators=ESTIMATORS)["h"]
+            errors |= {(what, guess.estimator): guess.value - truth for guess in found.guesses}
+        yield errors
+
+
+def estimators(seeds: int) -> None:
+    for what in ("known", "hidden"):
+        rows = []
+        for name in SETS:
+            found = list(runs(name, seeds))
+            line = []
+            for estimator in ESTIMATORS:
+                errors = np.array([errors[what, estimator] for errors in found])
+                line.append(f"{errors.mean():+.3f} {np.sqrt((errors**2).mean()):.3f}")
+            rows.append([name, *line, DUDIK[name]])
+        head = ["", *ESTIMATORS, "Dudik et al., RMSE of ips / dr / dm"]
+        table(f"Bias and RMSE, propensities {what}, {seeds} splits", head, rows)
+
+
+def hidden_log(x: Floats, y: Numbers, rng: np.random.Generator) -> Numbers:
+    """Actions of a logger that is deterministic inside a block: each time a weak classifier of few labels."""
+    from sklearn.linear_model import LogisticRegression
+
+    shown = np.empty(len(x), dtype=np.int64)
+    for block in np.array_split(np.arange(len(x)), BLOCKS):
+        few = rng.choice(len(x), WEAK, replace=False)
+        labels = np.where(rng.random(WEAK) < 0.5, y[few], rng.integers(y.max() + 1, size=WEAK))
+        if len(np.unique(labels)) < 2:
+            shown[block] = labels[0]
+        else:
+            shown[block] = LogisticRegression(max_iter=200).fit(x[few], labels).predict(x[block])
+    return shown
+
+
+def wabbit(kind: str, x: Floats, new: Floats, *, a: Numbers, r: Floats, p: Floats, kinds: int) -> Numbers:
+    """Learn with Vowpal Wabbit's contextual bandit, its best of three rates by its own progressive loss."""
+    from vowpalwabbit import Workspace
+
+    def line(row: Floats) -> str:
+        return " ".join(f"f{i}:{value:.6g}" for i, value in enumerate(row))
+
+    best: tuple[float, Numbers] | None = None
+    for rate in (0.05, 0.2, 0.5):
+        vw = Workspace(f"--cb {kinds} --cb_type {kind} -l {rate} --quiet --random_seed 1")
+        for _ in range(5):
+            for row, action, reward, weight in zip(x, a, r, p, strict=True):
+                vw.learn(f"{action + 1}:{-reward:.6g}:{max(weight, 0.01):.6g} | {line(row)}")
+        loss = vw.get_sum_loss() / max(vw.get_weighted_examples(), 1)
+        found = np.array([vw.predict(f"| {line(row)}") - 1 for row in new], dtype=np.int64)
+        vw.finish()
+        if best is None or loss < best[0]:
+            best = (loss, found)
+    assert best is not None
+    return best[1]
+
+
+def ours(x: Floats, a: Numbers, r: Floats, new: Floats) -> Numbers:
+    ids = np.arange(len(x))
+    events = ws.read_events(pa.table({"i": ids, "a": a, "r": r}), context="i", action="a", reward="r")
+    kinds = np.unique(a)
+    actions = pa.table({"a": kinds, "name": [f"class-{kind}" for kind in kinds]})
+    policy = ws.fit(events, contexts=pa.table({"i": ids, **columns(x)}), actions=actions, weight_bits=16)
+    chosen = policy.choose_table(pa.table({"i": np.arange(len(new)) + len(x), **columns(new)}))
+    return chosen["a"].to_numpy().astype(np.int64)
+
+
+def learned(name: str, seed: int) -> dict[str, float]:
+    """Accuracy of what was learned from the first half, and the error of its value estimated on the second."""
+    x, y = read(name)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(x))
+    x, y = x[order], y[order]
+    shown = hidden_log(x, y, rng)
+    r = (shown == y).astype(float)
+    half, kinds = len(x) // 2, int(y.max()) + 1
+    log = pa.table({"i": np.arange(len(x)), **columns(x), "a": shown, "r": r})
+    names: dict[str, Any] = {"context": [*columns(x)], "action": "a", "reward": "r", "event_id": "i"}
+    p = estimated(ws.read_events(log.slice(0, half), **{**names, "context": ["i", *columns(x)], "event_id": None}))
+    found = {"logging": float(r[half:].mean())}
+    policies = {"warmstart": ours(x[:half], shown[:half], r[:half], x[half:])}
+    for kind in VW_TYPES:
+        policies[f"VW {kind}"] = wabbit(kind, x[:half], x[half:], a=shown[:half], r=r[:half], p=p, kinds=kinds)
+    later = ws.read_events(log.slice(half), **names)
+    for method, chosen in policies.items():
+        found[method] = float((chosen == y[half:]).mean())
+    decisions = distinct({**columns(x[half:]), "a": policies["warmstart"]})
+    valued = ws.evaluate({"h": decisions}, later, propensities="model", estimators=["snips", "dr"])["h"]
+    found |= {f"error {guess.estimator}": guess.value - found["warmstart"] for guess in valued.guesses}
+    found["error ips"] = valued.value - found["warmstart"]
+    return found
+
+
+def estimated(events: ws.Events) -> Floats:
+    """The propensities of what was shown, by a model that did not see the event, in the order of rows."""
+    from warmstart.events import open_cells, open_strata
+    from warmstart.propensity import modelled_propensity
+
+    with open_cells(events) as cells, open_strata(cells) as strata:
+        weighed, _ = modelled_propensity(events.engine, strata)
+        rows = events.engine.fetch_arrow(weighed.order_by("context_0"))
+    p: Floats = rows["propensity"].to_numpy(zero_copy_only=False).astype(np.float64)
+    return np.nan_to_num(p, nan=1.0)
+
+
+def learning(seeds: int) -> None:
+    rows, errors = [], []
+    for name in SETS:
+        found = [learned(name, seed) for seed in range(seeds)]
+        methods = ["logging", "warmstart", *(f"VW {kind}" for kind in VW_TYPES)]
+        means = [statistics.mean(run[method] for run in found) for method in methods]
+        best = max(statistics.mean(run[f"VW {kind}"] for run in found) for kind in VW_TYPES)
+        wins = sum(run["warmstart"] >= max(run[f"VW {kind}"] for kind in VW_TYPES) for run in found)
+        rows.append([name, *(f"{mean:.3f}" for mean in means), f"{means[1] - best:+.3f}", f"{wins}/{seeds}"])
+        line = []
+        for kind in ("ips", "snips", "dr"):
+            off = np.array([run[f"error {kind}"] for run in found])
+            line.append(f"{off.mean():+.3f} {np.sqrt((off**2).mean()):.3f}")
+        errors.append([name, *line])
+    head = ["", "logging", "warmstart", *(f"VW {kind}" for kind in VW_TYPES), "ours - best VW", "at least as good"]
+    table(f"Accuracy of the learned policy, mean of {seeds} seeds", head, rows)
+    table("Bias and RMSE of its estimated value", ["", "ips", "snips", "dr"], errors)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="*", default=["estimators", "learning"])
+    parser.add_argument("--seeds", type=int, default=20)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory():
+        if "estimators" in options.what:
+            estimators(options.seeds)
+        if "learning" in options.what:
+            learning(options.seeds)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()

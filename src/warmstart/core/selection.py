@@ -1,0 +1,74 @@
+"""Which of several policies to deploy, if any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from warmstart.core.estimate import ValueEstimate
+from warmstart.core.evaluation import Evaluation
+from warmstart.core.text import quoted
+
+
+@dataclass(frozen=True, repr=False)
+class Selection:
+    """The policy that is certified to gain most over logging; or none.
+
+    ``gain_lower``: used where supported, with logging elsewhere, the policy gains at least this per event of all
+    traffic; it holds for every policy and tau that was looked at, at once.
+    """
+
+    estimate: ValueEstimate | None
+    gain_lower: float | None
+    looks: int
+    delta: float
+
+    @property
+    def policy(self) -> str | None:
+        """Return the name of the policy; None if none is certifiably better than logging."""
+        return None if self.estimate is None else self.estimate.policy
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the selection as JSON shows it."""
+        tau = None if self.estimate is None else self.estimate.tau
+        return {"policy": self.policy, "tau": tau, "gain_lower": self.gain_lower, "looks": self.looks}
+
+    def __str__(self) -> str:
+        sure = f"{1 - self.delta:.6g}" + (f", for all {self.looks} looked at together" if self.looks > 1 else "")
+        if self.estimate is None or self.gain_lower is None:
+            return (
+                f"SELECTED: none. No policy is certifiably better than logging ({sure}): "
+                "no lower end of a gain over logging is above 0."
+            )
+        share = self.estimate.on_supported.share
+        return (
+            f"SELECTED: {quoted(self.estimate.policy)} at tau {self.estimate.tau:g}. Used where it is supported "
+            f"({share:.1%} of traffic), with logging elsewhere, it gains at least {self.gain_lower:.3g} per event over "
+            f"logging ({sure})."
+        )
+
+    __repr__ = __str__
+
+
+def select(found: Evaluation) -> Selection:
+    """Select the policy with the largest simultaneous lower end of its gain over logging, or none.
+
+    The gain is that on all traffic of "this policy where it is supported, logging elsewhere". What learned from the
+    evaluated window, or was weighted with propensities that prove nothing, cannot be selected.
+
+    >>> import pyarrow as pa, warmstart as ws
+    >>> log = pa.table({"page": ["p"] * 400, "ad": ["a", "b"] * 200, "click": [1, 0] * 200})
+    >>> events = ws.read_events(log, context="page", action="ad", reward="click")
+    >>> ws.select(ws.evaluate(["constant:a", "constant:b"], events, tau=0.05)).policy
+    'constant:a'
+    """
+    looks = sum(1 for _ in found.shown())
+    best: ValueEstimate | None = None
+    gain = 0.0
+    for estimate in found:
+        lower = estimate.on_supported.joint_lower
+        if estimate.certified_lower is None or estimate.is_logging or lower is None:
+            continue
+        if lower * estimate.on_supported.share > gain:
+            best, gain = estimate, lower * estimate.on_supported.share
+    return Selection(best, None if best is None else gain, looks, found.policies[0].delta)

@@ -1,0 +1,36 @@
+"""How a tau was chosen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Tau = float | Literal["auto"]
+
+
+@dataclass(frozen=True)
+class TauPoint:
+    """What one tau would cost: the share of traffic lost to clipping, the standard error, and both as an error."""
+
+    tau: float
+    lost: float
+    standard_error: float
+    error: float
+
+
+@dataclass(frozen=True)
+class TauChoice:
+    """The tau of least expected error, and the errors of those it was chosen among.
+
+    Rewards were taken to come at ``rate`` (in [0, 1]), that of the training window if ``rate_is_known``. The rewards of
+    the evaluated window had no say, so intervals need no allowance for the choice.
+    """
+
+    tau: float
+    rate: float
+    rate_is_known: bool
+    curve: tuple[TauPoint, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the choice as JSON shows it."""
+        return {**vars(self), "curve": [dict(vars(point)) for point in self.curve]}

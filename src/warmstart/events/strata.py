@@ -1,0 +1,38 @@
+"""Cells taken apart by fold and, where it was logged, by propensity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from warmstart.core.names import FOLD, PROPENSITY, REWARD
+from warmstart.events.folds import fold_of
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from warmstart.events.cells import Cells
+
+FOLDS = 5
+
+
+@contextmanager
+def open_strata(cells: Cells, *, folds: int = FOLDS, seed: int = 0) -> Iterator[ir.Table]:
+    """Sum the evaluated events by (context, action, fold[, propensity]); released on leaving.
+
+    Columns: the keys, ``fold``, ``propensity`` if the log has it, ``n, reward_sum, reward_sq_sum``.
+    """
+    events = cells.evaluated
+    table = events.log.table.mutate(**{FOLD: fold_of(events.log, folds, seed)}).filter(events.inside)
+    keys = {name: table[name].cast(cells.table[name].type()) for name in cells.columns.keys}
+    logged = {PROPENSITY: table[PROPENSITY]} if PROPENSITY in table.columns else {}
+    reward = table[REWARD]
+    summed = table.group_by(**keys, fold=table[FOLD], **logged).agg(
+        n=table.count().cast("float64"), reward_sum=reward.sum(), reward_sq_sum=(reward * reward).sum()
+    )
+    held = cells.engine.materialise(summed)
+    try:
+        yield held
+    finally:
+        held.release()

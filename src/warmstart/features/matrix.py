@@ -1,0 +1,253 @@
+"""Contexts as the matrix of a scikit-learn model, and what every cross-fitted model needs beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from warmstart.core.errors import ColumnError, UsageError, no_such_column
+from warmstart.core.text import quoted
+from warmstart.features.tables import FeatureSettings, feature_rows
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+    from scipy import sparse
+
+    Matrix = NDArray[np.float64] | sparse.csr_matrix[np.float64]
+
+WIDEST_DENSE = 256
+MOST_CATEGORIES = 256
+# Few integers may be codes (an hour, a slot, a device) that follow no line; as numbers they also serve unseen values.
+FEWEST_CODES, MOST_CODES = 3, 32
+# Counted between spaces: the parts of an id such as 2024-05-01 are no words.
+WORDS_OF_TEXT = 3.0
+WORD_BITS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class ContextMatrix:
+    """How the columns of contexts become columns of numbers, the same for every table that has them.
+
+    Numbers and times: less their mean, over their standard deviation (constant ones are 0). Integers of few values:
+    categories too. Strings: the most frequent values, one column each, and one for all others and unseen ones; texts:
+    hashed words, of length 1 together.
+    """
+
+    encoders: tuple[_Numbers | _Categories | _Words, ...]
+
+    @classmethod
+    def learn(cls, contexts: pa.Table, weights: NDArray[np.float64]) -> Self:
+        """Learn means, spreads and categories from contexts that weigh as many events as they have."""
+        if not contexts.column_names:
+            raise ColumnError("The contexts have no columns.", "A model needs at least one.")
+        names = contexts.column_names
+        return cls(tuple(part for name in names for part in _learned(name, _plain(contexts[name]), weights)))
+
+    @property
+    def width(self) -> int:
+        """Return the number of columns."""
+        return sum(encoder.width for encoder in self.encoders)
+
+    def apply(self, contexts: pa.Table) -> Matrix:
+        """Turn contexts into rows, dense where there are few columns."""
+        from scipy import sparse
+
+        parts = [encoder.rows(_column(contexts, encoder.name)) for encoder in self.encoders]
+        rows: sparse.csr_matrix[np.float64] = sparse.hstack(parts, format="csr")
+        return rows if self.width > WIDEST_DENSE else rows.toarray()
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The distinct actions of a log, in order; their positions are the classes of models."""
+
+    values: pa.Array
+
+    @classmethod
+    def of(cls, actions: pa.Array | pa.ChunkedArray) -> Self:
+        """Collect the distinct actions."""
+        import pyarrow.compute as pc
+
+        distinct = pc.unique(_plain(actions))
+        return cls(distinct.take(pc.sort_indices(distinct)))
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def numbers(self, actions: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
+        """Return the positions of actions; -1 for one that is not known."""
+        return _positions(_plain(actions), self.values)
+
+
+def other_folds(n: NDArray[np.float64], folds: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+    """Give every fold the rows with events of the others: what its model may learn from."""
+    for fold in np.unique(folds):
+        rows = np.flatnonzero((folds != fold) & (n > 0))
+        if not len(rows):
+            raise UsageError(f"Fold {fold} has all events: no others are left to learn from.", "Use two folds or more.")
+        yield int(fold), rows
+
+
+def scikit_learn(module: str) -> Any:
+    """Import a module of scikit-learn, which is an extra."""
+    try:
+        return import_module(f"sklearn.{module}")
+    except ImportError as error:
+        raise UsageError("This needs scikit-learn.", "pip install 'warmstart[models]'") from error
+
+
+def weighted_copy(model: Any, seed: int) -> Any:
+    """Copy an unfitted model whose ``fit`` takes ``sample_weight``; give it the seed if it has none."""
+    if not scikit_learn("utils.validation").has_fit_parameter(model, "sample_weight"):
+        raise UsageError(
+            f"{type(model).__name__}.fit takes no sample_weight, but a row weighs as many events as it has.",
+            "Pass a model that takes it.",
+        )
+    copy = scikit_learn("base").clone(model)
+    if copy.get_params().get("random_state", seed) is None:
+        copy.set_params(random_state=seed)
+    return copy
+
+
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """A column as one of mean 0 and spread 1, counted from ``origin`` so that a constant has a spread of exactly 0."""
+
+    name: str
+    origin: float
+    mean: float
+    per_spread: float
+    width: int = 1
+
+    def rows(self, column: pa.Array) -> sparse.csr_matrix[np.float64]:
+        from scipy import sparse
+
+        scaled = (_as_floats(column) - self.origin - self.mean) * self.per_spread
+        return sparse.csr_matrix(scaled[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class _Categories:
+    """A column as one of zeros and ones for each value, and the last for all other values."""
+
+    name: str
+    values: pa.Array
+
+    @property
+    def width(self) -> int:
+        return len(self.values) + 1
+
+    def rows(self, column: pa.Array) -> sparse.csr_matrix[np.float64]:
+        from scipy import sparse
+
+        places = _positions(column, self.values) % self.width
+        return sparse.csr_matrix(
+            (np.ones(len(column)), places, np.arange(len(column) + 1)), shape=(len(column), self.width)
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """A column of text as hashed words."""
+
+    name: str
+    width: int = 1 << WORD_BITS
+
+    def rows(self, column: pa.Array) -> sparse.csr_matrix[np.float64]:
+        import pyarrow as pa
+        from scipy import sparse
+
+        settings = FeatureSettings(WORD_BITS, constant=False, kinds={self.name: "text"})
+        found = feature_rows(pa.table({self.name: column}), len(column), settings)
+        values = found.values.astype(np.float64)
+        return sparse.csr_matrix(
+            (values, found.buckets.astype(np.int64), found.starts), shape=(len(column), self.width)
+        )
+
+
+def _learned(name: str, column: pa.Array, weights: NDArray[np.float64]) -> Iterator[_Numbers | _Categories | _Words]:
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_nested(kind):
+        raise ColumnError(f"Context column {quoted(name)} has type {kind}.", "Use numbers, strings, booleans or times.")
+    if types.is_integer(kind) and FEWEST_CODES <= pc.count_distinct(column).as_py() <= MOST_CODES:
+        yield _categories(name, column, weights)
+    if types.is_boolean(kind) or types.is_decimal(kind) or types.is_primitive(kind):
+        yield _numbers(name, column, weights)
+    elif (types.is_string(kind) or types.is_large_string(kind)) and _mean_words(column, weights) >= WORDS_OF_TEXT:
+        yield _Words(name)
+    else:
+        yield _categories(name, column, weights)
+
+
+def _numbers(name: str, column: pa.Array, weights: NDArray[np.float64]) -> _Numbers:
+    values = _as_floats(column)
+    origin = float(values[0]) if len(values) else 0.0
+    distance = values - origin
+    total = max(float(weights.sum()), np.finfo(float).tiny)
+    mean = float(weights @ distance) / total
+    spread = float(np.sqrt(weights @ (distance - mean) ** 2 / total))
+    return _Numbers(name, origin, mean, 1 / spread if spread else 0.0)
+
+
+def _categories(name: str, column: pa.Array, weights: NDArray[np.float64]) -> _Categories:
+    import pyarrow.compute as pc
+
+    encoded = pc.dictionary_encode(column)
+    values = encoded.dictionary
+    events = np.bincount(encoded.indices.to_numpy(), weights=weights, minlength=len(values))
+    in_order = pc.sort_indices(values).to_numpy().astype(np.int64)
+    most_frequent = in_order[np.argsort(-events[in_order], kind="stable")][:MOST_CATEGORIES]
+    return _Categories(name, values.take(most_frequent))
+
+
+def _mean_words(column: pa.Array, weights: NDArray[np.float64]) -> float:
+    import pyarrow.compute as pc
+
+    words = pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(column))).to_numpy()
+    return float(weights @ words) / max(float(weights.sum()), np.finfo(float).tiny)
+
+
+def _as_floats(column: pa.Array) -> NDArray[np.float64]:
+    """Count times in their own unit since their own beginning; what float64 rounds is allowed to be rounded."""
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    if types.is_temporal(column.type):
+        column = pc.cast(column, f"int{column.type.bit_width}")
+    floats: NDArray[np.float64] = pc.cast(column, "float64", safe=False).to_numpy(zero_copy_only=False)
+    return floats
+
+
+def _column(contexts: pa.Table, name: str) -> pa.Array:
+    if name not in contexts.column_names:
+        raise no_such_column(name, contexts.column_names, where="The table of contexts")
+    return _plain(contexts[name])
+
+
+def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Put a column into one piece, without a dictionary or views, which few functions of Arrow know."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyarrow import types
+
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    plain = whole.dictionary_decode() if types.is_dictionary(whole.type) else whole
+    return pc.cast(plain, "string") if types.is_string_view(plain.type) else plain
+
+
+def _positions(column: pa.Array, values: pa.Array) -> NDArray[np.int64]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    cast = column if column.type == values.type else pc.cast(column, values.type)
+    found = pc.fill_null(pc.index_in(cast, value_set=values), pa.scalar(-1, pa.int32()))
+    positions: NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
+    return positions

@@ -1,0 +1,30 @@
+"""Propensities from a model of the context columns, as a column of strata."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warmstart.core.names import ACTION, FOLD, PROPENSITY
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from warmstart.engine import Engine
+
+
+def modelled_propensity(engine: Engine, strata: ir.Table, *, model: Any = None, seed: int = 0) -> tuple[ir.Table, Any]:
+    """Add the propensity that a model learned from the other folds gives; null where it never saw the action."""
+    import pyarrow as pa
+
+    from warmstart.propensity.model import learn_propensity
+
+    found = engine.fetch_arrow(strata.order_by(strata.columns))
+    contexts = found.select([name for name in found.column_names if name.startswith("context_")])
+    n, folds = found["n"].to_numpy(), found[FOLD].to_numpy().astype(np.int64)
+    learned = learn_propensity(contexts, found[ACTION], n, folds, model=model, seed=seed)
+    values = learned.propensity(contexts, found[ACTION], folds)
+    kept = found.drop_columns([PROPENSITY]) if PROPENSITY in found.column_names else found
+    column = pa.array(values, mask=~np.isfinite(values))
+    return engine.open_arrow(kept.append_column(PROPENSITY, column)), learned

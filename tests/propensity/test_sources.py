@@ -1,0 +1,226 @@
+"""Propensities by back-off, by a model, as logged: against plain Python, and through evaluate."""
+
+import math
+from collections import defaultdict
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.logs import random_log, read, table
+
+import warmstart as ws
+from warmstart.events import open_cells, open_strata
+from warmstart.pipeline.propensities import with_propensities
+from warmstart.propensity.backoff import STRENGTHS, UNSEEN, best_strength, borrowed_propensity
+
+
+def two_columns(seed, events=400):
+    """Contexts of two columns, of which many are rare; the first column says much of what is shown."""
+    rng = np.random.default_rng(seed)
+    site = rng.integers(0, 3, events)
+    user = rng.integers(0, 60, events)
+    action = np.where(rng.random(events) < 0.7, site, rng.integers(0, 5, events))
+    return pa.table(
+        {"site": site, "user": user, "ad": action, "click": rng.random(events) < 0.2, "id": np.arange(events)}
+    )
+
+
+def opened(log, engine):
+    names = {"context": ["site", "user"], "action": "ad", "reward": "click", "event_id": "id"}
+    return ws.read_events(log, **names, engine=engine)
+
+
+def backoff_by_hand(rows, all_rows, levels, strength, kinds):
+    """The propensity of every row under the counts of other rows; rows are dicts with a fold."""
+
+    def share(row, counted):
+        p = (sum(r["ad"] == row["ad"] for r in counted) + UNSEEN) / (len(counted) + UNSEEN * kinds)
+        for level in reversed(levels):
+            same = [r for r in counted if all(r[name] == row[name] for name in level)]
+            p = (sum(r["ad"] == row["ad"] for r in same) + strength * p) / (len(same) + strength)
+        return p
+
+    return [share(row, all_rows(row)) for row in rows]
+
+
+def test_back_off_equals_counting_by_hand(engine):
+    log = two_columns(1, events=120)
+    levels = [["context_0", "context_1"], ["context_0"]]
+    by_name = [["site", "user"], ["site"]]
+    with open_cells(opened(log, engine)) as cells, open_strata(cells) as strata:
+        rows = cells.engine.fetch(borrowed_propensity(strata, levels, 3.0))
+        strength, loss = best_strength(cells.engine, strata, levels)
+    events = [
+        {"site": row["context_0"], "user": row["context_1"], "ad": row["action"], "fold": row["fold"]}
+        for row in rows
+        for _ in range(round(row["n"]))
+    ]
+    found = [row["propensity"] for row in rows for _ in range(round(row["n"]))]
+    assert found == pytest.approx(backoff_by_hand(events, lambda _: events, by_name, 3.0, 5), abs=1e-12)
+    losses = {}
+    for k in STRENGTHS:
+        held = backoff_by_hand(events, lambda row: [e for e in events if e["fold"] != row["fold"]], by_name, k, 5)
+        losses[k] = -sum(map(math.log, held)) / len(events)
+    assert loss == pytest.approx(min(losses.values()), abs=1e-9)
+    assert losses[strength] == pytest.approx(loss, abs=1e-9)
+
+
+def test_borrowing_beats_counting_where_contexts_are_rare(duckdb):
+    found = ws.compare_propensities(
+        opened(two_columns(2, events=2000), duckdb), ["uniform", "shares", "counts", "back-off"], coarser=[["site"]]
+    )
+    assert found.best == "back-off"
+    by_name = {source.name: source for source in found.sources}
+    assert by_name["counts"].without > 0.05
+    assert by_name["back-off"].log_loss < by_name["shares"].log_loss - 0.2
+    assert by_name["back-off"].calibration < 0.1
+    assert "back-off" in str(found)
+
+
+def unrepeated(seed, events, *, actions=4):
+    """Contexts of two numbers that never repeat; a softmax logger; what is best depends on the context."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(events, 2))
+    angles = np.arange(actions) * 2 * np.pi / actions
+    scores = x @ np.stack([np.cos(angles), np.sin(angles)])
+    p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
+    a = (p.cumsum(axis=1) > rng.random((events, 1))).argmax(axis=1)
+    means = 0.1 + 0.3 / (1 + np.exp(2 * scores))
+    r = rng.random(events) < means[np.arange(events), a]
+    log = pa.table({"x": x[:, 0], "y": x[:, 1], "a": a, "r": r, "p": p[np.arange(events), a], "i": np.arange(events)})
+    best = means.argmax(axis=1)
+    return log, best, means[np.arange(events), best].mean(), p
+
+
+@pytest.fixture(scope="module")
+def modelled():
+    log, best, truth, p = unrepeated(0, 6000)
+    events = ws.read_events(log, context=["x", "y"], action="a", reward="r", event_id="i")
+    policy = pa.table({"x": log["x"], "y": log["y"], "a": best})
+    return events, policy, truth, p
+
+
+def test_contexts_that_do_not_repeat_get_a_model_and_that_is_said(modelled):
+    events, policy, truth, p = modelled
+    found = ws.evaluate({"best": policy}, events, tau=0.01, estimators=["snips", "dm", "dr"])
+    assert found.propensities.name == "model"
+    assert "only 0.0% of traffic is in contexts seen more than once" in str(found)
+    assert found["best"].certified_lower is None
+    assert found["best"].lower < truth < found["best"].upper
+    # The regressions are linear and the world is not: the model alone is off, and what it lacks the log supplies.
+    for guess in found["best"].guesses:
+        assert guess.value == pytest.approx(truth, abs=0.06 if guess.estimator == "dm" else 0.03), guess.estimator
+    by_truth = -np.log(p[np.arange(len(p)), events.engine.fetch_arrow(events.table)["action"].to_numpy()]).mean()
+    assert found.propensities.log_loss == pytest.approx(by_truth, abs=0.02)
+
+
+def test_counting_is_still_there_and_sees_only_what_matched(modelled):
+    events, policy, truth, _ = modelled
+    found = ws.evaluate({"best": policy}, events, tau=0.01, propensities="counts")["best"]
+    assert found.certified_lower is not None
+    assert found.value < 0.5 * truth
+    assert found.support.unsupported > 0.5
+
+
+def test_a_classifier_of_the_users_own(modelled):
+    from sklearn.ensemble import RandomForestClassifier
+
+    events, policy, truth, _ = modelled
+    forest = RandomForestClassifier(30, min_samples_leaf=50, random_state=0)
+    found = ws.evaluate({"best": policy}, events, tau=0.02, propensities=forest)
+    assert found.propensities.reason == "a classifier was given"
+    assert found["best"].guesses[0].value == pytest.approx(truth, abs=0.05)
+
+
+def test_logged_propensities_are_used_and_checked(engine):
+    log, best, truth, _ = unrepeated(1, 3000)
+    names = {"context": ["x", "y"], "action": "a", "reward": "r", "event_id": "i", "engine": engine}
+    events = ws.read_events(log, **names, propensity="p")
+    policy = {"best": pa.table({"x": log["x"], "y": log["y"], "a": best})}
+    found = ws.evaluate(policy, events, tau=1e-6)
+    rows = log.to_pylist()
+    by_hand = sum(row["r"] / row["p"] for row, b in zip(rows, best, strict=True) if row["a"] == b) / len(rows)
+    assert found.propensities.name == "logged"
+    assert found.propensities.too_heavy == 0
+    assert found["best"].value == pytest.approx(by_hand, abs=1e-9)
+    assert found["best"].lower < truth < found["best"].upper
+    wrong = log.set_column(log.column_names.index("p"), "p", pa.array(np.maximum(log["p"].to_numpy() / 3, 1e-3)))
+    suspicious = ws.evaluate(policy, ws.read_events(wrong, **names, propensity="p"), tau=1e-6)
+    assert suspicious.propensities.too_heavy == 4
+    assert "too small" in str(suspicious)
+
+
+@pytest.mark.parametrize("value", [0.0, -0.1, 1.5, None, float("nan")])
+def test_a_logged_propensity_that_is_none_is_refused(engine, value):
+    log = table(random_log(1)).append_column("p", pa.array([value if i == 17 else 0.5 for i in range(300)]))
+    with pytest.raises(ws.DataError, match="'p'"):
+        read(log, engine, propensity="p")
+
+
+def test_logged_propensities_may_differ_inside_a_cell(duckdb):
+    rows = [("p", "a", 1.0, 0.5), ("p", "a", 0.0, 0.25), ("p", "b", 1.0, 0.5), ("p", "a", 1.0, 0.25)]
+    log = pa.table(dict(zip(("context", "action", "reward", "pi"), zip(*rows, strict=True), strict=True)))
+    events = read(log, duckdb, time=False, propensity="pi")
+    found = ws.evaluate("constant:a", events, tau=0.01)["constant:a"]
+    assert found.value == pytest.approx((1 / 0.5 + 1 / 0.25) / 4)
+    assert found.matched == 3
+
+
+def test_sources_that_make_no_sense_are_refused(duckdb):
+    events = read(random_log(1), duckdb)
+    early, late = events.split(fraction=0.5)
+    for options, message in [
+        ({"propensities": "magic"}, "cannot come from 'magic'"),
+        ({"propensities": "logged"}, "without a column of propensities"),
+        ({"coarser": [["nothing"]]}, "no column 'nothing'"),
+        ({"propensities": "back-off", "weights_from": "train", "train": early}, "weights from the evaluated window"),
+        ({"estimators": ["dr"], "weights_from": "all", "train": early}, "weights from the evaluated window"),
+    ]:
+        with pytest.raises((ws.UsageError, ws.ColumnError), match=message):
+            ws.evaluate("uniform", late, **options)
+
+
+def test_counts_from_back_off_of_no_strength_are_counts(duckdb):
+    """With much data in every context hardly anything is borrowed."""
+    rows = random_log(2, events=3000, fractional=False)
+    counted, borrowed = (
+        ws.evaluate("constant:a0", read(rows, duckdb), tau=0.05, propensities=source).policies[0]
+        for source in ("counts", "back-off")
+    )
+    assert borrowed.value == pytest.approx(counted.value, rel=0.05)
+    assert borrowed.guarantee == "approximate"
+
+
+def test_the_models_strata_know_which_fold_they_must_not_see(duckdb):
+    log, *_ = unrepeated(2, 1500)
+    events = ws.read_events(log, context=["x", "y"], action="a", reward="r", event_id="i", engine=duckdb)
+    with open_cells(events) as cells, open_strata(cells) as strata:
+        weighed, source = with_propensities(cells, strata, "model", "", coarser=[], model=Remembers())
+        found = cells.engine.fetch(weighed)
+    assert source.without == 0
+    folds = defaultdict(set)
+    for row in found:
+        folds[row["fold"]].add(row["propensity"])
+    assert all(max(seen) < 0.9 for seen in folds.values())
+
+
+class Remembers:
+    """A classifier that is certain of every context that it saw, and knows nothing of others."""
+
+    def get_params(self, deep=True):
+        return {}
+
+    def set_params(self, **_):
+        return self
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_ = np.unique(y)
+        self.seen = {tuple(x): label for x, label in zip(np.asarray(X), y, strict=True)}
+        return self
+
+    def predict_proba(self, X):
+        p = np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+        for i, x in enumerate(np.asarray(X)):
+            if tuple(x) in self.seen:
+                p[i] = self.classes_ == self.seen[tuple(x)]
+        return p
