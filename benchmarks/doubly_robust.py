@@ -20,9 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.learning import table
-
 EVENTS, CONTEXTS, FEATURES, ACTIONS, DAYS = 200_000, 500, 8, 50, 30
+CONTEXT = [f"x{i}" for i in range(FEATURES)]
 
 
 def world(seed: int) -> dict[str, Any]:
@@ -58,7 +57,7 @@ def peak() -> float:
 def ours(path: Path, policy: Path) -> float:
     import warmstart as ws
 
-    events = ws.read_events(str(path), context="context", action="action", reward="reward")
+    events = ws.read_events(str(path), context=CONTEXT, action="action", reward="reward")
     found = ws.evaluate({"policy": str(policy)}, events, tau=0.001, estimators=["dr"])["policy"]
     return found.guesses[0].value
 
@@ -121,9 +120,14 @@ def write(seed: int, folder: Path) -> None:
     import pyarrow.parquet as pq
 
     data = world(seed)
-    pq.write_table(pa.table({name: data[name] for name in ("context", "action", "reward")}), folder / "log.parquet")
+
+    def features(contexts: Any) -> dict[str, Any]:
+        return dict(zip(CONTEXT, data["features"][contexts].T, strict=True))
+
+    log = {**features(data["context"]), "action": data["action"], "reward": data["reward"]}
+    pq.write_table(pa.table(log), folder / "log.parquet")
     x, a = np.indices(data["policy"].shape)
-    rows = {"context": x.ravel(), "action": a.ravel(), "probability": data["policy"].ravel()}
+    rows = {**features(x.ravel()), "action": a.ravel(), "probability": data["policy"].ravel()}
     pq.write_table(pa.table(rows), folder / "policy.parquet")
     (folder / "truth.json").write_text(json.dumps(data["truth"]))
 
@@ -147,6 +151,8 @@ def main() -> None:
                 command = [sys.executable, "-m", "benchmarks.doubly_robust", "--tool", tool, "--seed", str(seed)]
                 ran = subprocess.run([*command, "--folder", name], check=True, capture_output=True, text=True)
                 rows[tool].append(json.loads(ran.stdout.splitlines()[-1]))
+    from benchmarks.learning import table
+
     ours_, shown = rows["warmstart"], []
     for tool, found in rows.items():
         times = np.median([row["seconds"] / mine["seconds"] for row, mine in zip(found, ours_, strict=True)])

@@ -142,9 +142,7 @@ def wabbit(kind: str, x: Floats, new: Floats, *, a: Numbers, r: Floats, p: Float
 def ours(x: Floats, a: Numbers, r: Floats, new: Floats) -> Numbers:
     ids = np.arange(len(x))
     events = ws.read_events(pa.table({"i": ids, "a": a, "r": r}), context="i", action="a", reward="r")
-    kinds = np.unique(a)
-    actions = pa.table({"a": kinds, "name": [f"class-{kind}" for kind in kinds]})
-    policy = ws.fit(events, contexts=pa.table({"i": ids, **columns(x)}), actions=actions, weight_bits=16)
+    policy = ws.fit(events, contexts=pa.table({"i": ids, **columns(x)}), weight_bits=16)
     chosen = policy.choose_table(pa.table({"i": np.arange(len(new)) + len(x), **columns(new)}))
     return chosen["a"].to_numpy().astype(np.int64)
 

@@ -7,7 +7,7 @@ from tests.logs import cut, decisions, moment, random_log, read
 from tests.value.test_estimate import some_policy
 
 import warmstart as ws
-from warmstart.value.choose_tau import ASSUMED_RATE, CANDIDATES
+from warmstart.value.choose_tau import CANDIDATES, RATES
 
 
 def curve_by_hand(test, h, rate):
@@ -47,10 +47,17 @@ def test_the_evaluated_rewards_have_no_say(duckdb):
     assert first.value != second.value
 
 
-def test_without_training_the_rate_is_assumed_and_that_is_said(duckdb):
-    found = ws.evaluate("uniform", read(random_log(3), duckdb))
-    assert found["uniform"].tau_choice.rate == ASSUMED_RATE
-    assert "assumed for want of a training window" in str(found)
+def test_without_training_the_tau_is_never_far_from_the_best_whatever_the_rate(duckdb):
+    rows = random_log(3)
+    found = ws.evaluate({"mine": decisions(some_policy(rows))}, read(rows, duckdb))
+    assert not found["mine"].tau_choice.rate_is_known
+    assert "for want of a training window" in str(found)
+    regrets = []
+    for tau in CANDIDATES:
+        curves = [curve_by_hand(rows, some_policy(rows), rate) for rate in RATES]
+        regrets.append(max(curve[tau] / min(curve.values()) for curve in curves))
+    assert regrets[CANDIDATES.index(found["mine"].tau)] == pytest.approx(min(regrets))
+    assert 1 < min(regrets) < max(regrets)
     assert found.to_dict()["policies"][0]["tau_choice"]["curve"][0]["tau"] == CANDIDATES[0]
 
 

@@ -278,11 +278,10 @@ class Evaluation:
         if not chosen:
             return []
         low, high = self.reward_range
-        rate = self.number(low + (high - low) * chosen[0].rate)
         known = (
-            f"the training window's mean reward, {rate}"
+            f"the training window's mean reward, {self.number(low + (high - low) * chosen[0].rate)}"
             if chosen[0].rate_is_known
-            else f"a mean reward of {rate}, assumed for want of a training window"
+            else "no mean reward, for want of a training window (it is never far from the best, whatever that is)"
         )
         chosen_from = f"tau was chosen for the least expected error, from contexts, actions and {known}"
         return [f"{chosen_from}; the evaluated rewards had no say, so the intervals hold as they are."]

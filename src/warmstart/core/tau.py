@@ -22,8 +22,9 @@ class TauPoint:
 class TauChoice:
     """The tau of least expected error, and the errors of those it was chosen among.
 
-    Rewards were taken to come at ``rate`` (in [0, 1]), that of the training window if ``rate_is_known``. The rewards of
-    the evaluated window had no say, so intervals need no allowance for the choice.
+    Rewards were taken to come at ``rate`` (in [0, 1]), that of the training window, if ``rate_is_known``; else the tau
+    is the one that is never far from the best, whatever the rate, and ``curve`` shows errors at a middling one. The
+    rewards of the evaluated window had no say, so intervals need no allowance for the choice.
     """
 
     tau: float

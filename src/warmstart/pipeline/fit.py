@@ -147,7 +147,8 @@ def _read_sides(
     given = events.columns.fixed_to_given
     keys = ({key: given[key] for key in events.columns.context_keys}, {ACTION: given[ACTION]})
     sides = []
-    for i, (what, source) in enumerate(zip(("contexts", "actions"), tables, strict=True)):
+    described = (tables[0], _or_themselves(tables, events, numbers[1], settings))
+    for i, (what, source) in enumerate(zip(("contexts", "actions"), described, strict=True)):
         report(f"reading features of {what}", 0.0, "")
         sides.append(
             read_side(
@@ -162,6 +163,17 @@ def _read_sides(
             )
         )
     return sides[0], sides[1]
+
+
+def _or_themselves(tables: tuple[Any, Any], events: Events, actions: Numbering, settings: FitSettings) -> Any:
+    """Return the table of actions; without one, a few actions are told apart by themselves, context by context."""
+    if tables[1] is not None or tables[0] is None or len(actions) > (1 << settings.bits[1]) // 2:
+        return tables[1]
+    import pyarrow as pa
+
+    name = events.columns.action
+    keys = actions.keys[ACTION].combine_chunks()
+    return pa.table({name: keys, f"{name} itself": pa.array([str(key) for key in keys.to_pylist()])})
 
 
 def _fit_tau(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from warmstart.features.matrix import Matrix
+
 # An action of fewer events has no regression; its mean is believed by half at this many.
 FEWEST_EVENTS = 5.0
 # Noise over signal of columns of spread 1: from clear effects on common rewards to faint ones on rare rewards.
@@ -22,6 +25,8 @@ PENALTIES = (1.0, 10.0, 100.0, 1_000.0, 10_000.0)
 ACTIONS_TO_CHOOSE = 20
 HELD_OUT = 0.2
 MOST_IN_A_BATCH = 50_000
+# So many columns are solved for directly.
+WIDE = 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,11 +51,12 @@ class RewardByAction:
         for fold in np.unique(folds).tolist():
             if fold not in self.learned:
                 raise UsageError(f"Fold {fold} has no model.", f"Models were learned for {sorted(self.learned)}.")
-            own = np.flatnonzero(folds == fold)
-            for action, among in _by_action(numbers[own]):
-                for start in range(0, len(among), MOST_IN_A_BATCH):
-                    rows = own[among[start : start + MOST_IN_A_BATCH]]
-                    found[rows] = self.learned[fold].predict(contexts, rows, action)
+            own, model = np.flatnonzero(folds == fold), self.learned[fold]
+            for start in range(0, len(own), MOST_IN_A_BATCH):
+                rows = own[start : start + MOST_IN_A_BATCH]
+                x = model.matrix.apply(contexts.take(rows))
+                for action, among in _by_action(numbers[rows]):
+                    found[rows[among]] = model.predict(x, among, action)
         return np.clip(found, 0.0, 1.0)
 
 
@@ -64,11 +70,11 @@ class FoldRewards:
     regressions: dict[int, Any]
     penalty: float | None
 
-    def predict(self, contexts: pa.Table, rows: NDArray[np.int64], action: int) -> NDArray[np.float64]:
-        """Return what an action is expected to earn in some rows of contexts."""
+    def predict(self, x: Matrix, rows: NDArray[np.int64], action: int) -> NDArray[np.float64]:
+        """Return what an action is expected to earn in some rows of a matrix."""
         if action not in self.regressions:
             return np.full(len(rows), self.means.get(action, self.overall))
-        return np.asarray(self.regressions[action].predict(self.matrix.apply(contexts.take(rows))), dtype=np.float64)
+        return np.asarray(self.regressions[action].predict(x[rows]), dtype=np.float64)
 
 
 def learn_by_action(
@@ -95,18 +101,19 @@ def learn_by_action(
     for fold, rows in other_folds(n, folds):
         matrix = ContextMatrix.learn(contexts.take(rows), n[rows])
         overall = float(reward_sum[rows].sum() / n[rows].sum())
+        x = matrix.apply(contexts.take(rows))
         examples = [
-            _Examples(action, contexts, rows[among], n[rows[among]], reward_sum[rows[among]] / n[rows[among]])
+            _Examples(action, x[among], n[rows[among]], reward_sum[rows[among]] / n[rows[among]])
             for action, among in _by_action(numbers[rows])
         ]
         enough = [example for example in examples if example.events >= FEWEST_EVENTS]
-        penalty = None if given is not None else _penalty(enough, matrix, np.random.default_rng([seed, fold]))
-        regressor = given if penalty is None else _ridge(penalty)
+        penalty = None if given is not None else _penalty(enough, np.random.default_rng([seed, fold]))
+        fit = partial(_ridge, penalty=penalty) if penalty is not None else partial(_copy_of, given)
         learned[fold] = FoldRewards(
             matrix,
             overall,
             {example.action: example.shrunk_mean(overall) for example in examples},
-            {example.action: example.fitted(regressor, matrix) for example in enough},
+            {example.action: fit(example.x, example.means, example.n) for example in enough},
             penalty,
         )
     return RewardByAction(labels, learned)
@@ -114,11 +121,10 @@ def learn_by_action(
 
 @dataclass(frozen=True, eq=False)
 class _Examples:
-    """The cells of one action: where their contexts are, their events and mean rewards."""
+    """The cells of one action: their contexts as a matrix, their events and mean rewards."""
 
     action: int
-    contexts: pa.Table
-    rows: NDArray[np.int64]
+    x: Matrix
     n: NDArray[np.float64]
     means: NDArray[np.float64]
 
@@ -129,31 +135,52 @@ class _Examples:
     def shrunk_mean(self, overall: float) -> float:
         return (float(self.n @ self.means) + FEWEST_EVENTS * overall) / (self.events + FEWEST_EVENTS)
 
-    def fitted(self, regressor: Any, matrix: ContextMatrix) -> Any:
-        x = matrix.apply(self.contexts.take(self.rows))
-        return scikit_learn("base").clone(regressor).fit(x, self.means, sample_weight=self.n)
 
-
-def _penalty(examples: list[_Examples], matrix: ContextMatrix, rng: np.random.Generator) -> float:
+def _penalty(examples: list[_Examples], rng: np.random.Generator) -> float:
     """Choose the penalty with the least squared error on held-out rows of the actions with most events.
 
     The largest of those that do as well: where nothing could be held out, context says next to nothing.
     """
     errors = np.zeros(len(PENALTIES))
     for example in sorted(examples, key=lambda example: -example.events)[:ACTIONS_TO_CHOOSE]:
-        held = rng.random(len(example.rows)) < HELD_OUT
+        held = rng.random(len(example.n)) < HELD_OUT
         if held.all() or not held.any():
             continue
-        x = matrix.apply(example.contexts.take(example.rows))
+        kept = ~held
         for i, penalty in enumerate(PENALTIES):
-            ridge = _ridge(penalty).fit(x[~held], example.means[~held], sample_weight=example.n[~held])
-            missed = example.means[held] - np.clip(ridge.predict(x[held]), 0.0, 1.0)
+            ridge = _ridge(example.x[kept], example.means[kept], example.n[kept], penalty=penalty)
+            missed = example.means[held] - np.clip(ridge.predict(example.x[held]), 0.0, 1.0)
             errors[i] += example.n[held] @ missed**2
     return PENALTIES[len(PENALTIES) - 1 - int(np.argmin(errors[::-1]))]
 
 
-def _ridge(penalty: float) -> Any:
-    return scikit_learn("linear_model").Ridge(alpha=penalty)
+@dataclass(frozen=True, eq=False)
+class Linear:
+    """A linear regression."""
+
+    coefficients: NDArray[np.float64]
+    intercept: float
+
+    def predict(self, x: Matrix) -> NDArray[np.float64]:
+        """Return intercept + x * coefficients."""
+        values: NDArray[np.float64] = np.asarray(x @ self.coefficients, dtype=np.float64) + self.intercept
+        return values
+
+
+def _ridge(x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64], *, penalty: float) -> Any:
+    """Solve the weighted ridge regression, its intercept free; wide matrices are left to scikit-learn's solvers."""
+    if x.shape[1] > WIDE:
+        return scikit_learn("linear_model").Ridge(alpha=penalty).fit(x, means, sample_weight=n)
+    total, dense = float(n.sum()), x if isinstance(x, np.ndarray) else x.toarray()
+    centre, mean = n @ dense / total, float(n @ means) / total
+    weighted = (dense - centre) * n[:, None]
+    square = weighted.T @ (dense - centre) + penalty * np.eye(x.shape[1])
+    coefficients = np.linalg.solve(square, weighted.T @ (means - mean)).astype(np.float64)
+    return Linear(coefficients, mean - float(centre @ coefficients))
+
+
+def _copy_of(regressor: Any, x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64]) -> Any:
+    return scikit_learn("base").clone(regressor).fit(x, means, sample_weight=n)
 
 
 def _by_action(numbers: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 FIT_TAUS = (1.0, 0.3, 0.1, 0.05, 0.01)
 # Passes over cells, each with half the rate of the one before.
 CELL_PASSES, CELL_DECAY = 3, 0.5
+FEWEST_IN_A_PASS = 5_000
 # The fit's tau is chosen with so many cells, by a value that is clipped at this tau.
 CELLS_TO_CHOOSE_WITH, VALUE_TAU = 300_000, 0.05
 
@@ -60,7 +61,7 @@ class Learner:
             model, predictions = None, predict_with(self.own_model, examples, self.x, self.a, tau)
         else:
             model = learn(
-                events or cell_stream(examples, tau),
+                events or repeated(cell_stream(examples, tau)),
                 self.x,
                 self.a,
                 bits=self.settings.bits,
@@ -103,6 +104,15 @@ class Learner:
 def cell_stream(examples: Examples, tau: float) -> Stream:
     """Learn from a cell's mean reward, with the weight of its events."""
     return Stream(examples.contexts, examples.actions, examples.means.astype(np.float32), examples.importance(tau))
+
+
+def repeated(stream: Stream) -> Stream:
+    """Repeat a small stream, so that a pass is long enough to learn something."""
+    times = FEWEST_IN_A_PASS // max(len(stream), 1)
+    if times < 2:
+        return stream
+    numbers = (np.tile(stream.contexts, times), np.tile(stream.actions, times))
+    return Stream(*numbers, np.tile(stream.targets, times), np.tile(stream.importance, times))
 
 
 def event_stream(
