@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
@@ -221,3 +222,38 @@ def test_help_has_examples_that_run_as_written(folder):
 
 def test_version():
     assert warmstart("--version").stdout == f"warmstart {ws.__version__}\n"
+
+
+def test_select_estimators_and_sources_on_the_command_line(folder):
+    ran = evaluate(folder, "--policy", "uniform", "--estimator", "dr", "--estimator", "snips", "--select", "--json")
+    found = json.loads(ran.stdout)
+    assert found["selected"]["looks"] == 1
+    assert [guess["estimator"] for guess in found["policies"][0]["guesses"]] == ["dr", "snips"]
+    assert found["policies"][0]["tau_choice"]["rate_is_known"] is False
+    shown = evaluate(folder, "--policy", "uniform", "--select", "--propensities", "back-off").stdout
+    assert "SELECTED: none." in shown
+    assert "rare contexts borrowing" in shown
+
+
+def test_logged_propensities_on_the_command_line(folder):
+    log = table(random_log(1)).append_column("p", pa.array([0.5] * 300))
+    pq.write_table(log, folder / "logged.parquet")
+    ran = warmstart(
+        *("evaluate", "logged.parquet", *COLUMNS, "--policy", "uniform", "--propensity", "p", "--json"), cwd=folder
+    )
+    assert json.loads(ran.stdout)["propensities"]["name"] == "logged"
+
+
+def test_coarser_contexts_on_the_command_line(folder):
+    log = table(random_log(1)).append_column("site", pa.array(["s", "t"] * 150))
+    pq.write_table(log, folder / "sites.parquet")
+    options = ["--context", "context", "--context", "site", "--action", "action", "--reward", "reward"]
+    ran = warmstart(
+        *("evaluate", "sites.parquet", *options, "--coarser", "site", "--policy", "uniform", "--json"), cwd=folder
+    )
+    assert json.loads(ran.stdout)["propensities"]["name"] == "back-off"
+    wrong = warmstart(
+        *("evaluate", "sites.parquet", *options, "--coarser", "nowhere", "--policy", "uniform"), cwd=folder
+    )
+    assert wrong.returncode == 1
+    assert "no column 'nowhere'" in wrong.stderr

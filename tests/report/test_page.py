@@ -195,3 +195,15 @@ def test_what_cannot_be_a_page_is_refused_and_nothing_is_left(tmp_path):
     with pytest.raises(ws.UsageError, match="no folder"):
         ws.save_report(ws.audit(events), tmp_path / "gone" / "x.html")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_shows_how_tau_was_chosen_and_the_guesses(duckdb, tmp_path):
+    rows = random_log(1)
+    early, late = read(rows, duckdb).split(at=moment(5))
+    found = ws.evaluate(["uniform", "logging"], late, train=early, estimators=["snips", "dr"])
+    ws.save_report(found, tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert f"tau was chosen: {found['uniform'].tau:g} for uniform" in text
+    assert "Best guesses at all traffic" in text
+    ws.save_report(ws.evaluate("uniform", late, train=early, tau=0.05), tmp_path / "fixed.html")
+    assert "tau was chosen" not in (tmp_path / "fixed.html").read_text(encoding="utf-8")

@@ -113,8 +113,14 @@ class Evaluation:
 
     def tables(self) -> list[TextTable]:
         """Return what people look at: the values, the traffic they rest on, the comparison with logging."""
-        tables = [self._values(), *self._guesses(), self._traffic(), self._against_logging()]
-        return tables if self._own_weights() else [*tables, self._propensities()]
+        return list(self.named_tables().values())
+
+    def named_tables(self) -> dict[str, TextTable]:
+        """Return the tables by name: values, guesses, traffic, against_logging, propensities."""
+        guesses = self._guesses()
+        tables = {"values": self._values()} | ({} if guesses is None else {"guesses": guesses})
+        tables |= {"traffic": self._traffic(), "against_logging": self._against_logging()}
+        return tables if self._own_weights() else tables | {"propensities": self._propensities()}
 
     def notes(self) -> list[str]:
         """Return in plain words what the numbers are and what they rest on."""
@@ -177,16 +183,16 @@ class Evaluation:
         header = ("policy", "tau", "value", "interval", "at least", "at most", "best guess")
         return TextTable(title, header, rows, left=1)
 
-    def _guesses(self) -> list[TextTable]:
+    def _guesses(self) -> TextTable | None:
         if all(len(e.guesses) < 2 and not self._modelled(e) for e in self.policies):
-            return []
+            return None
         rows = [
             (*names, guess.estimator, self.number(guess.value), self._span(guess.lower, guess.upper))
             for names, e in self.shown()
             for guess in e.guesses
         ]
         header = ("policy", "tau", "estimator", "value", "interval, approx.")
-        return [TextTable("Best guesses at the whole: point estimates, no bounds", header, rows, left=1)]
+        return TextTable("Best guesses at the whole: point estimates, no bounds", header, rows, left=1)
 
     def _modelled(self, estimate: ValueEstimate) -> bool:
         return any(guess.estimator != "snips" for guess in estimate.guesses)

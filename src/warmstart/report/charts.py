@@ -124,6 +124,20 @@ def values_by_tau(rows: Rows, *, logging: float | None, y_title: str) -> dict[st
     return _whole(layers)
 
 
+def errors_by_tau(rows: Rows, *, y_title: str) -> dict[str, Any]:
+    """Expected errors against tau, a line a policy, a dot at the tau in use."""
+    base = alt.Chart(_data(rows)).encode(
+        x=alt.X(
+            "tau", type="quantitative", title="tau", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="~g")
+        ),
+        y=alt.Y("error", type="quantitative", title=y_title, axis=alt.Axis(format="~g")),
+        color=alt.Color("policy", type="nominal", sort=None, title=None, scale=alt.Scale(range=COLOURS)),
+        tooltip=[_tip("policy", "policy"), _tip("tau", "tau"), _tip("error", "expected error", ".3~g")],
+    )
+    dots = base.transform_filter("datum.chosen").mark_point(filled=True, size=110, opacity=1)
+    return _whole(base.mark_line(strokeWidth=2) + dots)
+
+
 def stacked(rows: Rows, *, x_title: str, order: Sequence[str]) -> dict[str, Any]:
     """Shares that sum to one, a bar a row."""
     chart = alt.Chart(_data(rows)).mark_bar()

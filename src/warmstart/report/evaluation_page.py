@@ -16,16 +16,19 @@ if TYPE_CHECKING:
     from warmstart.core.estimate import ValueEstimate
     from warmstart.core.evaluation import Evaluation
 
+GUESSES = ("Point estimates, unsupported traffic included; their intervals are approximate, and they are no bounds.",)
 KINDS = ("supported", "clipped", "unsupported", "undecided")
 
 
 def evaluation_page(found: Evaluation) -> Page:
     """Say which policy is better than logging, then show on what that rests."""
-    values, traffic, against, *propensities = found.tables()
-    sections = [_against(found, against), _values(found, values), _traffic(found, traffic)]
-    sections += (
-        [Section("Weights from another window bend the estimate", (), None, propensities)] if propensities else []
-    )
+    tables = found.named_tables()
+    sections = [_against(found, tables["against_logging"]), _values(found, tables["values"])]
+    if "guesses" in tables:
+        sections.append(Section("Best guesses at all traffic", GUESSES, None, [tables["guesses"]]))
+    sections += [_traffic(found, tables["traffic"]), *_taus(found)]
+    if "propensities" in tables:
+        sections.append(Section("Weights from another window bend the estimate", (), None, [tables["propensities"]]))
     sections += _contributions(found)
     sections.append(Section("What the numbers are, and what they rest on", found.notes()))
     return Page(
@@ -130,10 +133,33 @@ def _against(found: Evaluation, table: TextTable) -> Section:
     title_x = "gain over logging, reward per event"
     chart = charts.effects(rows, x_title=title_x, x_format="+.4~g") if rows else None
     text = (
-        "Policy and logging on the same traffic, where the policy is supported, so that only the choices differ; the "
-        "intervals are approximate. This is the number to act on."
+        "Policy and logging on the same traffic, where the policy is supported, so that only the choices differ. This "
+        "is the number to act on."
     )
+    if any(e.on_supported.guarantee == "approximate" for e in _others(found)):
+        text += " The intervals are approximate."
     return Section(title, [text], chart, [table])
+
+
+def _taus(found: Evaluation) -> list[Section]:
+    """Show what every tau would have cost, and which was chosen."""
+    chosen = [(shortened(e.policy, 30), e.tau_choice) for e in found if e.tau_choice is not None]
+    if not chosen:
+        return []
+    low, high = found.reward_range
+    rows = [
+        {"policy": name, "tau": point.tau, "error": (high - low) * point.error, "chosen": point.tau == choice.tau}
+        for name, choice in chosen
+        for point in choice.curve
+    ]
+    names = ", ".join(f"{choice.tau:g} for {name}" for name, choice in chosen)
+    text = (
+        "A small tau clips little and weighs a few events heavily; a large one is steady and loses what it clips. The "
+        "curve adds both up, as expected error of the value, from contexts, actions and earlier rewards alone; the "
+        "dot is the tau in use. The rewards evaluated here had no say, so intervals need no allowance for the choice."
+    )
+    chart = charts.errors_by_tau(rows, y_title="expected error, reward per event")
+    return [Section(f"tau was chosen: {names}", [text], chart)]
 
 
 def _traffic(found: Evaluation, table: TextTable) -> Section:
