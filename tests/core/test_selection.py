@@ -44,4 +44,11 @@ def test_more_looks_ask_for_more_proof(duckdb):
 def test_what_learned_here_is_never_selected(duckdb):
     events = read(log(3), duckdb)
     policy = ws.fit(events, fit_tau=1.0, weight_bits=8)
-    assert ws.select(ws.evaluate({"learned": policy}, events, tau=0.1)).policy is None
+    chosen = ws.select(ws.evaluate({"learned": policy}, events, tau=0.1))
+    assert chosen.policy is None
+    assert "Nothing can be proven of 'learned'" in str(chosen)
+
+
+def test_the_interval_of_the_value_does_not_matter(duckdb):
+    found = ws.evaluate("constant:b", read(log(3), duckdb), tau=0.1, interval="gamma")
+    assert ws.select(found).policy == "constant:b"

@@ -1,6 +1,7 @@
 """Folds of events, the same on every engine."""
 
 import hashlib
+from collections import Counter
 from datetime import datetime
 
 import pyarrow as pa
@@ -25,10 +26,11 @@ def test_every_event_is_in_the_fold_that_its_md5_says(engine):
     rows = random_log(1)
     events = read(rows, engine)
     start = int(START.timestamp() * 1_000_000)
-    wanted = [[] for _ in range(4)]
-    for x, a, _, day in rows:
+    wanted, seen = [[] for _ in range(4)], Counter()
+    for x, a, _, day in sorted(rows, key=lambda row: row[2]):
         time = start + day * 86_400_000_000
-        wanted[fold_by_hand(f"7|{x}|{a}|{time}", 4)].append((x, a, time))
+        wanted[fold_by_hand(f"7|{x}|{a}|{time}|{seen[x, a, time]}", 4)].append((x, a, time))
+        seen[x, a, time] += 1
     pairs = events.split(folds=4, seed=7)
     assert [of_test(events, pair) for pair in pairs] == [sorted(fold) for fold in wanted]
     assert all(len(train) + len(test) == len(rows) for train, test in pairs)
@@ -45,7 +47,7 @@ def test_an_id_decides_alone(engine):
 def test_numbers_dates_and_booleans_are_written_alike_everywhere(engine):
     log = pa.table(
         {
-            "f": [0.1, 1e-7, 12345678.25, 2.0] * 20,
+            "f": [0.1, 1e-7, 12345678.25, 2e15] * 20,
             "b": [True, False] * 40,
             "d": pa.array([datetime(2026, 10, 1 + i % 20, i % 24) for i in range(80)], pa.timestamp("us")),
             "a": list(range(80)),
@@ -55,9 +57,9 @@ def test_numbers_dates_and_booleans_are_written_alike_everywhere(engine):
     events = ws.read_events(log, context=["f", "b", "d"], action="a", reward="r", engine=engine)
     by_hand = []
     for row in log.to_pylist():
-        f = round(row["f"] * 1e6) if abs(row["f"]) < 1e12 else 0
+        f = f"{round(row['f'] * 1e6)}0" if abs(row["f"]) < 1e12 else f"0{int(row['f'])}"
         moment = int((row["d"] - datetime(1970, 1, 1)).total_seconds()) * 1_000_000
-        by_hand.append(fold_by_hand(f"0|{f}|{int(row['b'])}|{moment}|{row['a']}", 5))
+        by_hand.append(fold_by_hand(f"0|{f}|{int(row['b'])}|{moment}|{row['a']}|0", 5))
     assert [len(test) for _, test in events.split(folds=5)] == [by_hand.count(k) for k in range(5)]
 
 
@@ -87,3 +89,42 @@ def test_a_strange_number_of_folds_is_refused(duckdb, folds):
 def test_more_folds_than_events_are_refused(duckdb):
     with pytest.raises(ws.EmptyWindowError, match="no events"):
         read(random_log(6, events=4), duckdb).split(folds=50)
+
+
+def test_events_of_a_cell_fall_into_all_folds_though_nothing_tells_them_apart(engine):
+    rows = [(x, a, float(i % 7 == 0), 0) for i in range(400) for x in ("p", "q") for a in ("a", "b")][:1200]
+    for train, test in read(rows, engine, time=False).split(folds=3):
+        found = ws.evaluate("uniform", test, train=train, tau=0.01)["uniform"]
+        assert found.support.supported == pytest.approx(1)
+
+
+def test_a_fold_has_folds_of_its_own_to_learn_from(duckdb):
+    log = table(random_log(7, events=2000)).append_column("id", pa.array(range(2000)))
+    for train, test in read(log, duckdb, event_id="id").split(folds=5):
+        for window in (train, test):
+            found = ws.evaluate("uniform", window, tau=0.05, estimators=["dm", "dr"], propensities="back-off")
+            assert 0.2 < found["uniform"].guesses[0].value < 0.8
+            assert "counts as 1000 events" not in str(found)
+
+
+def test_folds_of_other_columns_may_overlap(duckdb):
+    log = table(random_log(8, events=600)).append_column("id", pa.array(range(600)))
+    with_id, without = read(log, duckdb, event_id="id"), read(log, duckdb)
+    policy = ws.fit(with_id.split(folds=5)[0][0], fit_tau=1.0, weight_bits=8)
+    found = ws.evaluate({"p": policy}, without.split(folds=5)[0][1], tau=0.1)
+    assert found.learned_here == ("p",)
+    assert found["p"].on_supported.guarantee == found["p"].guarantee == "approximate"
+
+
+def test_a_saved_policy_remembers_its_folds(duckdb, tmp_path):
+    train, test = read(random_log(9, events=600), duckdb).split(folds=3)[0]
+    ws.save_policy(ws.fit(train, fit_tau=1.0, weight_bits=8), tmp_path / "policy")
+    found = ws.evaluate({"p": tmp_path / "policy"}, test, train=train, tau=0.1)
+    assert found.learned_here == ()
+    assert found["p"].certified_lower is not None
+    assert "No split was asked" not in str(found)
+
+
+def test_large_float_ids_are_told_apart(duckdb):
+    log = table(random_log(10)).append_column("id", pa.array([1.7e12 + i for i in range(300)]))
+    assert len(read(log, duckdb, event_id="id").split(folds=5)) == 5

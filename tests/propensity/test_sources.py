@@ -204,6 +204,41 @@ def test_the_models_strata_know_which_fold_they_must_not_see(duckdb):
     assert all(max(seen) < 0.9 for seen in folds.values())
 
 
+def test_without_ids_or_times_a_model_still_finds_the_shares(duckdb):
+    """20,000 events that nothing tells apart: all sources agree, as they do with ids."""
+    rng = np.random.default_rng(0)
+    x, a = rng.integers(0, 10, 20_000), rng.integers(0, 3, 20_000)
+    log = pa.table({"x": [f"x{i}" for i in x], "a": [f"a{i}" for i in a], "r": rng.random(20_000) < 0.1 + 0.05 * a})
+    events = ws.read_events(log, context="x", action="a", reward="r", engine=duckdb)
+    values = {
+        source: ws.evaluate("constant:a1", events, tau=0.01, propensities=source)["constant:a1"].value
+        for source in ("counts", "back-off", "model")
+    }
+    assert values["back-off"] == pytest.approx(values["counts"], rel=0.02)
+    assert values["model"] == pytest.approx(values["counts"], rel=0.03)
+
+
+@pytest.mark.parametrize("events", [2, 4, 8, 15])
+def test_tiny_logs_get_an_answer_or_a_clear_refusal(duckdb, events):
+    log = table(random_log(3, events=events))
+    refused = None
+    try:
+        found = ws.evaluate("uniform", read(log, duckdb), tau=0.1, propensities="model", estimators=["dr"])
+    except ws.WarmstartError as error:
+        refused = error
+    assert refused.hint if refused else found["uniform"].certified_lower is None
+
+
+def test_what_is_said_of_a_table_is_not_what_is_true_of_logging_alone(modelled):
+    events, policy, *_ = modelled
+    found = ws.evaluate({"logging": "logging", "best": policy}, events, tau=0.01, contributions=3)
+    text = str(found)
+    assert "approximate" in found.tables()[0].title
+    assert "of the traffic that the policy decides" in text
+    assert "'at least' and 'at most' bound" not in text
+    assert found.contributions == ()
+
+
 class Remembers:
     """A classifier that is certain of every context that it saw, and knows nothing of others."""
 

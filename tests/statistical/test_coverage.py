@@ -164,3 +164,11 @@ def test_the_gain_misses_no_more_than_half_of_delta_and_is_not_twice_as_wide_as_
     wide = np.diff(gain_ends(sums, 0.05, 0.2))
     normal = np.diff(normal_ends((u * s).sum() / total, (u * u * s).sum() / total**2, 0.05))
     assert wide < 2 * normal
+
+
+def test_bets_are_at_most_half_as_wide_as_kl_on_a_simulated_month():
+    """100 k events at tau = .01, where hardly any weight is near 100."""
+    world = TableWorld.month(events_per_day=3_400, seed=0)
+    events = ws.read_events(world.draw(seed=0), context="context", action="action", reward="reward", time="time")
+    bets, kl = (ws.evaluate("uniform", events, tau=0.01, interval=method)["uniform"] for method in ("bets", "kl"))
+    assert bets.upper - bets.lower < 0.5 * (kl.upper - kl.lower)

@@ -121,6 +121,12 @@ class ValueEstimate:
         low, high = reward_range
         return replace(self, guesses=tuple(guess.scaled(low, high - low) for guess in guesses))
 
+    def uncertified(self) -> ValueEstimate:
+        """Return the estimate of a policy that saw these rewards before: nothing about it is proven."""
+        compared = replace(self.on_supported, guarantee="approximate", joint_lower=None)
+        ends: dict[str, Any] = {"certified_lower": None, "certified_upper": None}
+        return replace(self, guarantee="approximate", on_supported=compared, **ends)
+
     def scaled(self, reward_range: tuple[float, float]) -> ValueEstimate:
         """Return the estimate on the user's own scale of rewards."""
         low, high = reward_range

@@ -50,6 +50,7 @@ class Windows:
     weights_from: WindowName
     feasible_from: WindowName
     live: bool
+    whole_log: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return the windows as JSON shows them."""
@@ -168,8 +169,16 @@ class Evaluation:
     def _span(self, lower: float | None, upper: float | None) -> str:
         return "-" if lower is None or upper is None else f"[{self.number(lower)}, {self.number(upper)}]"
 
+    @property
+    def _first(self) -> ValueEstimate:
+        """Return the estimate whose labels are those of the table: logging's are better than most."""
+        return next((e for e in self.policies if not e.is_logging), self.policies[0])
+
+    def _from_outside(self) -> bool:
+        return self.propensities is not None and not self.propensities.certifies
+
     def _values(self) -> TextTable:
-        first = self.policies[0]
+        first = self._first
         rows = [
             (
                 *names,
@@ -221,9 +230,8 @@ class Evaluation:
                     self._span(s.lower, s.upper),
                 )
             )
-        return TextTable(
-            "Against logging, per event of the traffic where the policy is supported", header, rows, left=1
-        )
+        where = "that the policy decides" if self._from_outside() else "where the policy is supported"
+        return TextTable(f"Against logging, per event of the traffic {where}", header, rows, left=1)
 
     def _propensities(self) -> TextTable:
         header = ("policy", "tau", "mean rho", "counted too much", "propensity error", "the paper's bound")
@@ -255,7 +263,7 @@ class Evaluation:
         if windows.train is not None:
             lines.append(f"Training: {windows.train}.")
         else:
-            whole = windows.evaluated.start is None and windows.evaluated.stop is None
+            whole = windows.whole_log
             lines.append(
                 (
                     "No split was asked: the evaluated window is the whole log"
@@ -290,11 +298,12 @@ class Evaluation:
             else "no mean reward, for want of a training window (it is never far from the best, whatever that is)"
         )
         chosen_from = f"tau was chosen for the least expected error, from contexts, actions and {known}"
-        return [f"{chosen_from}; the evaluated rewards had no say, so the intervals hold as they are."]
+        so = "" if self._from_outside() else ", so the intervals hold as they are"
+        return [f"{chosen_from}; the evaluated rewards had no say{so}."]
 
     def _about_numbers(self) -> list[str]:
-        first = self.policies[0]
-        if self.propensities is not None and not self.propensities.certifies:
+        first = self._first
+        if self._from_outside():
             lead = ""
         elif first.guarantee == "approximate":
             lead = (
@@ -320,9 +329,10 @@ class Evaluation:
         nothing = "nothing" if self.reward_range[0] == 0 else f"the lowest reward, {self.reward_range[0]:g},"
         meaning = (
             "'value' is the mean of reward x probability / max(propensity, tau): in full where the policy is "
-            f"supported, in part where clipped, {nothing} where its action was never shown or it says nothing. "
-            "'at least' and 'at most' bound expected earnings on all this traffic, each row for itself."
+            f"supported, in part where clipped, {nothing} where its action was never shown or it says nothing."
         )
+        if not self._from_outside():
+            meaning += " 'at least' and 'at most' bound expected earnings on all this traffic, each row for itself."
         return [*([lead] if lead else []), meaning, *self._about_guesses()]
 
     def _about_guesses(self) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from math import isfinite
 from typing import Any, Literal
 
 from warmstart.core.tables import TextTable
@@ -101,7 +102,7 @@ class PropensityComparison:
         """Return what people look at."""
         rows = [
             (
-                *(source.name, f"{source.log_loss:.4f}", f"{source.without:.2%}"),
+                *(source.name, f"{source.log_loss:.4f}" if isfinite(source.log_loss) else "-", f"{source.without:.2%}"),
                 *("-" if value is None else f"{value:.3f}" for value in (source.calibration, source.noise)),
             )
             for source in self.sources
@@ -111,7 +112,8 @@ class PropensityComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON shows it."""
-        return {"events": self.events, "sources": [asdict(source) for source in self.sources]}
+        sources = [{**asdict(s), "log_loss": s.log_loss if isfinite(s.log_loss) else None} for s in self.sources]
+        return {"events": self.events, "sources": sources}
 
     def __str__(self) -> str:
         return "\n\n".join(table.text() for table in self.tables())

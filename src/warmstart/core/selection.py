@@ -15,13 +15,15 @@ class Selection:
     """The policy that is certified to gain most over logging; or none.
 
     ``gain_lower``: used where supported, with logging elsewhere, the policy gains at least this per event of all
-    traffic; it holds for every policy and tau that was looked at, at once.
+    traffic; it holds for every policy and tau that was looked at, at once. ``left_out``: policies of which nothing can
+    be proven, because they learned from these events or because of where the propensities come from.
     """
 
     estimate: ValueEstimate | None
     gain_lower: float | None
     looks: int
     delta: float
+    left_out: tuple[str, ...] = ()
 
     @property
     def policy(self) -> str | None:
@@ -35,16 +37,17 @@ class Selection:
 
     def __str__(self) -> str:
         sure = f"{1 - self.delta:.6g}" + (f", for all {self.looks} looked at together" if self.looks > 1 else "")
+        out = f" Nothing can be proven of {', '.join(map(quoted, self.left_out))}." if self.left_out else ""
         if self.estimate is None or self.gain_lower is None:
             return (
-                f"SELECTED: none. No policy is certifiably better than logging ({sure}): "
-                "no lower end of a gain over logging is above 0."
+                f"SELECTED: none. No policy is certifiably better than logging ({sure}): no certified lower end of a "
+                f"gain over logging is above 0.{out}"
             )
         share = self.estimate.on_supported.share
         return (
             f"SELECTED: {quoted(self.estimate.policy)} at tau {self.estimate.tau:g}. Used where it is supported "
             f"({share:.1%} of traffic), with logging elsewhere, it gains at least {self.gain_lower:.3g} per event over "
-            f"logging ({sure})."
+            f"logging ({sure}).{out}"
         )
 
     __repr__ = __str__
@@ -64,11 +67,14 @@ def select(found: Evaluation) -> Selection:
     """
     looks = sum(1 for _ in found.shown())
     best: ValueEstimate | None = None
-    gain = 0.0
+    gain, left_out = 0.0, []
     for estimate in found:
         lower = estimate.on_supported.joint_lower
-        if estimate.certified_lower is None or estimate.is_logging or lower is None:
+        if estimate.is_logging:
             continue
-        if lower * estimate.on_supported.share > gain:
+        if estimate.on_supported.guarantee == "approximate":
+            left_out.append(estimate.policy)
+        elif lower is not None and lower * estimate.on_supported.share > gain:
             best, gain = estimate, lower * estimate.on_supported.share
-    return Selection(best, None if best is None else gain, looks, found.policies[0].delta)
+    names = tuple(dict.fromkeys(left_out))
+    return Selection(best, None if best is None else gain, looks, found.policies[0].delta, names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import index
 from typing import TYPE_CHECKING, Any, overload
 
 import ibis
@@ -11,7 +12,7 @@ from warmstart.core.errors import EmptyWindowError, UsageError
 from warmstart.core.names import FOLD, TIME, Columns
 from warmstart.core.text import quoted
 from warmstart.core.window import Moment, Window, iso
-from warmstart.events.folds import MOST_FOLDS, Folds, fold_of
+from warmstart.events.folds import MOST_FOLDS, Folds, fold_of, hashed_columns
 from warmstart.events.log import LogTable
 from warmstart.events.split import Cut, cut_at, cut_at_rank
 
@@ -107,9 +108,12 @@ class Events:
     def _in_folds(self, folds: int, seed: int) -> list[tuple[Events, Events]]:
         if self.folds is not None:
             raise UsageError("These events are folds already.", "Split the log they came from.")
-        if not (isinstance(folds, int) and 2 <= folds <= MOST_FOLDS):
+        if not (hasattr(folds, "__index__") and 2 <= folds <= MOST_FOLDS):
             raise UsageError(f"There can be 2 to {MOST_FOLDS} folds, and {quoted(folds)} were asked for.")
-        parts = [Folds(folds, seed, fold) for fold in range(folds)]
+        folds = index(folds)
+        given = self.columns.fixed_to_given
+        keys = tuple(given[key] for key in hashed_columns(self.log))
+        parts = [Folds(folds, seed, fold, keys) for fold in range(folds)]
         table = self.table.mutate(**{FOLD: fold_of(self.log, folds, seed)})
         sums = {"n": table.count()}
         if TIME in table.columns:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.names import EVENT_ID, TIME
+from warmstart.core.names import EVENT_ID, REWARD, TIME
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -18,16 +18,17 @@ DIGITS = "0123456789abcdef"
 # So many hexadecimal digits of the hash decide: 16^6 values, among which folds are even to a part in 10,000.
 DECIDING = 6
 MOST_FOLDS = 100
-LARGEST, PLACES = 1e12, 1e6
+LARGEST, PLACES, LARGEST_WHOLE = 1e12, 1e6, 9e18
 
 
 @dataclass(frozen=True)
 class Folds:
-    """The events of one fold out of ``of``, or of all the others."""
+    """The events of one fold out of ``of``, or of all the others; ``keys``: the columns that the fold is a hash of."""
 
     of: int
     seed: int
     fold: int
+    keys: tuple[str, ...]
     rest: bool = False
 
     def others(self) -> Folds:
@@ -40,7 +41,7 @@ class Folds:
 
     def overlap(self, other: Folds | None) -> bool:
         """Tell whether an event could be in both."""
-        if other is None or (self.of, self.seed) != (other.of, other.seed):
+        if other is None or (self.of, self.seed, self.keys) != (other.of, other.seed, other.keys):
             return True
         return any(self.includes(fold) and other.includes(fold) for fold in range(self.of))
 
@@ -50,13 +51,25 @@ class Folds:
         return fold != self.fold if self.rest else fold == self.fold
 
 
-def fold_of(log: LogTable, folds: int, seed: int) -> ir.Value:
-    """Return the fold of each event as a column of the log: md5 of its id, or of context, action and time."""
-    table = log.table
-    keys = [EVENT_ID] if EVENT_ID in table.columns else [*log.columns.keys, *([TIME] if TIME in table.columns else [])]
-    text = ibis.literal(f"{seed}")
+def hashed_columns(log: LogTable) -> list[str]:
+    """Return the columns that tell events apart: the id, or else context, action and time."""
+    columns = log.table.columns
+    return [EVENT_ID] if EVENT_ID in columns else [*log.columns.keys, *([TIME] if TIME in columns else [])]
+
+
+def fold_of(log: LogTable, folds: int, seed: int, *, salt: str = "") -> ir.Value:
+    """Return the fold of each event as a column of the log: md5 of its id, or of context, action and time.
+
+    Without an id, events that are alike in all these are numbered (in the order of their rewards, so that every engine
+    numbers them alike): else all events of a cell would fall into one fold. ``salt`` gives folds of another kind.
+    """
+    table, keys = log.table, hashed_columns(log)
+    text = ibis.literal(f"{salt}{seed}")
     for key in keys:
         text = text + "|" + _written(log, table[key])
+    if keys != [EVENT_ID]:
+        alike = ibis.window(group_by=[table[key] for key in keys], order_by=table[REWARD])
+        text = text + "|" + ibis.row_number().over(alike).cast("string")
     digest = text.hexdigest("md5")
     number = ibis.literal(0, type="int64")
     for place in range(DECIDING):
@@ -68,8 +81,9 @@ def _written(log: LogTable, value: ir.Value) -> ir.Value:
     """Write a value the same way on every engine, which cast to text each in its own way; floats to six decimals."""
     kind = value.type()
     if kind.is_floating():
-        inside = (value.abs() < LARGEST).ifelse(value, 0.0)
-        return (inside * PLACES).round().cast("int64").cast("string")
+        small, whole = value.abs() < LARGEST, value.abs() < LARGEST_WHOLE
+        fine = (small.ifelse(value, 0.0) * PLACES).round().cast("int64")
+        return fine.cast("string") + (~small & whole).ifelse(value, 0.0).cast("int64").cast("string")
     if kind.is_timestamp():
         return log.engine.epoch_microseconds(value).cast("string")
     if kind.is_boolean():

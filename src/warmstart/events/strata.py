@@ -24,7 +24,8 @@ def open_strata(cells: Cells, *, folds: int = FOLDS, seed: int = 0) -> Iterator[
     Columns: the keys, ``fold``, ``propensity`` if the log has it, ``n, reward_sum, reward_sq_sum``.
     """
     events = cells.evaluated
-    table = events.log.table.mutate(**{FOLD: fold_of(events.log, folds, seed)}).filter(events.inside)
+    # Other folds than those of Events.split: a window that is one of those must not be a single fold here.
+    table = events.log.table.mutate(**{FOLD: fold_of(events.log, folds, seed, salt="strata ")}).filter(events.inside)
     keys = {name: table[name].cast(cells.table[name].type()) for name in cells.columns.keys}
     logged = {PROPENSITY: table[PROPENSITY]} if PROPENSITY in table.columns else {}
     reward = table[REWARD]

@@ -12,7 +12,7 @@ from warmstart.core.names import ACTION, FOLD, PROPENSITY
 from warmstart.core.propensities import ComparedSource, PropensityComparison
 from warmstart.core.text import quoted
 from warmstart.events import Events, open_cells, open_strata
-from warmstart.pipeline.propensities import check_coarser, context_levels
+from warmstart.pipeline.propensities import check_coarser, check_folds, context_levels
 from warmstart.propensity import best_strength, check_logged
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ def compare_propensities(
         if not hasattr(name, "predict_proba") and (name not in ALL or (name == "logged" and not logged)):
             raise UsageError(f"Propensities cannot come from {quoted(name)} here.", f"Choose among {', '.join(ALL)}.")
     with open_cells(events) as cells, open_strata(cells, seed=seed) as strata:
+        check_folds(cells, strata)
         levels = context_levels(cells.columns, coarser)
         found = [_compared(name, events.engine, strata, levels, seed) for name in asked]
     ranked = sorted(found, key=lambda source: (source.without > 0, source.log_loss))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from warmstart.core.contribution import Contribution
@@ -95,12 +94,14 @@ def evaluate(
         beside = prepared(
             cells, held, propensities, coarser=coarser, estimators=estimators, model=reward_model, window=weights_from
         )
+        # A context that occurs once has no feasible set of its own, nor days on which it could have had one.
+        of_all = beside.source.name in ("model", "logged")
         estimates: list[ValueEstimate] = []
         learned_here: list[str] = []
         parts: list[Contribution] = []
         for policy in named:
             step(f"valuing {policy.name}")
-            if policy.keyword == "uniform" and beside.source.name in ("model", "logged"):
+            if policy.keyword == "uniform" and of_all:
                 built = uniform_of_all(cells, feasible_from=feasible_from, name=policy.name)
             else:
                 built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
@@ -117,12 +118,15 @@ def evaluate(
                 )
             if _learned_here(policy.fitted, events):
                 learned_here.append(policy.name)
-                found = [replace(e, certified_lower=None, certified_upper=None) for e in found]
+                found = [e.uncertified() for e in found]
             estimates += found
-            if contributions and not built.is_logging:
+            if contributions and not built.is_logging and not beside.from_outside:
                 first = found[0].tau
                 parts += top_contributions(built, cells, tau=first, weights_from=weights_from, most=contributions)
-    windows = Windows(events.window, None if train is None else train.window, weights_from, feasible_from, live)
+    daily = live and not (of_all and all(policy.fitted is None for policy in named))
+    whole = len(events) == events.log.rows
+    spans = (events.window, None if train is None else train.window)
+    windows = Windows(*spans, weights_from, feasible_from, daily, whole)
     return Evaluation(
         policies=tuple(estimates),
         windows=windows,

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.errors import UsageError, no_such_column
-from warmstart.core.names import PROPENSITY
+from warmstart.core.errors import EmptyWindowError, UsageError, no_such_column
+from warmstart.core.names import FOLD, PROPENSITY
 from warmstart.core.propensities import SOURCE_NAMES, PropensitySource, SourceName
 from warmstart.core.text import quoted
 from warmstart.events import open_strata
@@ -72,12 +72,22 @@ def prepared(
         what = "Point estimates need" if name == "counts" else f"Propensities by {name!r} are for"
         raise UsageError(f"{what} weights from the evaluated window.", "Leave weights_from (--weights-from) out.")
     strata = held.enter_context(open_strata(cells))
+    check_folds(cells, strata)
     weighed, source = with_propensities(cells, strata, name, reason, coarser=coarser, model=classifier)
     if not estimators:
         return Beside(source, weighed)
     described = any(cells.table[key].type().is_floating() for key in cells.columns.context_keys)
     by_columns = model is not None or described or repeating_share(cells) < REPEATING
     return Beside(source, weighed, Guesser.learn(cells, weighed, by_columns=by_columns, model=model))
+
+
+def check_folds(cells: Cells, strata: ir.Table) -> None:
+    """Refuse a window whose events all fall into one fold."""
+    if cells.engine.fetch(strata.agg(folds=strata[FOLD].nunique()))[0]["folds"] < 2:
+        raise EmptyWindowError(
+            "The window has too few events to learn propensities or rewards from.",
+            "Count propensities (propensities='counts') and ask for no estimators.",
+        )
 
 
 def repeating_share(cells: Cells) -> float:

@@ -15,6 +15,7 @@ from warmstart.core.names import Columns
 from warmstart.core.text import printable, quoted
 from warmstart.core.version import __version__
 from warmstart.core.window import Window
+from warmstart.events import Folds
 from warmstart.features import FeatureRows, FeatureSettings
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.reward import ProductModel
@@ -53,6 +54,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
             "warmstart_version": __version__,
             "columns": asdict(policy.columns),
             "window": asdict(policy.window),
+            "folds": None if policy.folds is None else asdict(policy.folds),
             "model": {name: getattr(policy.model, name) for name in ("width", "loss", "rate", "training_loss")},
             "context_features": asdict(policy.context_settings),
             "action_features": asdict(policy.action_settings),
@@ -82,6 +84,7 @@ def load_policy(folder: str | Path) -> FittedPolicy:
         policy = FittedPolicy(
             columns=columns,
             window=Window(**about["window"]),
+            folds=_folds(about.get("folds")),
             ranking=pq.read_table(path / "decisions.parquet"),
             model=model,
             context_settings=_settings(about["context_features"]),
@@ -112,6 +115,10 @@ def _check(policy: FittedPolicy, where: str) -> None:
     )
     if not fits:
         raise SourceError(f"{where} is damaged: its parts do not fit together.", "Fit again.")
+
+
+def _folds(saved: dict[str, Any] | None) -> Folds | None:
+    return None if saved is None else Folds(**{**saved, "keys": tuple(saved["keys"])})
 
 
 def _settings(saved: dict[str, Any]) -> FeatureSettings:

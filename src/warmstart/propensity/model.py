@@ -273,8 +273,12 @@ def _held_out_fit(classifier: Any, learn: _Training, held: _Training) -> tuple[f
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp
 
+    if not len(learn.n) or not len(held.n):
+        return np.inf, 1.0
     fitted = Fitted.to(learn, classifier)
     known = held.shared(np.isin(held.classes, fitted.classes).astype(np.float64))
+    if not len(known.n):
+        return np.inf, 1.0
     logs = fitted.log_probabilities(known.x)
     shown = logs[np.arange(len(logs)), fitted.places(known.classes)]
     weights = known.sample_weight

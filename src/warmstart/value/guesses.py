@@ -121,7 +121,8 @@ class Guesser:
             "model": float((self.traffic * expected).sum()),
             "model_sq": float((self.traffic * expected**2).sum()),
         }
-        return [tuple(point_estimate(name, rows, tau=tau, delta=delta, **sums) for name in names) for tau in taus]
+        found = [[point_estimate(name, rows, tau=tau, delta=delta, **sums) for name in names] for tau in taus]
+        return [tuple(guess for guess in guesses if np.isfinite(guess.value)) for guesses in found]
 
 
 def _looked_up(codes: Numbers, values: Floats, wanted: Numbers) -> Floats:

@@ -156,7 +156,7 @@ def _terms(rows: ir.Table, cells: Cells, sums: OutsideSums, tau: float) -> TermS
 def _gain(sums: OutsideSums, events: float, delta: float) -> OnSupported:
     """Compare with logging on all decided traffic: what is clipped or not supported counts against the policy."""
     share = min(sums.decided / events, 1.0)
-    if sums.decided <= 0:
+    if sums.decided <= 0 or sums.supported <= 0:
         return OnSupported(share, share, None, None, None, None, None, "approximate")
     value, logging = sums.reward / sums.decided, sums.logging / sums.decided
     lower, upper = normal_ends(value - logging, sums.difference_sq / sums.decided**2, delta)
