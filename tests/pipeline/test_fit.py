@@ -335,3 +335,18 @@ def test_progress_tells_the_step_the_share_and_the_loss(month):
 def test_ranking_of_the_best_is_what_decisions_say(policy):
     first = policy.ranking.filter(pc.equal(policy.ranking["rank"], 1))
     assert policy.decisions.equals(first.select(["page", "ad"]))
+
+
+def test_actions_without_a_table_have_their_own_weights_of_the_contexts_features():
+    """What is best depends on the sign of a number; contexts never repeat, and actions have no table."""
+    rng = np.random.default_rng(0)
+    x, a = rng.normal(size=1500), rng.integers(0, 2, 1500)
+    clicks = (rng.random(1500) < np.where((x > 0) == (a == 1), 0.8, 0.1)).astype(float)
+    events = ws.read_events(
+        pa.table({"i": range(1500), "a": [f"a{k}" for k in a], "r": clicks}), context="i", action="a", reward="r"
+    )
+    policy = ws.fit(events, contexts=pa.table({"i": range(1500), "x": x}), weight_bits=12)
+    new = rng.normal(size=300)
+    chosen = policy.choose_table(pa.table({"x": new}))["a"].to_pylist()
+    right = [c == ("a1" if v > 0 else "a0") for c, v in zip(chosen, new, strict=True) if abs(v) > 0.3]
+    assert np.mean(right) > 0.9
