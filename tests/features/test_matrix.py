@@ -9,15 +9,8 @@ import pytest
 from scipy import sparse
 
 from warmstart.core.errors import ColumnError, UsageError
-from warmstart.features.matrix import (
-    MOST_CATEGORIES,
-    WORD_BITS,
-    ContextMatrix,
-    Labels,
-    other_folds,
-    scikit_learn,
-    weighted_copy,
-)
+from warmstart.features.crossfit import Labels, other_folds, scikit_learn, weighted_copy
+from warmstart.features.matrix import MOST_CATEGORIES, WORD_BITS, ContextMatrix
 
 
 def learned(weights=None, **columns):
@@ -153,6 +146,6 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     def absent(name, *rest):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr("warmstart.features.matrix.import_module", absent)
+    monkeypatch.setattr("warmstart.features.crossfit.import_module", absent)
     with pytest.raises(UsageError, match=r"warmstart\[models\]"):
         scikit_learn("base")

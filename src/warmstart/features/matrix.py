@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from warmstart.core.errors import ColumnError, UsageError, no_such_column
+from warmstart.core.errors import ColumnError, no_such_column
 from warmstart.core.text import quoted
+from warmstart.features.crossfit import plain, positions
 from warmstart.features.tables import FeatureSettings, feature_rows
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class ContextMatrix:
         if not contexts.column_names:
             raise ColumnError("The contexts have no columns.", "A model needs at least one.")
         names = contexts.column_names
-        return cls(tuple(part for name in names for part in _learned(name, _plain(contexts[name]), weights)))
+        return cls(tuple(part for name in names for part in _learned(name, plain(contexts[name]), weights)))
 
     @property
     def width(self) -> int:
@@ -60,58 +60,6 @@ class ContextMatrix:
         parts = [encoder.rows(_column(contexts, encoder.name)) for encoder in self.encoders]
         rows: sparse.csr_matrix[np.float64] = sparse.hstack(parts, format="csr")
         return rows if self.width > WIDEST_DENSE else rows.toarray()
-
-
-@dataclass(frozen=True, eq=False)
-class Labels:
-    """The distinct actions of a log, in order; their positions are the classes of models."""
-
-    values: pa.Array
-
-    @classmethod
-    def of(cls, actions: pa.Array | pa.ChunkedArray) -> Self:
-        """Collect the distinct actions."""
-        import pyarrow.compute as pc
-
-        distinct = pc.unique(_plain(actions))
-        return cls(distinct.take(pc.sort_indices(distinct)))
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def numbers(self, actions: pa.Array | pa.ChunkedArray) -> NDArray[np.int64]:
-        """Return the positions of actions; -1 for one that is not known."""
-        return _positions(_plain(actions), self.values)
-
-
-def other_folds(n: NDArray[np.float64], folds: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-    """Give every fold the rows with events of the others: what its model may learn from."""
-    for fold in np.unique(folds):
-        rows = np.flatnonzero((folds != fold) & (n > 0))
-        if not len(rows):
-            raise UsageError(f"Fold {fold} has all events: no others are left to learn from.", "Use two folds or more.")
-        yield int(fold), rows
-
-
-def scikit_learn(module: str) -> Any:
-    """Import a module of scikit-learn, which is an extra."""
-    try:
-        return import_module(f"sklearn.{module}")
-    except ImportError as error:
-        raise UsageError("This needs scikit-learn.", "pip install 'warmstart[models]'") from error
-
-
-def weighted_copy(model: Any, seed: int) -> Any:
-    """Copy an unfitted model whose ``fit`` takes ``sample_weight``; give it the seed if it has none."""
-    if not scikit_learn("utils.validation").has_fit_parameter(model, "sample_weight"):
-        raise UsageError(
-            f"{type(model).__name__}.fit takes no sample_weight, but a row weighs as many events as it has.",
-            "Pass a model that takes it.",
-        )
-    copy = scikit_learn("base").clone(model)
-    if copy.get_params().get("random_state", seed) is None:
-        copy.set_params(random_state=seed)
-    return copy
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +93,7 @@ class _Categories:
     def rows(self, column: pa.Array) -> sparse.csr_matrix[np.float64]:
         from scipy import sparse
 
-        places = _positions(column, self.values) % self.width
+        places = positions(column, self.values) % self.width
         return sparse.csr_matrix(
             (np.ones(len(column)), places, np.arange(len(column) + 1)), shape=(len(column), self.width)
         )
@@ -229,25 +177,4 @@ def _as_floats(column: pa.Array) -> NDArray[np.float64]:
 def _column(contexts: pa.Table, name: str) -> pa.Array:
     if name not in contexts.column_names:
         raise no_such_column(name, contexts.column_names, where="The table of contexts")
-    return _plain(contexts[name])
-
-
-def _plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Put a column into one piece, without a dictionary or views, which few functions of Arrow know."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import types
-
-    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    plain = whole.dictionary_decode() if types.is_dictionary(whole.type) else whole
-    return pc.cast(plain, "string") if types.is_string_view(plain.type) else plain
-
-
-def _positions(column: pa.Array, values: pa.Array) -> NDArray[np.int64]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    cast = column if column.type == values.type else pc.cast(column, values.type)
-    found = pc.fill_null(pc.index_in(cast, value_set=values), pa.scalar(-1, pa.int32()))
-    positions: NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
-    return positions
+    return plain(contexts[name])

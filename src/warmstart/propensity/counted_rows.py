@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy import sparse
 
-from warmstart.features.matrix import Labels
+from warmstart.features.crossfit import Labels
 from warmstart.propensity.backoff import UNSEEN
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from warmstart.features.matrix import Labels
+    from warmstart.features.crossfit import Labels
 
 LEAST_PROPENSITY = 1e-12
 MOST_CONTEXTS = 20_000

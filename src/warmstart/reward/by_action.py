@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warmstart.core.errors import UsageError
-from warmstart.features.matrix import ContextMatrix, Labels, other_folds, scikit_learn, weighted_copy
+from warmstart.features.crossfit import Labels, other_folds, scikit_learn, weighted_copy
+from warmstart.features.matrix import ContextMatrix
 
 if TYPE_CHECKING:
     import pyarrow as pa
