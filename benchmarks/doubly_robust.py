@@ -57,7 +57,7 @@ def peak() -> float:
 def ours(path: Path, policy: Path) -> float:
     import warmstart as ws
 
-    events = ws.read_events(str(path), context=CONTEXT, action="action", reward="reward")
+    events = ws.read_events(str(path), context=CONTEXT, action="action", reward="reward", event_id="id")
     found = ws.evaluate({"policy": str(policy)}, events, tau=0.001, estimators=["dr"])["policy"]
     return found.guesses[0].value
 
@@ -67,10 +67,12 @@ def obps(data: dict[str, Any]) -> float:
     from sklearn.linear_model import LogisticRegression
 
     x = data["features"][data["context"]]
-    pscore = LogisticRegression(max_iter=200).fit(x, data["action"]).predict_proba(x)[np.arange(EVENTS), data["action"]]
+    pscore = (
+        LogisticRegression(max_iter=1000).fit(x, data["action"]).predict_proba(x)[np.arange(EVENTS), data["action"]]
+    )
     target = data["policy"][data["context"]][:, :, None]
     position = np.zeros(EVENTS, dtype=int)
-    model = RegressionModel(n_actions=ACTIONS, len_list=1, base_model=LogisticRegression(max_iter=200))
+    model = RegressionModel(n_actions=ACTIONS, len_list=1, base_model=LogisticRegression(max_iter=1000))
     expected = model.fit_predict(
         context=x,
         action=data["action"],
@@ -124,7 +126,7 @@ def write(seed: int, folder: Path) -> None:
     def features(contexts: Any) -> dict[str, Any]:
         return dict(zip(CONTEXT, data["features"][contexts].T, strict=True))
 
-    log = {**features(data["context"]), "action": data["action"], "reward": data["reward"]}
+    log = {**features(data["context"]), "action": data["action"], "reward": data["reward"], "id": np.arange(EVENTS)}
     pq.write_table(pa.table(log), folder / "log.parquet")
     x, a = np.indices(data["policy"].shape)
     rows = {**features(x.ravel()), "action": a.ravel(), "probability": data["policy"].ravel()}

@@ -197,7 +197,10 @@ def _beside(evaluated: Events, train: Events) -> Events:
             f"({', '.join(map(quoted, names[1]))}).",
             "Name the same columns in the same order.",
         )
-    train = replace(train, log=train.log.on(evaluated.engine))
+    log = train.log.on(evaluated.engine)
+    if train.folds is not None and log is not train.log:
+        log = train.folds.marked(log)
+    train = replace(train, log=log)
     for name in evaluated.columns.keys:
         kinds = [events.log.table[name].type() for events in (evaluated, train)]
         if kinds[0] != kinds[1]:

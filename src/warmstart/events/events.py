@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, overload
 import ibis
 
 from warmstart.core.errors import EmptyWindowError, UsageError
-from warmstart.core.names import FOLD, TIME, Columns
+from warmstart.core.names import TIME, Columns
 from warmstart.core.text import quoted
 from warmstart.core.window import Moment, Window, iso
-from warmstart.events.folds import MOST_FOLDS, Folds, fold_of, hashed_columns
+from warmstart.events.folds import FOLD_OF_SPLIT, MOST_FOLDS, Folds, hashed_columns
 from warmstart.events.log import LogTable
 from warmstart.events.split import Cut, cut_at, cut_at_rank
 
@@ -114,14 +114,15 @@ class Events:
         given = self.columns.fixed_to_given
         keys = tuple(given[key] for key in hashed_columns(self.log))
         parts = [Folds(folds, seed, fold, keys) for fold in range(folds)]
-        table = self.table.mutate(**{FOLD: fold_of(self.log, folds, seed)})
+        whole = replace(self, log=parts[0].marked(self.log))
+        table = whole.table
         sums = {"n": table.count()}
         if TIME in table.columns:
             sums |= {"first": table[TIME].min(), "last": table[TIME].max()}
-        found = {row[FOLD]: row for row in self.engine.fetch(table.group_by(FOLD).agg(**sums))}
+        found = {row[FOLD_OF_SPLIT]: row for row in self.engine.fetch(table.group_by(FOLD_OF_SPLIT).agg(**sums))}
         if len(found) < folds:
             raise EmptyWindowError(f"Of {folds} folds, {folds - len(found)} have no events.", "Ask for fewer.")
-        return [(self._fold(part.others(), found), self._fold(part, found)) for part in parts]
+        return [(whole._fold(part.others(), found), whole._fold(part, found)) for part in parts]
 
     def _fold(self, part: Folds, found: dict[int, dict[str, Any]]) -> Events:
         rows = [row for fold, row in found.items() if part.includes(fold)]

@@ -18,6 +18,7 @@ DIGITS = "0123456789abcdef"
 # So many hexadecimal digits of the hash decide: 16^6 values, among which folds are even to a part in 10,000.
 DECIDING = 6
 MOST_FOLDS = 100
+FOLD_OF_SPLIT = "fold_of_split"
 LARGEST, PLACES, LARGEST_WHOLE = 1e12, 1e6, 9e18
 
 
@@ -45,9 +46,13 @@ class Folds:
             return True
         return any(self.includes(fold) and other.includes(fold) for fold in range(self.of))
 
+    def marked(self, log: LogTable) -> LogTable:
+        """Return the log with the fold of every event in a column."""
+        return replace(log, table=with_folds(log, self.of, self.seed, name=FOLD_OF_SPLIT))
+
     def hold(self, log: LogTable) -> ir.BooleanValue:
-        """Return the condition on the whole log that an event is in these folds."""
-        fold = fold_of(log, self.of, self.seed)
+        """Return the condition on a log that was marked that an event is in these folds."""
+        fold = log.table[FOLD_OF_SPLIT]
         return fold != self.fold if self.rest else fold == self.fold
 
 
@@ -57,24 +62,27 @@ def hashed_columns(log: LogTable) -> list[str]:
     return [EVENT_ID] if EVENT_ID in columns else [*log.columns.keys, *([TIME] if TIME in columns else [])]
 
 
-def fold_of(log: LogTable, folds: int, seed: int, *, salt: str = "") -> ir.Value:
-    """Return the fold of each event as a column of the log: md5 of its id, or of context, action and time.
+def with_folds(log: LogTable, folds: int, seed: int, *, name: str, salt: str = "") -> ir.Table:
+    """Return the log's table with the fold of each event: md5 of its id, or of context, action and time.
 
     Without an id, events that are alike in all these are numbered (in the order of their rewards, so that every engine
     numbers them alike): else all events of a cell would fall into one fold. ``salt`` gives folds of another kind.
     """
     table, keys = log.table, hashed_columns(log)
+    own = [column for column in table.columns if column != name]
+    if keys != [EVENT_ID]:
+        alike = ibis.window(group_by=keys, order_by=REWARD)
+        table = table.mutate(alike=ibis.row_number().over(alike))
     text = ibis.literal(f"{salt}{seed}")
     for key in keys:
         text = text + "|" + _written(log, table[key])
-    if keys != [EVENT_ID]:
-        alike = ibis.window(group_by=[table[key] for key in keys], order_by=table[REWARD])
-        text = text + "|" + ibis.row_number().over(alike).cast("string")
-    digest = text.hexdigest("md5")
+    if "alike" in table.columns:
+        text = text + "|" + table.alike.cast("string")
+    table = table.mutate(digest=text.hexdigest("md5"))
     number = ibis.literal(0, type="int64")
     for place in range(DECIDING):
-        number = number * 16 + ibis.literal(DIGITS).find(digest.substr(place, 1)).cast("int64")
-    return number % folds
+        number = number * 16 + ibis.literal(DIGITS).find(table.digest.substr(place, 1)).cast("int64")
+    return table.select(*own, **{name: number % folds})
 
 
 def _written(log: LogTable, value: ir.Value) -> ir.Value:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warmstart.core.names import FOLD, PROPENSITY, REWARD
-from warmstart.events.folds import fold_of
+from warmstart.events.folds import with_folds
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -25,7 +26,8 @@ def open_strata(cells: Cells, *, folds: int = FOLDS, seed: int = 0) -> Iterator[
     """
     events = cells.evaluated
     # Other folds than those of Events.split: a window that is one of those must not be a single fold here.
-    table = events.log.table.mutate(**{FOLD: fold_of(events.log, folds, seed, salt="strata ")}).filter(events.inside)
+    table = with_folds(events.log, folds, seed, name=FOLD, salt="strata ")
+    table = replace(events, log=replace(events.log, table=table)).table
     keys = {name: table[name].cast(cells.table[name].type()) for name in cells.columns.keys}
     logged = {PROPENSITY: table[PROPENSITY]} if PROPENSITY in table.columns else {}
     reward = table[REWARD]
