@@ -151,10 +151,10 @@ def test_logged_propensities_are_used_and_checked(engine):
 
 
 @pytest.mark.parametrize("value", [0.0, -0.1, 1.5, None, float("nan")])
-def test_a_logged_propensity_that_is_none_is_refused(engine, value):
+def test_a_logged_propensity_that_is_none_is_refused(duckdb, value):
     log = table(random_log(1)).append_column("p", pa.array([value if i == 17 else 0.5 for i in range(300)]))
     with pytest.raises(ws.DataError, match="'p'"):
-        read(log, engine, propensity="p")
+        read(log, duckdb, propensity="p")
 
 
 def test_logged_propensities_may_differ_inside_a_cell(duckdb):
@@ -237,6 +237,21 @@ def test_what_is_said_of_a_table_is_not_what_is_true_of_logging_alone(modelled):
     assert "of the traffic that the policy decides" in text
     assert "'at least' and 'at most' bound" not in text
     assert found.contributions == ()
+
+
+def test_with_logged_propensities_tau_is_chosen_for_what_the_policy_earns(duckdb):
+    """A policy that is nearly always right: what clipping loses is worth its own rate, not the logger's."""
+    log, best, *_ = unrepeated(3, 3000)
+    p = np.where(np.asarray(log["a"]) == best, 0.02, 0.98)
+    for rewards, larger in ((np.ones(3000), False), ((np.arange(3000) % 50 == 0).astype(float), True)):
+        changed = log.set_column(3, "r", pa.array(rewards)).set_column(4, "p", pa.array(p))
+        events = ws.read_events(
+            changed, context=["x", "y"], action="a", reward="r", propensity="p", event_id="i", engine=duckdb
+        )
+        found = ws.evaluate({"h": pa.table({"x": log["x"], "y": log["y"], "a": best})}, events)["h"]
+        rate = sum(rewards[np.asarray(log["a"]) == best]) / sum(np.asarray(log["a"]) == best)
+        assert found.tau_choice.rate == pytest.approx(rate, rel=1e-9)
+        assert (found.tau > 0.02) == larger
 
 
 class Remembers:

@@ -66,7 +66,7 @@ def by_name(method):
 @pytest.mark.parametrize(("matched", "events"), [(60, 60), (40, 90)])
 def test_a_finite_sample_end_misses_at_most_half_of_delta(method, delta, matched, events):
     if method == "bets":
-        matched, events = matched // 2, events // 2
+        matched, events = matched // 4, events // 4
     below, above = worst_misses(by_name(method), delta, matched=matched, events=events)
     assert below <= delta / 2 + 1e-9
     assert above <= delta / 2 + 1e-9

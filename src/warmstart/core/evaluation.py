@@ -292,14 +292,16 @@ class Evaluation:
         if not chosen:
             return []
         low, high = self.reward_range
+        rate = self.number(low + (high - low) * chosen[0].rate)
+        start = "tau was chosen for the least expected error, from contexts, actions and"
+        if self._from_outside():
+            return [f"{start} the mean reward of what a policy matched."]
         known = (
-            f"the training window's mean reward, {self.number(low + (high - low) * chosen[0].rate)}"
+            f"the training window's mean reward, {rate}"
             if chosen[0].rate_is_known
             else "no mean reward, for want of a training window (it is never far from the best, whatever that is)"
         )
-        chosen_from = f"tau was chosen for the least expected error, from contexts, actions and {known}"
-        so = "" if self._from_outside() else ", so the intervals hold as they are"
-        return [f"{chosen_from}; the evaluated rewards had no say{so}."]
+        return [f"{start} {known}; the evaluated rewards had no say, so the intervals hold as they are."]
 
     def _about_numbers(self) -> list[str]:
         first = self._first

@@ -24,7 +24,8 @@ class TauChoice:
 
     Rewards were taken to come at ``rate`` (in [0, 1]), that of the training window, if ``rate_is_known``; else the tau
     is the one that is never far from the best, whatever the rate, and ``curve`` shows errors at a middling one. The
-    rewards of the evaluated window had no say, so intervals need no allowance for the choice.
+    rewards of the evaluated window had no say, so intervals need no allowance for the choice; but for propensities that
+    are not counted, where nothing is certified: there the rate is that of what the policy matched.
     """
 
     tau: float

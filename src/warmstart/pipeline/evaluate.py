@@ -105,11 +105,11 @@ def evaluate(
                 built = uniform_of_all(cells, feasible_from=feasible_from, name=policy.name)
             else:
                 built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
-            shared: dict[str, Any] = {"taus": taus, "delta": delta, "method": interval, "looks": looks, "rate": rate}
+            shared: dict[str, Any] = {"taus": taus, "delta": delta, "method": interval, "looks": looks}
             if beside.from_outside and beside.strata is not None and not built.is_logging:
                 found = estimate_outside(built, cells, beside.strata, **shared)
             else:
-                found = estimate_value(built, cells, weights_from=weights_from, **shared)
+                found = estimate_value(built, cells, weights_from=weights_from, rate=rate, **shared)
             found = beside.with_guesses(built, found, estimators)
             if policy.keyword is None and found[0].support.undecided >= 1:
                 raise DecisionError(

@@ -155,9 +155,13 @@ def _taus(found: Evaluation) -> list[Section]:
     names = ", ".join(f"{choice.tau:g} for {name}" for name, choice in chosen)
     text = (
         "A small tau clips little and weighs a few events heavily; a large one is steady and loses what it clips. The "
-        "curve adds both up, as expected error of the value, from contexts, actions and earlier rewards alone; the "
-        "dot is the tau in use. The rewards evaluated here had no say, so intervals need no allowance for the choice."
+        "curve adds both up, as expected error of the value; the dot is the tau in use."
     )
+    if found.propensities is None or found.propensities.certifies:
+        text += (
+            " It takes contexts, actions and earlier rewards. The rewards evaluated here had no say, so intervals need "
+            "no allowance for the choice."
+        )
     chart = charts.errors_by_tau(rows, y_title="expected error, reward per event")
     return [Section(f"tau was chosen: {names}", [text], chart)]
 

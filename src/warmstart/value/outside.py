@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from warmstart.policy import Policy
 
 
+MIDDLING_TAU = 0.05
+
+
 @dataclass(frozen=True)
 class OutsideSums:
     """What one policy at one tau adds up to, weighted with propensities from outside."""
@@ -56,9 +59,12 @@ def estimate_outside(
     delta: float,
     method: IntervalName,
     looks: int,
-    rate: float | None,
 ) -> list[ValueEstimate]:
-    """Estimate what a policy would have earned, with the propensities of strata, one estimate a tau."""
+    """Estimate what a policy would have earned, with the propensities of strata, one estimate a tau.
+
+    A tau of "auto" is chosen with the mean reward of what the policy matched: nothing is certified here, so the
+    evaluated rewards may have a say.
+    """
     choices = cells.engine.materialise(policy.on(cells))
     try:
         rows = cells.engine.materialise(weighed_rows(choices, strata, cells))
@@ -67,7 +73,7 @@ def estimate_outside(
     try:
         estimates = []
         for asked in taus:
-            choice = choose_tau(rows, cells, PROPENSITY, rate) if asked == "auto" else None
+            choice = choose_tau(rows, cells, PROPENSITY, _rate(rows, cells)) if asked == "auto" else None
             tau = choice.tau if choice is not None else float(asked)
             sums = _fetch(rows, cells, tau)
             terms = _terms(rows, cells, sums, tau)
@@ -136,6 +142,13 @@ def _fetch(rows: ir.Table, cells: Cells, tau: float) -> OutsideSums:
     }
     found: dict[str, Any] = cells.engine.fetch(rows.agg(**sums))[0]
     return OutsideSums(**{name: float(value or 0.0) for name, value in found.items()})
+
+
+def _rate(rows: ir.Table, cells: Cells) -> float | None:
+    """Return the mean reward of what the policy would choose, self-normalised; None where there is none above zero."""
+    c = divided(rows.h, rows[PROPENSITY], MIDDLING_TAU)
+    found = cells.engine.fetch(rows.agg(reward=(c * rows.reward_sum).sum(), weight=(c * rows.n).sum()))[0]
+    return float(found["reward"]) / float(found["weight"]) if found["weight"] and found["reward"] else None
 
 
 def _terms(rows: ir.Table, cells: Cells, sums: OutsideSums, tau: float) -> TermSums:
