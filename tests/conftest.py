@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,7 @@ def spark():
     need("spark", present=shutil.which("java") is not None)
     from pyspark.sql import SparkSession
 
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.master("local[2]").appName("warmstart-tests")
     settings = {
         "spark.ui.enabled": "false",

@@ -5,11 +5,14 @@ from warmstart.engine.connect import at_home, connect, engine_of
 from warmstart.engine.engine import Engine, Opened
 from warmstart.engine.literals import float_literal
 from warmstart.engine.offenders import offenders
+from warmstart.engine.parts import PartedEngine, Parts, runs_in_parts
 from warmstart.engine.sources import open_source, open_whole, stored_table
 
 __all__ = [
     "Engine",
     "Opened",
+    "PartedEngine",
+    "Parts",
     "at_home",
     "connect",
     "engine_of",
@@ -19,5 +22,6 @@ __all__ = [
     "open_columns",
     "open_source",
     "open_whole",
+    "runs_in_parts",
     "stored_table",
 ]

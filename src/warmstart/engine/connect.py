@@ -15,15 +15,17 @@ from warmstart.engine.ibis_engine import IbisEngine
 
 
 def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: int | None = None) -> Engine:
-    """Connect to an engine by name: ``duckdb`` (embedded) or ``spark`` (local)."""
+    """Connect to an engine by name: ``duckdb`` (embedded), ``spark`` (on this machine) or ``spark://host:port``."""
     if name == "duckdb":
         return DuckDBEngine.embedded(memory_limit=memory_limit, threads=threads)
-    if name == "spark":
+    if name == "spark" or name.startswith("spark://"):
         _require_pyspark()
         from warmstart.engine.spark_engine import SparkEngine
 
-        return SparkEngine.local(memory_limit=memory_limit, threads=threads)
-    raise UsageError(f"There is no engine {quoted(name)}.", "Choose 'duckdb' or 'spark'.")
+        if name == "spark":
+            return SparkEngine.local(memory_limit=memory_limit, threads=threads)
+        return SparkEngine.cluster(name, memory_limit=memory_limit, threads=threads)
+    raise UsageError(f"There is no engine {quoted(name)}.", "Choose 'duckdb', 'spark' or 'spark://host:port'.")
 
 
 def at_home(source: Any) -> tuple[Engine | None, Any]:

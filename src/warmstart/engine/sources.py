@@ -33,20 +33,7 @@ def open_source(
     if _library(source) in FRAME_LIBRARIES:
         chosen = _present(columns, frame_names(source), where, optional)
         return engine.open_arrow(_to_arrow(source, chosen, where))
-    if _library(source) == "pyspark":
-        raise SourceError(
-            "A Spark DataFrame can be used with a log on Spark only.", "Read the log with engine='spark'."
-        )
-    if isinstance(source, ir.Table):
-        if not engine.holds(source):
-            raise SourceError(
-                "An Ibis table of another connection cannot be used with this log.", "Open both in one connection."
-            )
-        opened = Opened(source, tuple(source.columns))
-    elif isinstance(source, StoredTable):
-        opened = engine.open_table(source)
-    else:
-        opened = _open_files(engine, source, as_text=as_text)
+    opened = _open_in_engine(engine, source, as_text=as_text)
     chosen = _present(columns, opened.names, where, optional)
     position = {name: i for i, name in reversed(list(enumerate(opened.names)))}
     return opened.table.select(**{fixed: opened.table[position[given]] for fixed, given in chosen.items()})
@@ -58,10 +45,34 @@ def open_whole(engine: Engine, source: Any) -> pa.Table:
         names = frame_names(source)
         chosen = _present(dict(zip(names, names, strict=True)), names, describe(source), ())
         return _to_arrow(source, chosen, describe(source))
-    if isinstance(source, ir.Table):
-        return engine.fetch_arrow(source)
-    opened = _open_files(engine, source, as_text=False)
+    opened = open_every_column(engine, source)
     return engine.fetch_arrow(opened.table).rename_columns(list(opened.names))
+
+
+def open_every_column(engine: Engine, source: Any) -> Opened:
+    """Open a source with all its columns, where the engine is."""
+    if _library(source) in FRAME_LIBRARIES:
+        frame = open_whole(engine, source)
+        return Opened(engine.open_arrow(frame), tuple(frame.column_names))
+    return _open_in_engine(engine, source, as_text=False)
+
+
+def _open_in_engine(engine: Engine, source: Any, *, as_text: bool) -> Opened:
+    if _library(source) == "pyspark":
+        if not hasattr(engine, "open_frame"):
+            raise SourceError(
+                "A Spark DataFrame can be used with a log on Spark only.", "Read the log with engine='spark'."
+            )
+        return Opened(engine.open_frame(source), tuple(source.columns))
+    if isinstance(source, ir.Table):
+        if not engine.holds(source):
+            raise SourceError(
+                "An Ibis table of another connection cannot be used with this log.", "Open both in one connection."
+            )
+        return Opened(source, tuple(source.columns))
+    if isinstance(source, StoredTable):
+        return engine.open_table(source)
+    return _open_files(engine, source, as_text=as_text)
 
 
 def describe(source: Any) -> str:

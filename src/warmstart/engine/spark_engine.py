@@ -1,11 +1,13 @@
-"""Spark, for logs that outgrow one machine."""
+"""Spark, on this machine or on a cluster, for logs that outgrow one machine."""
 
 from __future__ import annotations
 
 import os
+import re
+import sys
 import uuid
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +15,26 @@ import duckdb
 import ibis
 import ibis.expr.types as ir
 from ibis.backends.pyspark.datatypes import PySparkSchema
+from py4j.protocol import Py4JError
+from pyspark.core.broadcast import Broadcast
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 
-from warmstart.core.errors import EngineError, SourceError
-from warmstart.core.text import first_lines, printable
+from warmstart.core.errors import EngineError, SourceError, UsageError
+from warmstart.core.text import first_lines, printable, quoted
 from warmstart.engine.duckdb_engine import DuckDBEngine
 from warmstart.engine.engine import FileKind, Opened, Row, StoredTable
 from warmstart.engine.files import partition_root
+from warmstart.engine.parts import PART
 from warmstart.engine.text_files import text_columns
 
 if TYPE_CHECKING:
+    import ibis.expr.schema as sch
     import pyarrow as pa
     from ibis.backends.pyspark import Backend
+
+    from warmstart.engine.parts import OnPart, OnRows, Parts
 
 
 @ibis.udf.scalar.builtin(  # type: ignore[untyped-decorator]
@@ -38,6 +47,14 @@ def _unix_micros(moment: Any) -> Any:
 _SPARK_TYPES = {
     "extension<arrow.uuid>": "VARCHAR",
     **{f"uint{bits}": "BIGINT" for bits in (8, 16, 32, 64)},
+}
+
+
+_ALWAYS = {
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.session.timeZone": "UTC",
 }
 
 
@@ -54,19 +71,39 @@ class SparkEngine:
     def local(cls, *, memory_limit: str | None = None, threads: int | None = None) -> SparkEngine:
         """Start Spark on this machine, or join the session that is already running."""
         cores = threads or os.cpu_count() or 1
-        settings = {
-            "spark.ui.enabled": "false",
-            "spark.ui.showConsoleProgress": "false",
-            "spark.sql.caseSensitive": "true",
-            "spark.sql.session.timeZone": "UTC",
-            "spark.sql.shuffle.partitions": str(2 * cores),
-        }
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        settings = {"spark.sql.shuffle.partitions": str(2 * cores)}
         if memory_limit is not None:
-            settings["spark.driver.memory"] = memory_limit.lower().removesuffix("b")
-        builder = SparkSession.builder.appName("warmstart").master(f"local[{cores}]")
-        for name, value in settings.items():
+            settings["spark.driver.memory"] = _java_size(memory_limit)
+        return cls._of_session(f"local[{cores}]", settings)
+
+    @classmethod
+    def cluster(cls, master: str, *, memory_limit: str | None = None, threads: int | None = None) -> SparkEngine:
+        """Join a cluster by the address of its master; memory is each executor's, threads are those of all."""
+        settings = {}
+        if memory_limit is not None:
+            settings["spark.executor.memory"] = _java_size(memory_limit)
+        if threads is not None:
+            settings["spark.cores.max"] = str(threads)
+        running = SparkSession.getActiveSession()
+        if running is not None and running.sparkContext.master != master:
+            raise UsageError(
+                f"This process has a Spark session already, of {quoted(running.sparkContext.master)}.",
+                "Stop it, or pass a DataFrame of it.",
+            )
+        return cls._of_session(master, settings)
+
+    @classmethod
+    def _of_session(cls, master: str, settings: dict[str, str]) -> SparkEngine:
+        builder = SparkSession.builder.appName("warmstart").master(master)
+        for name, value in {**_ALWAYS, **settings}.items():
             builder = builder.config(name, value)
-        session = builder.getOrCreate()
+        try:
+            session = builder.getOrCreate()
+        except Exception as error:  # py4j's and Java's own
+            raise EngineError(
+                f"Spark cannot be started at {quoted(master)}: {first_lines(error)}", "Is its master running?"
+            ) from error
         session.sparkContext.setLogLevel("ERROR")
         return cls(ibis.pyspark.connect(session))
 
@@ -122,7 +159,11 @@ class SparkEngine:
     def of_frame(cls, frame: DataFrame) -> tuple[SparkEngine, ir.Table]:
         """Use the session of a Spark DataFrame, and show the frame to it."""
         engine = cls(ibis.pyspark.connect(frame.sparkSession))
-        return engine, engine._view(frame)
+        return engine, engine.open_frame(frame)
+
+    def open_frame(self, frame: DataFrame) -> ir.Table:
+        """Show a DataFrame of this session to the engine."""
+        return self._view(frame)
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
         """Show an Arrow table to the engine."""
@@ -154,9 +195,40 @@ class SparkEngine:
         with _engine_errors():
             return self.backend._cached_table(expression)
 
+    def in_batches(self, rows: ir.Table, function: OnRows, schema: sch.Schema, *, told: Any) -> ir.Table:
+        """Turn rows into others, some at a time and in any order."""
+        held = self.session.sparkContext.broadcast(told)
+        return self._view(self._run(rows).mapInArrow(_over_batches(function, held), PySparkSchema.from_ibis(schema)))
+
+    def in_parts(
+        self, tables: Sequence[ir.Table], parts: Parts, function: OnPart, schema: sch.Schema, *, told: Any
+    ) -> ir.Table:
+        """Turn parts of one or two tables into other rows."""
+        held = self.session.sparkContext.broadcast(told)
+        part = F.pmod(F.xxhash64(*parts.keys), F.lit(parts.number)).cast("int")
+        # Named anew: Spark cannot tell apart the columns of two tables that came from one.
+        frames = [self._run(table).toDF(*table.columns) for table in tables]
+        groups = [frame.withColumn(PART, part).groupBy(PART) for frame in frames]
+        wanted = PySparkSchema.from_ibis(schema)
+        if len(groups) == 1:
+            return self._view(groups[0].applyInArrow(_over_part(function, held), wanted))
+        return self._view(groups[0].cogroup(groups[1]).applyInArrow(_over_two_parts(function, held), wanted))
+
+    def fetch_batches(self, rows: ir.Table) -> Iterator[pa.RecordBatch]:
+        """Run an expression and return its result a little at a time: never more than a part of it is here."""
+        import pyarrow as pa
+
+        with _engine_errors():
+            for row in self._run(rows).mapInArrow(_as_messages, "message binary").toLocalIterator():
+                yield from pa.ipc.open_stream(row.message)
+
     def progress(self) -> float | None:
-        """Return nothing: Spark does not say how far a query is."""
-        return None
+        """Return how many of the running stages' tasks are done, in percent."""
+        tracker = self.session.sparkContext.statusTracker()
+        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
+        tasks = sum(stage.numTasks for stage in stages if stage is not None)
+        done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+        return 100 * done / tasks if tasks else None
 
     def _view(self, frame: DataFrame) -> ir.Table:
         name = f"warmstart_{uuid.uuid4().hex}"
@@ -177,9 +249,62 @@ def _in_spark_types(frame: pa.Table) -> pa.Table:
     return table.rename_columns(frame.column_names)
 
 
+def _java_size(size: str) -> str:
+    """Write 4GB as Java does, 4g."""
+    return size.lower().replace(" ", "").removesuffix("b").removesuffix("i")
+
+
+def _over_batches(function: OnRows, told: Broadcast[Any]) -> Any:
+    def over(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches:
+            if batch.num_rows:
+                yield from function(pa.Table.from_batches([batch]), told.value).to_batches()
+
+    return over
+
+
+def _over_part(function: OnPart, told: Broadcast[Any]) -> Any:
+    def over(rows: pa.Table) -> pa.Table:
+        return function([rows], told.value)
+
+    return over
+
+
+def _over_two_parts(function: OnPart, told: Broadcast[Any]) -> Any:
+    def over(one: pa.Table, other: pa.Table) -> pa.Table:
+        return function([one, other], told.value)
+
+    return over
+
+
+def _as_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Pack batches of any columns into single values, which come over one by one."""
+    import pyarrow as pa
+
+    for batch in batches:
+        packed = pa.BufferOutputStream()
+        with pa.ipc.new_stream(packed, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield pa.record_batch({"message": pa.array([packed.getvalue().to_pybytes()], pa.binary())})
+
+
 @contextmanager
 def _engine_errors() -> Iterator[None]:
     try:
         yield
-    except PySparkException as error:
-        raise EngineError(f"Spark could not run the query: {first_lines(error)}") from error
+    except (PySparkException, Py4JError) as error:
+        raise EngineError(f"Spark could not run the query: {_cause(error)}", _hint(error)) from error
+
+
+def _cause(error: Exception) -> str:
+    """Return what Python on a worker said last, if it was that; else the first line."""
+    said = [line for line in str(error).splitlines() if re.match(r"[\w.]*(Error|Exception): ", line.strip())]
+    return first_lines(said[-1] if said and "Traceback" in str(error) else error)
+
+
+def _hint(error: Exception) -> str:
+    if "No module named 'warmstart'" in str(error):
+        return "Install warmstart where the workers are, and name their Python with PYSPARK_PYTHON."
+    return ""

@@ -66,7 +66,7 @@ def read_side(
         alone_settings = settings or FeatureSettings(bits, constant=True)
         return Side(alone_settings, feature_rows(None, size, alone_settings), size)
     parts, places = [], []
-    for batch in _batches(engine, source):
+    for batch in feature_batches(engine, source):
         for given in keys.values():
             if given not in batch.column_names:
                 raise no_such_column(given, batch.column_names, where=what)
@@ -90,7 +90,8 @@ def read_side(
     return Side(settings, rows, without)
 
 
-def _batches(engine: Engine, source: Any) -> Iterator[pa.Table]:
+def feature_batches(engine: Engine, source: Any) -> Iterator[pa.Table]:
+    """Read a side's table a little at a time, where it is Parquet; else whole."""
     import pyarrow.parquet as pq
 
     paths = expand(str(source)) if isinstance(source, str | Path) else []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
 
@@ -50,6 +51,22 @@ class FeatureRows:
         take = np.repeat(begins[order], lengths) + within
         names = max((part.names for part in parts), default=0)
         return cls(starts, found[take], values[take], squares[order], names, len(np.unique(found)))
+
+    @classmethod
+    def of_lists(cls, found: pa.ChunkedArray, values: pa.ChunkedArray, alone: FeatureRows) -> Self:
+        """Build rows from lists of buckets and values; a row without lists is like the first of ``alone``."""
+        lists, amounts = found.combine_chunks(), values.combine_chunks()
+        lengths = lists.value_lengths().fill_null(0).to_numpy()
+        rows = np.repeat(np.arange(len(lists)), lengths)
+        parts = (lists.flatten().to_numpy(), amounts.flatten().to_numpy())
+        described = cls.of(rows, *parts, len(lists), names=0)
+        missing = lists.is_null().to_numpy(zero_copy_only=False)
+        if not missing.any():
+            return described
+        places = np.flatnonzero(missing)
+        known = np.flatnonzero(~missing)
+        likewise = alone.take(np.zeros(len(places), dtype=np.int64))
+        return cls.joined([described.take(known), likewise], np.concatenate([known, places]))
 
     def take(self, rows: NDArray[np.int64]) -> Self:
         """Return some of the rows."""

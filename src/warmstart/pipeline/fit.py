@@ -6,14 +6,15 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-import numpy as np
-
 from warmstart.core.errors import EmptyWindowError, UsageError
 from warmstart.core.names import ACTION, REWARD, TIME
+from warmstart.engine import runs_in_parts
 from warmstart.engine.sources import describe
 from warmstart.events import Events, open_cells
 from warmstart.features import Side, read_side
-from warmstart.policy import FittedPolicy
+from warmstart.pipeline.fit_in_parts import PartedFit
+from warmstart.pipeline.fitted import Fitted, held_out, or_themselves, side_report
+from warmstart.policy import FittedPolicy, RankingInMemory
 from warmstart.reward import (
     CELL_PASSES,
     Examples,
@@ -22,7 +23,7 @@ from warmstart.reward import (
     Learner,
     Numbering,
     event_stream,
-    first_of_contexts,
+    ranked,
 )
 
 if TYPE_CHECKING:
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from warmstart.reward.product import Stream
 
 Report = Callable[[str, float, str], None]
-# The fit's tau is chosen on this share of the training window, its last events.
-HELD_OUT = 0.2
 
 
 def fit(
@@ -80,49 +79,77 @@ def fit(
     _check_call(events, model)
     report = on_progress or (lambda *_: None)
     report("summing events into cells", 0.0, "")
-    with open_cells(events) as cells:
-        examples, context_numbers, action_numbers = Examples.of_cells(cells)
-    if not examples.reward_sum.sum() > 0:
-        raise EmptyWindowError("No event of the training window has a reward: there is nothing to learn.")
-    numbers = (context_numbers, action_numbers)
-    x, a = _read_sides(events, (contexts, actions), numbers, settings, report)
-    learner = Learner(x.rows, a.rows, settings, model)
-    tau, tried = _fit_tau(events, learner, numbers, settings, report)
-    learned = learner.learn(
-        examples,
-        tau,
-        events=_events_in_time(events, examples, numbers, tau) if learn_from == "events" else None,
-        passes=CELL_PASSES if learn_from == "cells" else 1,
-        on_progress=_with_speed(report, len(events) if learn_from == "events" else CELL_PASSES * len(examples)),
-    )
+    tables = (contexts, actions)
+    if runs_in_parts(events.engine):
+        if learn_from == "events" or model is not None:
+            what = "A model of your own" if model is not None else "One pass over events in time order"
+            raise UsageError(f"{what} learns on one machine only.", "Read the log with engine='duckdb'.")
+        found = PartedFit(events.engine, events, settings, report).run(tables)
+    else:
+        found = _fit_here(events, tables, settings, model, report)
+    a = found.action_side
     return FittedPolicy(
         columns=events.columns,
         window=events.window,
-        ranking=_ranking(events, examples, numbers, learned, settings),
-        model=learned.model,
-        context_settings=x.settings,
+        ranked=found.ranked,
+        model=found.model,
+        context_settings=found.contexts,
         action_settings=a.settings,
-        actions=action_numbers.keys[ACTION].combine_chunks(),
+        actions=found.actions.keys[ACTION].combine_chunks(),
         action_rows=a.rows,
-        factors=learned.credibility.actions,
-        lowest=learned.credibility.lowest,
+        factors=found.factors,
+        lowest=found.lowest,
         folds=events.folds,
         report={
-            "events": int(examples.n.sum()),
-            "cells": len(examples),
-            "contexts": _side_report(x, context_numbers),
-            "actions": _side_report(a, action_numbers),
+            "events": found.events,
+            "cells": found.cells,
+            "contexts": found.context_report,
+            "actions": _side_report(a, found.actions),
             "learned_from": learn_from,
-            "fit_tau": tau,
-            "fit_taus_tried": tried,
-            "rate": None if learned.model is None else learned.model.rate,
-            "training_loss": None if learned.model is None else learned.model.training_loss,
+            "fit_tau": found.tau,
+            "fit_taus_tried": found.tried,
+            "rate": None if found.model is None else found.model.rate,
+            "training_loss": None if found.model is None else found.model.training_loss,
             "seed": seed,
             "sources": {
                 name: None if source is None else describe(source)
                 for name, source in (("log", events.log.origin), ("contexts", contexts), ("actions", actions))
             },
         },
+    )
+
+
+def _fit_here(events: Events, tables: tuple[Any, Any], settings: FitSettings, model: Any, report: Report) -> Fitted:
+    """Learn in this process, with the cells in its memory."""
+    with open_cells(events) as cells:
+        examples, context_numbers, action_numbers = Examples.of_cells(cells)
+    if not examples.reward_sum.sum() > 0:
+        raise EmptyWindowError("No event of the training window has a reward: there is nothing to learn.")
+    numbers = (context_numbers, action_numbers)
+    x, a = _read_sides(events, tables, numbers, settings, report)
+    learner = Learner(x.rows, a.rows, settings, model)
+    tau, tried = _fit_tau(events, learner, numbers, settings, report)
+    by_event = settings.learn_from == "events"
+    learned = learner.learn(
+        examples,
+        tau,
+        events=_events_in_time(events, examples, numbers, tau) if by_event else None,
+        passes=1 if by_event else CELL_PASSES,
+        on_progress=_with_speed(report, len(events) if by_event else CELL_PASSES * len(examples)),
+    )
+    return Fitted(
+        ranked=RankingInMemory(_ranking(events, examples, numbers, learned, settings)),
+        model=learned.model,
+        contexts=x.settings,
+        context_report=_side_report(x, context_numbers),
+        actions=action_numbers,
+        action_side=a,
+        factors=learned.credibility.actions,
+        lowest=learned.credibility.lowest,
+        tau=tau,
+        tried=tried,
+        events=int(examples.n.sum()),
+        cells=len(examples),
     )
 
 
@@ -147,7 +174,7 @@ def _read_sides(
     given = events.columns.fixed_to_given
     keys = ({key: given[key] for key in events.columns.context_keys}, {ACTION: given[ACTION]})
     sides = []
-    described = (tables[0], _or_themselves(tables, events, numbers[1], settings))
+    described = (tables[0], or_themselves(tables, events, numbers[1], settings))
     for i, (what, source) in enumerate(zip(("contexts", "actions"), described, strict=True)):
         report(f"reading features of {what}", 0.0, "")
         sides.append(
@@ -165,29 +192,15 @@ def _read_sides(
     return sides[0], sides[1]
 
 
-def _or_themselves(tables: tuple[Any, Any], events: Events, actions: Numbering, settings: FitSettings) -> Any:
-    """Return the table of actions; without one, a few actions are told apart by themselves, context by context."""
-    if tables[1] is not None or tables[0] is None or len(actions) > (1 << settings.bits[1]) // 2:
-        return tables[1]
-    import pyarrow as pa
-
-    name = events.columns.action
-    keys = actions.keys[ACTION].combine_chunks()
-    return pa.table({name: keys, f"{name} itself": pa.array([str(key) for key in keys.to_pylist()])})
-
-
 def _fit_tau(
     events: Events, learner: Learner, numbers: tuple[Numbering, Numbering], settings: FitSettings, report: Report
 ) -> tuple[float, dict[str, float]]:
     """Return the fit's tau and, if it was chosen, the values of those tried. Without times nothing can be held out."""
     if settings.fit_tau != "auto":
         return float(settings.fit_tau), {}
-    if events.columns.time is None:
-        return 1.0, {}
     report("choosing the fit's tau", 0.0, "")
-    try:
-        windows = events.split(fraction=1 - HELD_OUT)
-    except EmptyWindowError:
+    windows = held_out(events)
+    if windows is None:
         return 1.0, {}
     slices = []
     for window in windows:
@@ -215,31 +228,19 @@ def _ranking(
     """Rank the feasible actions of every context."""
     import pyarrow as pa
 
-    enough = (examples.n >= settings.min_events) & (examples.propensity >= settings.min_propensity)
-    feasible = np.flatnonzero(enough)
-    if not len(feasible):
+    chosen, rank = ranked(examples, learned.scores, settings)
+    if not len(chosen):
         raise EmptyWindowError("No action is feasible anywhere.", "Ask for fewer events or a lower propensity.")
-    context, action = examples.contexts[feasible], examples.actions[feasible]
-    order = first_of_contexts(context, action, learned.scores[feasible])
-    context, action = context[order], action[order]
-    begins = np.flatnonzero(np.append(True, context[1:] != context[:-1]))
-    rank = np.arange(len(order)) - np.repeat(begins, np.diff(np.append(begins, len(order)))) + 1
+    context, action = examples.contexts[chosen], examples.actions[chosen]
     given = events.columns.fixed_to_given
     keys = {given[key]: numbers[0].keys[key].take(context) for key in events.columns.context_keys}
     actions = {given[ACTION]: numbers[1].keys[ACTION].take(action)}
-    return pa.table({**keys, **actions, "rank": rank.astype(np.int32), "score": learned.scores[feasible][order]})
+    return pa.table({**keys, **actions, "rank": rank, "score": learned.scores[chosen]})
 
 
 def _side_report(side: Side, numbers: Numbering) -> dict[str, Any]:
-    return {
-        "known": len(numbers),
-        "without_features": side.without,
-        "features": side.rows.names,
-        "buckets": 1 << side.settings.bits,
-        "sharing_a_bucket": side.rows.shared,
-        "columns": list(side.settings.kinds),
-        "left_out": list(side.settings.left_out),
-    }
+    rows = side.rows
+    return side_report(side.settings, known=len(numbers), without=side.without, features=rows.names, used=rows.used)
 
 
 def _check_call(events: Any, model: Any) -> None:

@@ -2,6 +2,7 @@
 
 from warmstart.policy.build import build_policy
 from warmstart.policy.fitted import FittedPolicy
+from warmstart.policy.kept_ranking import KeptRanking, RankingInEngine, RankingInMemory
 from warmstart.policy.naive import NaivePolicy
 from warmstart.policy.policy import Policy
 from warmstart.policy.saved import is_saved_policy, load_policy, save_policy
@@ -10,9 +11,12 @@ from warmstart.policy.uniform_of_all import uniform_of_all
 
 __all__ = [
     "FittedPolicy",
+    "KeptRanking",
     "NaivePolicy",
     "NamedPolicy",
     "Policy",
+    "RankingInEngine",
+    "RankingInMemory",
     "build_policy",
     "is_saved_policy",
     "load_policy",

@@ -35,7 +35,7 @@ def build_policy(named: NamedPolicy, cells: Cells, *, feasible_from: WindowName,
             return naive_policy(cells, named.source, name=named.name)
         case None if isinstance(named.source, FittedPolicy):
             _check_columns(named.source, cells)
-            return ranked_policy(cells, named.source.ranking, live=live, name=named.name)
+            return ranked_policy(cells, named.source.ranked, live=live, name=named.name)
         case None:
             return decided_policy(cells, named.source, name=named.name)
 

@@ -18,6 +18,7 @@ from warmstart.events import Folds
 from warmstart.features import FeatureRows, FeatureSettings, feature_rows
 from warmstart.features.hashing import buckets
 from warmstart.features.tables import CONSTANT, CONSTANT_VALUE
+from warmstart.policy.kept_ranking import KeptRanking
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,14 +35,14 @@ PIECE = 500
 class FittedPolicy:
     """What ``fit`` returns.
 
-    ``ranking``: the log's context columns, its action column, rank (from 1) and score, for every feasible action.
+    ``ranked``: where its ranking is kept.
     ``factors``: what each known action earned over what its features led one to expect. ``report``: what was learned
     from what, and which settings were chosen.
     """
 
     columns: Columns
     window: Window
-    ranking: pa.Table
+    ranked: KeptRanking
     model: ProductModel | None
     context_settings: FeatureSettings
     action_settings: FeatureSettings
@@ -53,11 +54,17 @@ class FittedPolicy:
     folds: Folds | None = None
 
     @property
+    def ranking(self) -> pa.Table:
+        """Return the log's context columns, its action column, rank (from 1) and score, for every feasible action."""
+        return self.ranked.to_arrow()
+
+    @property
     def decisions(self) -> pa.Table:
         """Return the best action of every context: the log's own columns."""
         import pyarrow.compute as pc
 
-        first = self.ranking.filter(pc.equal(self.ranking["rank"], 1))
+        ranking = self.ranking
+        first = ranking.filter(pc.equal(ranking["rank"], 1))
         return first.select([*self.columns.context, self.columns.action])
 
     def choose(

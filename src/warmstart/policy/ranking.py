@@ -8,27 +8,26 @@ import ibis
 
 from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY, PROBABILITY
 from warmstart.engine import float_literal
+from warmstart.policy.kept_ranking import RANK
 from warmstart.policy.policy import Policy
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-    import pyarrow as pa
 
     from warmstart.events import Cells
+    from warmstart.policy.kept_ranking import KeptRanking
 
-RANK = "rank"
 
-
-def ranked_policy(cells: Cells, ranking: pa.Table, *, live: bool, name: str) -> Policy:
+def ranked_policy(cells: Cells, ranking: KeptRanking, *, live: bool, name: str) -> Policy:
     """Choose the first of a ranking (the log's own columns, and rank from 1); or, every day, the first that is live.
 
     ``h(a|x) = share of x's traffic in the window on which a is the best feasible action live that day``.
     """
     given = cells.columns.fixed_to_given
-    fixed = ranking.select([given[key] for key in cells.columns.keys] + [RANK])
-    table = cells.engine.open_arrow(fixed.rename_columns([*cells.columns.keys, RANK]))
-    keys = {key: table[key].cast(cells.table[key].type()) for key in cells.columns.keys}
-    rows = table.select(**keys, rank=table[RANK].cast("int64"))
+    table = ranking.opened(cells.engine)
+    place = {name: i for i, name in enumerate([*(given[key] for key in cells.columns.keys), RANK])}
+    keys = {key: table[place[given[key]]].cast(cells.table[key].type()) for key in cells.columns.keys}
+    rows = table.select(**keys, rank=table[place[RANK]].cast("int64"))
     if not live:
         first = rows.filter(rows[RANK] == 1)
         return Policy(name, first.select(*cells.columns.keys, **{PROBABILITY: float_literal(1)}))

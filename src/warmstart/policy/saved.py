@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ from warmstart.core.window import Window
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, FeatureSettings
 from warmstart.policy.fitted import FittedPolicy
+from warmstart.policy.kept_ranking import KeptRanking, RankingFile
 from warmstart.reward import ProductModel
 
 FORMAT = 1
-ABOUT = "policy.json"
+ABOUT, DECISIONS = "policy.json", "decisions.parquet"
 _ROWS = ("starts", "buckets", "values", "squares")
 
 
@@ -48,7 +50,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
         for name in _ROWS:
             _save(part / f"action_{name}.npy", getattr(policy.action_rows, name))
         pq.write_table(pa.table({"action": policy.actions}), part / "actions.parquet")
-        pq.write_table(policy.ranking, part / "decisions.parquet")
+        _save_ranking(part / DECISIONS, policy.ranked)
         about = {
             "format": FORMAT,
             "warmstart_version": __version__,
@@ -80,12 +82,13 @@ def load_policy(folder: str | Path) -> FittedPolicy:
             raise SourceError(f"{where} was written by a later version of warmstart ({about['warmstart_version']}).")
         columns = Columns(**{**about["columns"], "context": tuple(about["columns"]["context"])})
         model = ProductModel(_load(path / "weights.npy"), **about["model"])
+        decided = pq.read_schema(path / DECISIONS).names
         rows = FeatureRows(*(_load(path / f"action_{name}.npy") for name in _ROWS))
         policy = FittedPolicy(
             columns=columns,
             window=Window(**about["window"]),
             folds=_folds(about.get("folds")),
-            ranking=pq.read_table(path / "decisions.parquet"),
+            ranked=RankingFile(path / DECISIONS),
             model=model,
             context_settings=_settings(about["context_features"]),
             action_settings=_settings(about["action_features"]),
@@ -97,11 +100,11 @@ def load_policy(folder: str | Path) -> FittedPolicy:
         )
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
         raise SourceError(f"{where} is damaged: {printable(error)}", "Fit again.") from error
-    _check(policy, where)
+    _check(policy, where, decided)
     return policy
 
 
-def _check(policy: FittedPolicy, where: str) -> None:
+def _check(policy: FittedPolicy, where: str, decided: list[str]) -> None:
     size, model = len(policy.actions), policy.model
     columns = [*policy.columns.context, policy.columns.action, "rank", "score"]
     fits = (
@@ -111,10 +114,21 @@ def _check(policy: FittedPolicy, where: str) -> None:
         and len(policy.action_rows) == len(policy.factors) == size
         and len(policy.action_rows.buckets) == len(policy.action_rows.values) == policy.action_rows.starts[-1]
         and (not len(policy.action_rows.buckets) or int(policy.action_rows.buckets.max()) < model.width)
-        and policy.ranking.column_names == columns
+        and decided == columns
     )
     if not fits:
         raise SourceError(f"{where} is damaged: its parts do not fit together.", "Fit again.")
+
+
+def _save_ranking(path: Path, ranked: KeptRanking) -> None:
+    """Write a ranking as it comes, so that it need not fit into memory."""
+    import pyarrow.parquet as pq
+
+    batches = iter(ranked.batches())
+    first = next(batches)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        for batch in chain([first], batches):
+            writer.write_table(batch)
 
 
 def _folds(saved: dict[str, Any] | None) -> Folds | None:

@@ -2,11 +2,12 @@
 
 from warmstart.reward.by_cell import learn_by_cell
 from warmstart.reward.examples import Examples, Numbering
-from warmstart.reward.learner import CELL_PASSES, Learned, Learner, event_stream, first_of_contexts
+from warmstart.reward.learner import CELL_PASSES, CELLS_TO_CHOOSE_WITH, Learned, Learner, event_stream, ranked
 from warmstart.reward.product import ProductModel
 from warmstart.reward.settings import FitSettings
 
 __all__ = [
+    "CELLS_TO_CHOOSE_WITH",
     "CELL_PASSES",
     "Examples",
     "FitSettings",
@@ -15,6 +16,6 @@ __all__ = [
     "Numbering",
     "ProductModel",
     "event_stream",
-    "first_of_contexts",
     "learn_by_cell",
+    "ranked",
 ]

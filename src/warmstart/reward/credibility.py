@@ -8,7 +8,7 @@ believed. Factors are exact: no id shares a bucket with another.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -46,24 +46,31 @@ class Credibility:
         by_action, by_context = np.ones(actions), np.ones(contexts)
         for _ in range(ROUNDS):
             given = expected * by_context[examples.contexts]
-            by_action = _factors(examples.actions, given, examples, actions, ACTION_HALF)
+            by_action = factors(examples.actions, given, examples, actions, ACTION_HALF)
             given = expected * by_action[examples.actions]
-            by_context = _factors(examples.contexts, given, examples, contexts, CONTEXT_HALF)
-        given = expected * by_action[examples.actions] * by_context[examples.contexts]
-        own = _factors(np.arange(len(examples)), given, examples, len(examples), CELL_HALF)
-        return cls(float(lowest), by_action, by_context, own)
+            by_context = factors(examples.contexts, given, examples, contexts, CONTEXT_HALF)
+        return cls(float(lowest), by_action, by_context, factors_of_cells(expected, by_action, by_context, examples))
 
-    def apply(self, examples: Examples, predictions: NDArray[np.float32]) -> NDArray[np.float64]:
+    def apply(self, examples: Examples, predictions: NDArray[Any]) -> NDArray[np.float64]:
         """Return what the cells are expected to earn, in [0, 1]."""
-        factors = self.actions[examples.actions] * self.contexts[examples.contexts] * self.cells
-        expected: NDArray[np.float64] = np.minimum(np.maximum(predictions, self.lowest) * factors, 1.0)
+        factor = self.actions[examples.actions] * self.contexts[examples.contexts] * self.cells
+        expected: NDArray[np.float64] = np.minimum(np.maximum(predictions, self.lowest) * factor, 1.0)
         return expected
 
 
-def _factors(
+def factors_of_cells(
+    expected: NDArray[np.float64], by_action: NDArray[Any], by_context: NDArray[Any], examples: Examples
+) -> NDArray[np.float64]:
+    """Return what is left for the cells themselves."""
+    given = expected * by_action[examples.actions] * by_context[examples.contexts]
+    return factors(np.arange(len(examples)), given, examples, len(examples), CELL_HALF)
+
+
+def factors(
     groups: NDArray[np.int64], expected: NDArray[np.float64], examples: Examples, size: int, half: float
 ) -> NDArray[np.float64]:
+    """Return actual over expected rewards of groups, shrunk to 1 by how much was expected."""
     actual = np.bincount(groups, weights=examples.reward_sum, minlength=size)
     total = np.bincount(groups, weights=expected, minlength=size)
-    factors: NDArray[np.float64] = (actual + half) / (total + half)
-    return factors
+    shrunk: NDArray[np.float64] = (actual + half) / (total + half)
+    return shrunk

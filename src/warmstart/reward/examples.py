@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from warmstart.events import Cells
 
 
+# What is fetched of a cell beside its keys.
+SUMS = ("n", "reward_sum", "reward_sq_sum", "context_n")
+
+
 @dataclass(frozen=True, eq=False)
 class Numbering:
     """Distinct rows of key columns, in order; their positions are the numbers."""
@@ -103,18 +107,21 @@ class Examples:
     ) -> tuple[Self, Numbering, Numbering]:
         """Fetch the cells of a window; number their contexts and actions, or use numbers that are known."""
         keys = cells.columns.context_keys
-        numbers = ("n", "reward_sum", "reward_sq_sum", "context_n")
-        found = cells.engine.fetch_arrow(cells.table.filter(cells.table.n > 0).select(*keys, ACTION, *numbers))
+        found = cells.engine.fetch_arrow(cells.table.filter(cells.table.n > 0).select(*keys, ACTION, *SUMS))
         contexts, actions = numberings or (
             Numbering.of_rows(found.select(list(keys))),
             Numbering.of_rows(found.select([ACTION])),
         )
+        return cls.of_rows(found, contexts, actions), contexts, actions
+
+    @classmethod
+    def of_rows(cls, found: pa.Table, contexts: Numbering, actions: Numbering) -> Self:
+        """Number the rows of a table of cells; those whose context or action has no number are left out."""
         x, a = contexts.numbers(found), actions.numbers(found)
         # In the order of numbers, so that the same log gives the same model whatever order the engine answers in.
         order = np.lexsort((a, x))
         order = order[(x[order] >= 0) & (a[order] >= 0)]
-        arrays = [found[name].to_numpy()[order] for name in numbers]
-        return cls(x[order], a[order], *arrays), contexts, actions
+        return cls(x[order], a[order], *(found[name].to_numpy()[order] for name in SUMS))
 
     def __len__(self) -> int:
         return len(self.n)

@@ -133,6 +133,19 @@ def first_of_contexts(
     return order
 
 
+def ranked(
+    examples: Examples, scores: NDArray[Any], settings: FitSettings
+) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+    """Return the feasible cells, those of a context together and best first, and their ranks from 1."""
+    feasible = np.flatnonzero((examples.n >= settings.min_events) & (examples.propensity >= settings.min_propensity))
+    context = examples.contexts[feasible]
+    order = first_of_contexts(context, examples.actions[feasible], scores[feasible])
+    context = context[order]
+    begins = np.flatnonzero(np.append(True, context[1:] != context[:-1])[: len(order)])
+    rank = np.arange(len(order)) - np.repeat(begins, np.diff(np.append(begins, len(order)))) + 1
+    return feasible[order], rank.astype(np.int32)
+
+
 def _weights_of_best(learned: Examples, scores: NDArray[Any], window: Examples, actions: int) -> NDArray[np.float64]:
     """Return, for the cells of a window, the clipped weights of choosing the best-scored action of every context."""
     order = first_of_contexts(learned.contexts, learned.actions, scores)

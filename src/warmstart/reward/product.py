@@ -105,7 +105,7 @@ def learn(
 
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         for number in range(passes):
-            order = np.arange(len(stream)) if rng is None else _by_shuffled_context(stream.contexts, rng)
+            order = np.arange(len(stream)) if rng is None else by_shuffled_context(stream.contexts, rng)
             for begin in range(0, len(order), CHUNK):
                 part = order[begin : begin + CHUNK]
                 pieces = np.array_split(part, threads * PIECES) if racing and len(tables) == 1 else [part]
@@ -124,7 +124,7 @@ def learn(
     return ProductModel(table, 1 << bits[1], loss, chosen, losses[chosen] / max(weight, 1e-12))
 
 
-def _by_shuffled_context(contexts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
+def by_shuffled_context(contexts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
     """Shuffle contexts and keep the cells of each together: their rows of weights are then at hand."""
     places = rng.permutation(int(contexts.max(initial=0)) + 1)
     return np.argsort(places[contexts], kind="stable")

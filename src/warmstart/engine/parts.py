@@ -1,0 +1,51 @@
+"""Functions that run where the rows are, on an engine that spreads over processes or machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+
+from warmstart.engine.engine import Engine
+
+if TYPE_CHECKING:
+    import ibis.expr.schema as sch
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
+# Some rows, and what every call is told, to other rows.
+OnRows = Callable[["pa.Table", Any], "pa.Table"]
+# A part's rows of each table, and what every part is told, to other rows. A column of the rows is the part's number.
+OnPart = Callable[[Sequence["pa.Table"], Any], "pa.Table"]
+PART = "part_of_all"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """So many parts; rows with the same keys are in the same one."""
+
+    keys: tuple[str, ...]
+    number: int
+
+
+class PartedEngine(Engine, Protocol):
+    """An engine whose rows lie in parts. Functions are sent to them by name: the workers have warmstart too."""
+
+    def in_batches(self, rows: ir.Table, function: OnRows, schema: sch.Schema, *, told: Any) -> ir.Table:
+        """Turn rows into others, some at a time and in any order."""
+        ...
+
+    def in_parts(
+        self, tables: Sequence[ir.Table], parts: Parts, function: OnPart, schema: sch.Schema, *, told: Any
+    ) -> ir.Table:
+        """Turn parts of one or two tables into other rows."""
+        ...
+
+    def fetch_batches(self, rows: ir.Table) -> Iterator[pa.RecordBatch]:
+        """Run an expression and return its result a little at a time."""
+        ...
+
+
+def runs_in_parts(engine: Engine) -> TypeGuard[PartedEngine]:
+    """Tell whether an engine spreads its work over processes or machines."""
+    return hasattr(engine, "in_parts")

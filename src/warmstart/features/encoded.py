@@ -1,0 +1,119 @@
+"""Features of contexts as lists of buckets and values, made where their table is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import ibis
+
+from warmstart.core.errors import DataError, no_such_column
+from warmstart.core.text import counted
+from warmstart.engine.sources import open_every_column
+from warmstart.features.batches import BATCH, feature_batches
+from warmstart.features.rows import FeatureRows
+from warmstart.features.tables import FeatureSettings, feature_rows
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
+    from warmstart.engine import PartedEngine
+
+BUCKETS, VALUES = "feature_buckets", "feature_values"
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedSide:
+    """Contexts of a log, held in the engine: keys, ``feature_buckets, feature_values`` (null without a row)."""
+
+    settings: FeatureSettings
+    table: ir.CachedTable
+    known: int
+    without: int
+
+    @property
+    def alone(self) -> FeatureRows:
+        """Return the features of a context that has no row: one row."""
+        return feature_rows(None, 1, FeatureSettings(self.settings.bits, self.settings.constant))
+
+
+def encode_side(
+    engine: PartedEngine,
+    contexts: ir.Table,
+    source: Any,
+    keys: Mapping[str, str],
+    *,
+    bits: int,
+    cross_only: bool,
+    strict: bool,
+    what: str,
+) -> EncodedSide:
+    """Do what ``read_side`` does, without bringing the table here; ``keys`` maps fixed names to the user's."""
+    described, settings = contexts, FeatureSettings(bits, constant=True)
+    nothing = {BUCKETS: ibis.null("array<int32>"), VALUES: ibis.null("array<float32>")}
+    if source is None:
+        described = contexts.mutate(**nothing)
+    else:
+        encoded, settings = _encoded(engine, contexts, source, keys, bits=bits, cross_only=cross_only, what=what)
+        described = contexts.left_join(encoded, list(keys)).drop(*(f"{key}_right" for key in keys))
+    held = engine.materialise(described.select(*keys, BUCKETS, VALUES))
+    found = engine.fetch(held.agg(rows=held.count(), without=held[BUCKETS].isnull().cast("int64").sum()))[0]
+    without = found["without"] or 0
+    if without and strict and source is not None:
+        raise DataError(f"{counted(without, 'key')} of the log have no row in {what}.", "Leave --strict out to go on.")
+    return EncodedSide(settings, held, found["rows"], without)
+
+
+def _encoded(
+    engine: PartedEngine,
+    contexts: ir.Table,
+    source: Any,
+    keys: Mapping[str, str],
+    *,
+    bits: int,
+    cross_only: bool,
+    what: str,
+) -> tuple[ir.Table, FeatureSettings]:
+    opened = open_every_column(engine, source)
+    for given in keys.values():
+        if given not in opened.names:
+            raise no_such_column(given, opened.names, where=what)
+    place = {name: i for i, name in enumerate(opened.names)}
+    table = opened.table
+    of_log = {key: table[place[given]].cast(contexts[key].type()) for key, given in keys.items()}
+    rest = [table[i] for name, i in place.items() if name not in keys.values()]
+    rows = table.select(*rest, **of_log).semi_join(contexts, list(keys))
+    twice = rows.group_by(*keys).agg(rows=rows.count())
+    repeats = engine.fetch(twice.filter(twice.rows > 1).count().as_table())[0]
+    if many := next(iter(repeats.values())):
+        raise DataError(f"{what} has two rows for one key; {counted(many, 'key')} in all.")
+    settings = FeatureSettings.of_table(
+        _some(engine, source, table, keys), list(keys.values()), bits=bits, cross_only=cross_only
+    )
+    schema = ibis.schema(
+        {**{key: contexts[key].type() for key in keys}, BUCKETS: "array<int32>", VALUES: "array<float32>"}
+    )
+    return engine.in_batches(rows, _encode, schema, told=(settings, tuple(keys))), settings
+
+
+def _some(engine: PartedEngine, source: Any, table: ir.Table, keys: Mapping[str, str]) -> pa.Table:
+    """Return the rows that tell what the columns are: of Parquet files the first, as on one machine."""
+    if isinstance(source, str | Path):
+        return next(feature_batches(engine, source))
+    return engine.fetch_arrow(table.order_by(list(keys.values())).limit(BATCH))
+
+
+def _encode(rows: pa.Table, told: tuple[FeatureSettings, tuple[str, ...]]) -> pa.Table:
+    import pyarrow as pa
+
+    settings, keys = told
+    found = feature_rows(rows, rows.num_rows, settings)
+    starts = pa.array(found.starts, pa.int32())
+    lists = [
+        pa.ListArray.from_arrays(starts, pa.array(found.buckets.astype("int32"))),
+        pa.ListArray.from_arrays(starts, pa.array(found.values)),
+    ]
+    return pa.table([*(rows[key] for key in keys), *lists], names=[*keys, BUCKETS, VALUES])

@@ -1,0 +1,38 @@
+"""An engine whose parts are all in this process: learning in parts, without a cluster."""
+
+import pyarrow as pa
+
+from warmstart.engine import connect
+from warmstart.engine.duckdb_engine import DuckDBEngine
+from warmstart.engine.parts import PART
+
+
+class PartedHere(DuckDBEngine):
+    """DuckDB, with what an engine that spreads its work offers beside queries."""
+
+    def in_batches(self, rows, function, schema, *, told):
+        found = self.fetch_arrow(rows)
+        batches = [pa.Table.from_batches([batch]) for batch in found.to_batches(max_chunksize=1_000)]
+        return self._shown([function(batch, told) for batch in batches], schema)
+
+    def in_parts(self, tables, parts, function, schema, *, told):
+        split = [self._split(table, parts) for table in tables]
+        numbers = sorted({number for one in split for number in one})
+        return self._shown([function([one[number] for one in split], told) for number in numbers], schema)
+
+    def fetch_batches(self, rows):
+        return iter(self.fetch_arrow(rows).to_batches())
+
+    def _split(self, table, parts):
+        place = sum(table[key].hash() % 1_000_003 * 31 for key in parts.keys) % parts.number
+        found = self.fetch_arrow(table.mutate(**{PART: (place + parts.number) % parts.number}))
+        return {
+            number: found.filter(pa.compute.equal(found[PART], number)) for number in found[PART].unique().to_pylist()
+        }
+
+    def _shown(self, parts, schema):
+        return self.open_arrow(pa.concat_tables(parts).cast(schema.to_pyarrow()))
+
+
+def parted_here():
+    return PartedHere(connect("duckdb").backend)
