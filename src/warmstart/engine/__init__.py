@@ -1,8 +1,8 @@
 """Where tables live: opens any source as an Ibis table, runs expressions. The only room that connects."""
 
 from warmstart.engine.columns import fetch_columns, open_columns
-from warmstart.engine.connect import at_home, connect, engine_of
-from warmstart.engine.engine import Engine, Opened
+from warmstart.engine.connect import at_home, connect
+from warmstart.engine.engine import Engine, Opened, StoredTable, Workshop
 from warmstart.engine.literals import float_literal
 from warmstart.engine.offenders import offenders
 from warmstart.engine.sources import open_source, open_whole, stored_table
@@ -10,9 +10,10 @@ from warmstart.engine.sources import open_source, open_whole, stored_table
 __all__ = [
     "Engine",
     "Opened",
+    "StoredTable",
+    "Workshop",
     "at_home",
     "connect",
-    "engine_of",
     "fetch_columns",
     "float_literal",
     "offenders",

@@ -42,6 +42,7 @@ class DuckDBEngine:
 
     name = "duckdb"
     in_process = True
+    remote = False
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -149,6 +150,25 @@ class DuckDBEngine:
         """Run an expression once and keep its result in the engine until it is released."""
         with _engine_errors():
             return self.backend._cached_table(expression)
+
+    def gather(self, expression: ir.Table) -> tuple[DuckDBEngine, ir.CachedTable]:
+        """Run an expression once and keep its rows here."""
+        return self, self.materialise(expression)
+
+    def keep(self, batches: pa.RecordBatchReader) -> ir.CachedTable:
+        """Keep rows that come in batches, of which no more than one is in memory at a time."""
+        held = self.materialise(self.open_arrow(batches.schema.empty_table()))
+        try:
+            for batch in batches:
+                with _engine_errors():
+                    self.backend.con.register("batch", batch)
+                    self.backend.con.execute(f"INSERT INTO {held.get_name()} FROM batch")
+        except BaseException:
+            held.release()
+            raise
+        finally:
+            self.backend.con.unregister("batch")
+        return held
 
     def progress(self) -> float | None:
         """Return how far the running query is, in percent."""

@@ -46,6 +46,7 @@ class SparkEngine:
 
     name = "spark"
     in_process = False
+    remote = False
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -153,6 +154,10 @@ class SparkEngine:
         """Keep the result of an expression in the cluster until it is released."""
         with _engine_errors():
             return self.backend._cached_table(expression)
+
+    def gather(self, expression: ir.Table) -> tuple[SparkEngine, ir.CachedTable]:
+        """Run an expression once and keep its rows in the cluster."""
+        return self, self.materialise(expression)
 
     def progress(self) -> float | None:
         """Return nothing: Spark does not say how far a query is."""
