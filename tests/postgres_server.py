@@ -53,7 +53,16 @@ def running_server():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     quiet = {"stdin": subprocess.DEVNULL, "cwd": folder, **identity}
-    words = "-U admin -E UTF8 --locale=C.UTF-8 --no-sync --auth-local=trust --auth-host=scram-sha-256".split()
+    words = [
+        "-U",
+        "admin",
+        "-E",
+        "UTF8",
+        "--locale=C.UTF-8",
+        "--no-sync",
+        "--auth-local=trust",
+        "--auth-host=scram-sha-256",
+    ]
     made = subprocess.run(
         [programs() / "initdb", *words, "-D", data],
         capture_output=True,
@@ -62,6 +71,7 @@ def running_server():
     )
     assert made.returncode == 0, made.stderr.decode()
     settings = {"listen_addresses": "127.0.0.1", "unix_socket_directories": folder, "fsync": "off"}
+    settings["shared_preload_libraries"] = "pg_stat_statements"
     options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
     with log.open("wb") as written:
         server = subprocess.Popen(

@@ -104,7 +104,7 @@ def test_a_backend_that_cannot_do_it_says_so(log):
     import ibis
 
     stored = ibis.sqlite.connect().create_table("log", log)
-    with pytest.raises(ws.EngineError, match="sqlite could not run the query: no such function: md5"):
+    with pytest.raises(ws.EngineError, match="sqlite could not run the query: no such function: MD5"):
         ws.read_events(stored, **NAMES).split(folds=2)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -39,8 +40,10 @@ def at_home(source: Any, asked: str | Engine) -> tuple[Engine, Any]:
 
         return SparkEngine.of_frame(source)
     if isinstance(source, StoredTable) and source.url is not None:
-        beside = _beside(asked)
-        return DatabaseEngine(connect_database(source.url), beside, url=source.url), source
+        beside, backend = _beside(asked), connect_database(source.url)
+        engine = DatabaseEngine(backend, beside, url=source.url)
+        weakref.finalize(engine, backend.disconnect)
+        return engine, source
     return connect(asked) if isinstance(asked, str) else asked, source
 
 

@@ -16,8 +16,9 @@ from warmstart.core.text import first_lines, printable, quoted
 if TYPE_CHECKING:
     from ibis.backends import BaseBackend
 
-URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
-SECRETS = ("pass", "pwd", "secret", "token", "key", "credential")
+# A path object leaves one of the two slashes.
+URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}")
+SECRETS = ("password", "passwd", "pwd", "secret", "token", "private_key")
 EXTRAS = {"postgres": "warmstart[postgres]"}
 OURS = {"duckdb": "Name the DuckDB file itself.", "pyspark": "Pass engine='spark' (--engine spark)."}
 
@@ -27,15 +28,19 @@ def is_url(source: Any) -> bool:
     return isinstance(source, str) and URL.match(source) is not None
 
 
+def _rest(url: str) -> str:
+    return URL.sub("", url, count=1)
+
+
 def without_credentials(url: str) -> str:
     """Return what may be shown of a URL: the kind of database, the server, the database."""
-    rest = url.split("://", 1)[1].rsplit("@", 1)[-1].split("?", 1)[0].split("#", 1)[0]
+    rest = _rest(url).rsplit("@", 1)[-1].split("?", 1)[0].split("#", 1)[0]
     return printable(f"{_kind(url)}://{rest}")
 
 
 def check_url(url: str) -> None:
     """Refuse a URL with a password in it: it would stay in the history of a shell, and in the list of processes."""
-    rest = url.split("://", 1)[1]
+    rest = _rest(url)
     # A password may hold any character if it was not escaped, so the last @ counts, wherever it is.
     in_front = ":" in rest.rpartition("@")[0]
     asked = parse_qsl(rest.partition("?")[2], keep_blank_values=True)
@@ -44,6 +49,11 @@ def check_url(url: str) -> None:
             "The URL has a password in it.",
             "Leave it out: Postgres takes it from PGPASSWORD or the password file (~/.pgpass).",
         )
+    try:
+        urlsplit(url).port  # noqa: B018  it is looked at when it is asked for
+    except ValueError:
+        # Without the URL: what is in the place of the port may be a password.
+        raise UsageError("The URL's port is no number.", "Write postgres://USER@HOST:PORT/DATABASE.") from None
 
 
 def connect_database(url: str) -> BaseBackend:
@@ -55,17 +65,16 @@ def connect_database(url: str) -> BaseBackend:
     if kind not in entry_points(group="ibis.backends").names:
         raise UsageError(f"There is no database of the kind {quoted(kind)}.", "Try postgres://USER@HOST/DATABASE.")
     where = without_credentials(url)
-    if kind == "sqlite" and not Path(where.split("://", 1)[1]).is_file():
+    if kind == "sqlite" and not Path(_rest(where)).is_file():
         raise SourceError(f"There is no file {quoted(where)}.")
     try:
-        urlsplit(url).port  # noqa: B018  a ValueError, if it is no number
         backend = ibis.connect(url)
         if kind == "postgres":
             backend.con.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
     except ImportError as error:
         extra = EXTRAS.get(kind, f"ibis-framework[{kind}]")
         raise UsageError(
-            f"Reading from {kind} needs a driver: {first_lines(error)}.", f"Install it with: pip install '{extra}'"
+            f"Reading from {kind} needs a driver that is not here.", f"Install it with: pip install '{extra}'"
         ) from error
     except Exception as error:  # every database driver has errors of its own
         raise SourceError(
@@ -76,4 +85,4 @@ def connect_database(url: str) -> BaseBackend:
 
 
 def _kind(url: str) -> str:
-    return url.split("://", 1)[0].lower().replace("postgresql", "postgres")
+    return url.split(":", 1)[0].lower().replace("postgresql", "postgres")

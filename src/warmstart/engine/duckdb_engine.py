@@ -92,6 +92,11 @@ class DuckDBEngine:
 
     def open_table(self, stored: StoredTable) -> Opened:
         """Open a table of a DuckDB file, to read only, or of this connection."""
+        if stored.url is not None:
+            raise SourceError(
+                "A table behind a URL is not in this engine, which holds the other log.",
+                "Both logs must be in one database, or both outside.",
+            )
         try:
             catalog = self.backend.current_catalog if stored.path is None else self._attached(stored.path)
             # Without a parameter: to look at parameters, DuckDB imports pandas.

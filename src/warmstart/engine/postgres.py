@@ -6,7 +6,6 @@ type that the expression promises, where a driver returns decimals for some sums
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -46,32 +45,49 @@ def epoch_microseconds(moment: ir.Value) -> ir.Value:
 def batches(backend: Backend, expression: ir.Table) -> Iterator[pa.RecordBatchReader]:
     """Run an expression and return its rows as they come, a few megabytes at a time."""
     import pyarrow as pa
-    from pyarrow import csv
 
     expression = _without_casts_of_booleans(expression)
     query = f"COPY ({backend.compile(expression)}) TO STDOUT (FORMAT csv, NULL '{NULL}')"
-    schema = expression.schema().to_pyarrow()
+    types = zip(expression.columns, expression.schema().to_pyarrow().types, strict=True)
+    schema = pa.schema(list(types))
     connection = backend.con
     with connection.transaction(), connection.cursor() as cursor:
         cursor.execute(AS_WRITTEN)
-        with cursor.copy(query) as copy:
-            lines = _Lines(copy)
-            if lines.ended:
-                yield pa.RecordBatchReader.from_batches(schema, [])
-                return
-            yield csv.open_csv(
-                lines,
-                csv.ReadOptions(use_threads=False, block_size=BLOCK, column_names=schema.names),
-                csv.ParseOptions(newlines_in_values=True),
-                csv.ConvertOptions(
-                    column_types=schema,
-                    null_values=[NULL],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                    true_values=["t"],
-                    false_values=["f"],
-                ),
-            )
+        with cursor.copy(query) as lines:
+            yield pa.RecordBatchReader.from_batches(schema, _read(lines, schema))
+
+
+def _read(lines: Iterable[bytes], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Turn lines, each a whole row, into batches. An empty text is written as nothing, and a null as its sign."""
+    import pyarrow as pa
+    from pyarrow import csv
+
+    values = csv.ConvertOptions(
+        column_types=schema,
+        null_values=[NULL],
+        strings_can_be_null=True,
+        quoted_strings_can_be_null=False,
+        true_values=["t"],
+        false_values=["f"],
+    )
+    layout = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
+    for block in _blocks(lines):
+        # One thread: the block is one piece to Arrow.
+        whole = csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=schema.names)
+        yield from csv.read_csv(pa.BufferReader(block), whole, layout, values).to_batches()
+
+
+def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
+    taken: list[bytes] = []
+    size = 0
+    for line in lines:
+        taken.append(bytes(line))
+        size += len(line)
+        if size >= BLOCK:
+            yield b"".join(taken)
+            taken, size = [], 0
+    if taken:
+        yield b"".join(taken)
 
 
 def _without_casts_of_booleans(expression: ir.Table) -> ir.Table:
@@ -84,34 +100,3 @@ def _without_casts_of_booleans(expression: ir.Table) -> ir.Table:
         return node
 
     return expression.op().replace(by_way_of_int32).to_expr()
-
-
-class _Lines(io.RawIOBase):
-    """What COPY sends, a line a piece, as a file."""
-
-    def __init__(self, pieces: Iterable[Any]) -> None:
-        self._pieces = iter(pieces)
-        self._left = memoryview(b"")
-        self.ended = False
-        self._fill()
-
-    def _fill(self) -> None:
-        taken, size = [], 0
-        for piece in self._pieces:
-            taken.append(bytes(piece))
-            size += len(taken[-1])
-            if size >= BLOCK:
-                break
-        self._left = memoryview(b"".join(taken))
-        self.ended = not taken
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, into: Any) -> int:
-        if not self._left and not self.ended:
-            self._fill()
-        taken = min(len(into), len(self._left))
-        into[:taken] = self._left[:taken]
-        self._left = self._left[taken:]
-        return taken
