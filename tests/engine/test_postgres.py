@@ -247,6 +247,8 @@ def test_values_that_databases_have_and_files_have_not(small):
         for kind in ("float8", "real", "numeric"):
             with pytest.raises(ws.MissingValueError, match="'r' in 1 row"):
                 small(f"c text, a int, r {kind}", f"('x', 1, {worth}), ('x', 2, 0.5)")
+    with pytest.raises(ws.MissingValueError, match=r"for example c = None, a = 1, r = 1.0\)"):
+        small("c text, a int, r float8", "(NULL, 1, 1), ('', 1, 1), ('NULL', 1, 1)")
     left = small("c text, a int, r numeric", "('x', 1, 'NaN'), (NULL, 1, 0.5), ('y', 2, 0.5)", drop_nulls=True)
     assert (len(left), left.dropped) == (1, 2)
     with pytest.raises(ws.ColumnError, match="cannot be a context"):
@@ -384,6 +386,8 @@ def test_what_goes_wrong_is_told_without_the_password(server, url, case, monkeyp
         ws.read_events(source, table=table, engine=engine, **names)
     assert message in str(caught.value)
     told = "".join(traceback.format_exception(caught.value))
+    assert PASSWORD not in told
+    assert "s3cret" not in told
     if case in ("no column", "no permission", "Spark"):
         return
     named = [] if table is None else ["--table", table]
@@ -392,8 +396,7 @@ def test_what_goes_wrong_is_told_without_the_password(server, url, case, monkeyp
     )
     assert code == (2 if kind is ws.UsageError else 1)
     assert message in err.replace("\n", " ")
-    for secret in (PASSWORD, "s3cret-Zug"):
-        assert secret not in told.replace(repr(PASSWORD), "") + out + err
+    assert "s3cret" not in out + err
 
 
 def test_commands_keep_the_password_to_themselves(server, url, tmp_path, monkeypatch, capfd):

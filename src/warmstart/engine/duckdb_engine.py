@@ -168,9 +168,6 @@ class DuckDBEngine:
                 with _engine_errors():
                     self.backend.con.register("batch", batch)
                     self.backend.con.execute(f"INSERT INTO {held.get_name()} FROM batch")
-        except BaseException:
-            held.release()
-            raise
         finally:
             self.backend.con.unregister("batch")
         return held
