@@ -163,13 +163,14 @@ class DuckDBEngine:
     def keep(self, batches: pa.RecordBatchReader) -> ir.CachedTable:
         """Keep rows that come in batches, of which no more than one is in memory at a time."""
         held = self.materialise(self.open_arrow(batches.schema.empty_table()))
+        name = f"batch_{uuid.uuid4().hex}"
         try:
             for batch in batches:
                 with _engine_errors():
-                    self.backend.con.register("batch", batch)
-                    self.backend.con.execute(f"INSERT INTO {held.get_name()} FROM batch")
+                    self.backend.con.register(name, batch)
+                    self.backend.con.execute(f"INSERT INTO {held.get_name()} FROM {name}")
         finally:
-            self.backend.con.unregister("batch")
+            self.backend.con.unregister(name)
         return held
 
     def progress(self) -> float | None:

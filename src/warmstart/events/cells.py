@@ -80,6 +80,8 @@ def open_cells(evaluated: Events, train: Events | None = None, *, live: bool = F
         engine, summed = evaluated.engine.gather(cell_sums(evaluated, train, live=live))
         try:
             check_sums(engine, summed, evaluated)
+            if train is not None:
+                check_sums(engine, summed, train, column="n_train")
             shown = shown_actions(summed, evaluated, train, kept) if live else None
             held = engine.materialise(with_context_sums(summed, evaluated, shown))
             kept.callback(held.release)
@@ -92,11 +94,11 @@ def open_cells(evaluated: Events, train: Events | None = None, *, live: bool = F
         yield Cells(engine, evaluated, train, held, traffic)
 
 
-def check_sums(engine: Workshop, summed: ir.Table, events: Events) -> None:
+def check_sums(engine: Workshop, summed: ir.Table, events: Events, *, column: str = "n") -> None:
     """Refuse sums from a database that has got, or lost, events since it was asked how many there are."""
     if not events.engine.remote:
         return
-    now = engine.fetch(summed.agg(events=summed.n.sum()))[0]["events"]
+    now = engine.fetch(summed.agg(events=summed[column].sum()))[0]["events"]
     if now != len(events):
         raise EngineError(
             f"The log changed while it was read: the window had {len(events):,} events, and now has {now or 0:,.0f}.",
@@ -207,13 +209,17 @@ def _overlap(train: Events, evaluated: Events) -> bool:
     return not apart and train.window.overlaps(evaluated.window)
 
 
+def _of_one_source(train: Events, evaluated: Events) -> bool:
+    """Tell whether two logs were read from the same place; a bare name says nothing, since engines differ."""
+    origin = train.log.origin
+    known = origin.path or origin.url if isinstance(origin, StoredTable) else isinstance(origin, str | Path | list)
+    return bool(known) and origin == evaluated.log.origin
+
+
 def _beside(evaluated: Events, train: Events) -> Events:
     """Bring the training window into the engine of the evaluated one; refuse windows that cannot be used together."""
     same_log = train.log is evaluated.log
-    same_files = (
-        isinstance(train.log.origin, str | Path | list | StoredTable) and train.log.origin == evaluated.log.origin
-    )
-    if (same_log or same_files) and _overlap(train, evaluated):
+    if (same_log or _of_one_source(train, evaluated)) and _overlap(train, evaluated):
         raise UsageError("The training window and the evaluated window overlap.", "Split the log in time.")
     if same_log:
         return train
