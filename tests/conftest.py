@@ -24,7 +24,8 @@ def need(thing, *, present):
 
 def pytest_terminal_summary(terminalreporter):
     skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
-    lacking = sorted({thing for thing in ("spark", "chromium", "data") for text in skipped if f"no {thing} on" in text})
+    things = ("spark", "chromium", "data", "postgres")
+    lacking = sorted({thing for thing in things for text in skipped if f"no {thing} on" in text})
     if lacking:
         terminalreporter.write_line(f"NOT TESTED for want of: {', '.join(lacking)}", red=True, bold=True)
 

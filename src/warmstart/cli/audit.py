@@ -41,6 +41,8 @@ Examples:
   warmstart audit log.parquet --context page --action ad --reward click --time shown_at
   warmstart audit 'log/*.csv' --context page --action ad --reward click --time shown_at \\
       --html audit.html --explore contexts.csv
+  warmstart audit postgres://reader@host/shop --table ads.shown \\
+      --context page --action ad --reward click --time shown_at
 """
 
 

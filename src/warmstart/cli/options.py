@@ -14,7 +14,7 @@ EventsArgument = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="EVENTS...",
-        help="The log: Parquet, CSV or JSON files, folders or globs, or a DuckDB file.",
+        help="The log: Parquet, CSV or JSON files, folders or globs, a DuckDB file, or postgres://USER@HOST/DATABASE.",
         show_default=False,
     ),
 ]
@@ -35,7 +35,9 @@ DropNullsOption = Annotated[
 ]
 TableOption = Annotated[
     str | None,
-    typer.Option("--table", metavar="NAME", help="The table of a DuckDB file; alone, one that the engine knows."),
+    typer.Option(
+        "--table", metavar="NAME", help="The table, [SCHEMA.]NAME, of a database; alone, one that the engine knows."
+    ),
 ]
 EngineOption = Annotated[str, typer.Option("--engine", metavar="NAME", help="Where to compute: duckdb or spark.")]
 MemoryOption = Annotated[

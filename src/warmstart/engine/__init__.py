@@ -1,8 +1,8 @@
 """Where tables live: opens any source as an Ibis table, runs expressions. The only room that connects."""
 
 from warmstart.engine.columns import fetch_columns, open_columns
-from warmstart.engine.connect import at_home, connect, engine_of
-from warmstart.engine.engine import Engine, Opened
+from warmstart.engine.connect import at_home, connect
+from warmstart.engine.engine import Engine, Opened, StoredTable, Workshop
 from warmstart.engine.literals import float_literal
 from warmstart.engine.offenders import offenders
 from warmstart.engine.parts import PartedEngine, Parts, runs_in_parts
@@ -13,9 +13,10 @@ __all__ = [
     "Opened",
     "PartedEngine",
     "Parts",
+    "StoredTable",
+    "Workshop",
     "at_home",
     "connect",
-    "engine_of",
     "fetch_columns",
     "float_literal",
     "offenders",

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import weakref
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import ibis.expr.types as ir
 
 from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
+from warmstart.engine.database_engine import DatabaseEngine
+from warmstart.engine.databases import connect_database
 from warmstart.engine.duckdb_engine import DuckDBEngine
-from warmstart.engine.engine import Engine
-from warmstart.engine.ibis_engine import IbisEngine
+from warmstart.engine.engine import Engine, StoredTable, Workshop
+
+if TYPE_CHECKING:
+    from ibis.backends import BaseBackend
 
 
-def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: int | None = None) -> Engine:
+def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: int | None = None) -> Workshop:
     """Connect to an engine by name: ``duckdb`` (embedded), ``spark`` (on this machine) or ``spark://host:port``."""
     if name == "duckdb":
         return DuckDBEngine.embedded(memory_limit=memory_limit, threads=threads)
@@ -28,30 +33,46 @@ def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: i
     raise UsageError(f"There is no engine {quoted(name)}.", "Choose 'duckdb', 'spark' or 'spark://host:port'.")
 
 
-def at_home(source: Any) -> tuple[Engine | None, Any]:
-    """Return the engine where a source already lives, if it does, and the source as an Ibis table there."""
-    if isinstance(source, ir.Table):
-        return engine_of(source), source
+def at_home(source: Any, asked: str | Engine) -> tuple[Engine, Any]:
+    """Return the engine where a source lives, or else the one asked for, and the source as it is known there."""
+    if isinstance(source, ir.Table) and (backend := _backend_of(source)) is not None:
+        return _engine(backend, asked), source
     if type(source).__module__.startswith("pyspark."):
         from warmstart.engine.spark_engine import SparkEngine
 
         return SparkEngine.of_frame(source)
-    return None, source
+    if isinstance(source, StoredTable) and source.url is not None:
+        beside, backend = _beside(asked), connect_database(source.url)
+        engine = DatabaseEngine(backend, beside, url=source.url)
+        weakref.finalize(engine, backend.disconnect)
+        return engine, source
+    return connect(asked) if isinstance(asked, str) else asked, source
 
 
-def engine_of(table: ir.Table) -> Engine | None:
-    """Return the engine where an Ibis table lives; None for a table in memory, which lives nowhere yet."""
+def _backend_of(table: ir.Table) -> BaseBackend | None:
+    """Return the connection of an Ibis table; None for a table in memory, which lives nowhere yet."""
     backends, _ = table._find_backends()
-    if not backends:
-        return None
-    backend = backends[0]
+    return backends[0] if backends else None
+
+
+def _engine(backend: BaseBackend, asked: str | Engine) -> Engine:
     if backend.name == "duckdb":
         return DuckDBEngine(backend)
     if backend.name == "pyspark":
         from warmstart.engine.spark_engine import SparkEngine
 
         return SparkEngine(backend)
-    return IbisEngine(backend)
+    return DatabaseEngine(backend, _beside(asked))
+
+
+def _beside(asked: str | Engine) -> DuckDBEngine:
+    engine = connect(asked) if isinstance(asked, str) and asked != "spark" else asked
+    engine = engine.beside if isinstance(engine, DatabaseEngine) else engine
+    if not isinstance(engine, DuckDBEngine):
+        raise UsageError(
+            "A log in a database is summed there, and DuckDB does the rest.", "Leave engine=... (--engine) out."
+        )
+    return engine
 
 
 def _require_pyspark() -> None:

@@ -42,6 +42,7 @@ class DuckDBEngine:
 
     name = "duckdb"
     in_process = True
+    remote = False
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -91,6 +92,11 @@ class DuckDBEngine:
 
     def open_table(self, stored: StoredTable) -> Opened:
         """Open a table of a DuckDB file, to read only, or of this connection."""
+        if stored.url is not None:
+            raise SourceError(
+                "A table behind a URL is not in this engine, which holds the other log.",
+                "Both logs must be in one database, or both outside.",
+            )
         try:
             catalog = self.backend.current_catalog if stored.path is None else self._attached(stored.path)
             # Without a parameter: to look at parameters, DuckDB imports pandas.
@@ -149,6 +155,23 @@ class DuckDBEngine:
         """Run an expression once and keep its result in the engine until it is released."""
         with _engine_errors():
             return self.backend._cached_table(expression)
+
+    def gather(self, expression: ir.Table) -> tuple[DuckDBEngine, ir.CachedTable]:
+        """Run an expression once and keep its rows here."""
+        return self, self.materialise(expression)
+
+    def keep(self, batches: pa.RecordBatchReader) -> ir.CachedTable:
+        """Keep rows that come in batches, of which no more than one is in memory at a time."""
+        held = self.materialise(self.open_arrow(batches.schema.empty_table()))
+        name = f"batch_{uuid.uuid4().hex}"
+        try:
+            for batch in batches:
+                with _engine_errors():
+                    self.backend.con.register(name, batch)
+                    self.backend.con.execute(f"INSERT INTO {held.get_name()} FROM {name}")
+        finally:
+            self.backend.con.unregister(name)
+        return held
 
     def progress(self) -> float | None:
         """Return how far the running query is, in percent."""

@@ -24,10 +24,11 @@ class Opened:
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A table of a database: in a DuckDB file, or by name where the engine already is."""
+    """A table of a database: in a DuckDB file, behind a URL, or by name where the engine already is."""
 
     name: str | None
     path: str | None = None
+    url: str | None = None
 
 
 class Engine(Protocol):
@@ -39,8 +40,8 @@ class Engine(Protocol):
         ...
 
     @property
-    def in_process(self) -> bool:
-        """Tell whether its tables are in this process, so that whole columns of cells may be handed to a kernel."""
+    def remote(self) -> bool:
+        """Tell whether its tables are in a database of others, where sums are asked for and events stay."""
         ...
 
     def holds(self, table: ir.Table) -> bool:
@@ -71,10 +72,23 @@ class Engine(Protocol):
         """Run an expression and return its result as an Arrow table."""
         ...
 
-    def materialise(self, expression: ir.Table) -> ir.CachedTable:
-        """Run an expression once and keep its result in the engine until it is released."""
+    def gather(self, expression: ir.Table) -> tuple[Workshop, ir.CachedTable]:
+        """Run an expression once and keep its rows where the work goes on, until they are released."""
         ...
 
     def progress(self) -> float | None:
         """Return how far the running query is, in percent, where the engine can tell."""
+        ...
+
+
+class Workshop(Engine, Protocol):
+    """An engine of our own, in which results may be kept."""
+
+    @property
+    def in_process(self) -> bool:
+        """Tell whether its tables are in this process, so that whole columns of cells may be handed to a kernel."""
+        ...
+
+    def materialise(self, expression: ir.Table) -> ir.CachedTable:
+        """Run an expression once and keep its result in the engine until it is released."""
         ...

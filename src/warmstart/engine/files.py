@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from warmstart.core.errors import SourceError, UsageError
 from warmstart.core.text import first_lines, printable, quoted
+from warmstart.engine.databases import check_url, is_url, without_credentials
 from warmstart.engine.engine import FileKind
 
 if TYPE_CHECKING:
@@ -26,6 +27,11 @@ def expand(pattern: str) -> list[str]:
     """List the files that a path, a folder or a glob names."""
     if not pattern:
         raise UsageError("A path is empty.")
+    if is_url(pattern):
+        check_url(pattern)
+        raise UsageError(
+            f"{without_credentials(pattern)} is no file.", "A URL can name one log in a database, and nothing else."
+        )
     path = Path(pattern)
     if path.is_file():
         return [pattern]

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
-from warmstart.engine.engine import Engine
+from warmstart.engine.engine import Engine, Workshop
 
 if TYPE_CHECKING:
     import ibis.expr.schema as sch
@@ -28,7 +28,7 @@ class Parts:
     number: int
 
 
-class PartedEngine(Engine, Protocol):
+class PartedEngine(Workshop, Protocol):
     """An engine whose rows lie in parts. Functions are sent to them by name: the workers have warmstart too."""
 
     def in_batches(self, rows: ir.Table, function: OnRows, schema: sch.Schema, *, told: Any) -> ir.Table:

@@ -11,6 +11,8 @@ import ibis.expr.types as ir
 
 from warmstart.core.errors import ColumnError, SourceError, UsageError, no_such_column
 from warmstart.core.text import printable, quoted
+from warmstart.engine.connect import at_home
+from warmstart.engine.databases import check_url, is_url, without_credentials
 from warmstart.engine.engine import Engine, Opened, StoredTable
 from warmstart.engine.files import expand, kind_of, one_kind
 
@@ -22,18 +24,24 @@ FRAME_LIBRARIES = ("pandas", "polars", "pyarrow", "_duckdb", "duckdb")
 
 
 def open_source(
-    engine: Engine, source: Any, columns: Mapping[str, str], *, optional: Iterable[str] = (), as_text: bool = False
+    engine: Engine,
+    source: Any,
+    columns: Mapping[str, str],
+    *,
+    optional: Iterable[str] = (),
+    as_text: bool = False,
+    may_travel: bool = False,
 ) -> ir.Table:
     """Open a source as a table of just these columns, renamed.
 
     ``columns`` maps fixed names to the source's own; a fixed name in ``optional`` may be absent. ``as_text`` leaves
-    the values of CSV files as they are written.
+    the values of CSV files as they are written. An Ibis table that is in a database ``may_travel``, if it is no log.
     """
     where = describe(source)
     if _library(source) in FRAME_LIBRARIES:
         chosen = _present(columns, frame_names(source), where, optional)
         return engine.open_arrow(_to_arrow(source, chosen, where))
-    opened = _open_in_engine(engine, source, as_text=as_text)
+    opened = _open_in_engine(engine, source, as_text=as_text, may_travel=may_travel)
     chosen = _present(columns, opened.names, where, optional)
     position = {name: i for i, name in reversed(list(enumerate(opened.names)))}
     return opened.table.select(**{fixed: opened.table[position[given]] for fixed, given in chosen.items()})
@@ -45,6 +53,8 @@ def open_whole(engine: Engine, source: Any) -> pa.Table:
         names = frame_names(source)
         chosen = _present(dict(zip(names, names, strict=True)), names, describe(source), ())
         return _to_arrow(source, chosen, describe(source))
+    if isinstance(source, ir.Table) and not engine.holds(source):
+        return _from_database(source)
     opened = open_every_column(engine, source)
     return engine.fetch_arrow(opened.table).rename_columns(list(opened.names))
 
@@ -54,10 +64,10 @@ def open_every_column(engine: Engine, source: Any) -> Opened:
     if _library(source) in FRAME_LIBRARIES:
         frame = open_whole(engine, source)
         return Opened(engine.open_arrow(frame), tuple(frame.column_names))
-    return _open_in_engine(engine, source, as_text=False)
+    return _open_in_engine(engine, source, as_text=False, may_travel=True)
 
 
-def _open_in_engine(engine: Engine, source: Any, *, as_text: bool) -> Opened:
+def _open_in_engine(engine: Engine, source: Any, *, as_text: bool, may_travel: bool) -> Opened:
     if _library(source) == "pyspark":
         if not hasattr(engine, "open_frame"):
             raise SourceError(
@@ -65,10 +75,10 @@ def _open_in_engine(engine: Engine, source: Any, *, as_text: bool) -> Opened:
             )
         return Opened(engine.open_frame(source), tuple(source.columns))
     if isinstance(source, ir.Table):
-        if not engine.holds(source):
-            raise SourceError(
-                "An Ibis table of another connection cannot be used with this log.", "Open both in one connection."
-            )
+        if not engine.holds(source) and may_travel:
+            source = engine.open_arrow(_from_database(source))
+        elif not engine.holds(source):
+            raise _of_another_connection()
         return Opened(source, tuple(source.columns))
     if isinstance(source, StoredTable):
         return engine.open_table(source)
@@ -80,7 +90,8 @@ def describe(source: Any) -> str:
     if isinstance(source, str | Path):
         return printable(source)
     if isinstance(source, StoredTable):
-        return ", table ".join(printable(part) for part in (source.path, source.name) if part is not None)
+        where = source.path if source.url is None else without_credentials(source.url)
+        return ", table ".join(printable(part) for part in (where, source.name) if part is not None)
     if isinstance(source, Sequence) and source:
         return f"{printable(source[0])} and {len(source) - 1} more" if len(source) > 1 else describe(source[0])
     return f"the {_library(source)} table"
@@ -89,6 +100,11 @@ def describe(source: Any) -> str:
 def stored_table(source: Any, table: str | None) -> Any:
     """Return the database table that a path and a name mean; a source that is no database comes back as it is."""
     alone = source[0] if isinstance(source, list | tuple) and len(source) == 1 else source
+    if is_url(alone):
+        check_url(alone)
+        if table is None:
+            raise UsageError("A database has many tables.", "Say which with table=... (--table NAME).")
+        return StoredTable(table, url=alone)
     is_database = isinstance(alone, str | Path) and str(alone).lower().endswith(DATABASE_SUFFIXES)
     if is_database:
         expand(str(alone))
@@ -99,7 +115,20 @@ def stored_table(source: Any, table: str | None) -> Any:
         return StoredTable(table)
     raise UsageError(
         f"A table is named ({quoted(table)}), but {describe(source)} is no database.",
-        f"A DuckDB file ends in {', '.join(DATABASE_SUFFIXES)}.",
+        f"A DuckDB file ends in {', '.join(DATABASE_SUFFIXES)}; other databases have a URL.",
+    )
+
+
+def _from_database(table: ir.Table) -> pa.Table:
+    home, _ = at_home(table, "duckdb")
+    if not home.remote:
+        raise _of_another_connection()
+    return home.fetch_arrow(table)
+
+
+def _of_another_connection() -> SourceError:
+    return SourceError(
+        "An Ibis table of another connection cannot be used with this log.", "Open both in one connection."
     )
 
 
@@ -189,7 +218,7 @@ def _open_files(engine: Engine, source: Any, *, as_text: bool) -> Opened:
         raise UsageError(
             f"Cannot read a log from {quoted(type(source).__name__)}.",
             "Pass a path, a folder, a glob, a list of paths, a pandas, polars or Arrow table, a DuckDB relation, "
-            "a Spark DataFrame or an Ibis table.",
+            "a Spark DataFrame, an Ibis table or the URL of a database.",
         )
     paths = [path for part in source for path in expand(str(part))]
     if not paths:

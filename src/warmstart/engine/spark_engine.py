@@ -63,6 +63,7 @@ class SparkEngine:
 
     name = "spark"
     in_process = False
+    remote = False
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -195,6 +196,10 @@ class SparkEngine:
         with _engine_errors():
             return self.backend._cached_table(expression)
 
+    def gather(self, expression: ir.Table) -> tuple[SparkEngine, ir.CachedTable]:
+        """Run an expression once and keep its rows in the cluster."""
+        return self, self.materialise(expression)
+
     def in_batches(self, rows: ir.Table, function: OnRows, schema: sch.Schema, *, told: Any) -> ir.Table:
         """Turn rows into others, some at a time and in any order."""
         held = self.session.sparkContext.broadcast(told)
@@ -301,7 +306,7 @@ def _engine_errors() -> Iterator[None]:
 def _cause(error: Exception) -> str:
     """Return what Python on a worker said last, if it was that; else the first line."""
     said = [line for line in str(error).splitlines() if re.match(r"[\w.]*(Error|Exception): ", line.strip())]
-    return first_lines(said[-1] if said and "Traceback" in str(error) else error)
+    return printable(said[-1].strip()) if said and "Traceback" in str(error) else first_lines(error)
 
 
 def _hint(error: Exception) -> str:

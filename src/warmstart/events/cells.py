@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.errors import ColumnError, UsageError
+from warmstart.core.errors import ColumnError, EngineError, UsageError
 from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, WindowName
 from warmstart.core.text import quoted
+from warmstart.engine import StoredTable
 from warmstart.events.events import Events
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-    from warmstart.engine import Engine
+    from warmstart.engine import Workshop
 
 
 @dataclass(frozen=True)
 class Cells:
-    """One row per (context, action) seen in the evaluated or the training window, held in the engine.
+    """One row per (context, action) seen in the evaluated or the training window, held in an engine of our own.
 
     ``n, reward_sum, reward_sq_sum``: over the evaluated window (zero where the pair was seen in training only);
     ``n_train``: events of the training window, where there is one; ``live_from, live_until`` (exclusive), where asked
@@ -34,15 +35,11 @@ class Cells:
     the numbers of its actions, ``context_actions`` (evaluated), ``context_actions_train``, ``context_actions_all``.
     """
 
+    engine: Workshop
     evaluated: Events
     train: Events | None
     table: ir.Table
     traffic: ir.Table | None = None
-
-    @property
-    def engine(self) -> Engine:
-        """Return the engine that holds the cells."""
-        return self.evaluated.engine
 
     @property
     def columns(self) -> Columns:
@@ -52,11 +49,9 @@ class Cells:
     @property
     def daily_traffic(self) -> ir.Table:
         """Return the evaluated window's events by context and day: context_0, ..., day, n."""
-        if self.traffic is not None:
-            return self.traffic.select(*self.columns.context_keys, DAY, "n")
-        events = self.evaluated.table
-        keys = {name: events[name].cast(self.table[name].type()) for name in self.columns.context_keys}
-        return events.group_by(**keys, day=day_of(events[TIME])).agg(n=events.count().cast("float64"))
+        rows = by_context_and_day(self.evaluated) if self.traffic is None else self.traffic
+        keys = {name: rows[name].cast(self.table[name].type()) for name in self.columns.context_keys}
+        return rows.select(**keys, day=rows[DAY], n=rows.n)
 
     @property
     def contexts(self) -> ir.Table:
@@ -80,25 +75,50 @@ def open_cells(evaluated: Events, train: Events | None = None, *, live: bool = F
     """Sum the events of one or two windows into cells; they are released on leaving."""
     if train is not None:
         train = _beside(evaluated, train)
-    engine = evaluated.engine
-    # In two steps: grouping and windows in one query would compete for memory, and spill.
-    summed = engine.materialise(cell_sums(evaluated, train, live=live))
-    try:
-        held = engine.materialise(with_context_sums(summed, evaluated, train, live=live))
-    finally:
-        summed.release()
-    try:
-        yield Cells(evaluated, train, held)
-    finally:
-        held.release()
+    with ExitStack() as kept:
+        # In two steps: grouping and windows in one query would compete for memory, and spill.
+        engine, summed = evaluated.engine.gather(cell_sums(evaluated, train, live=live))
+        try:
+            check_sums(engine, summed, evaluated)
+            if train is not None:
+                check_sums(engine, summed, train, column="n_train")
+            shown = shown_actions(summed, evaluated, train, kept) if live else None
+            held = engine.materialise(with_context_sums(summed, evaluated, shown))
+            kept.callback(held.release)
+        finally:
+            summed.release()
+        traffic = None
+        if live and evaluated.engine.remote:
+            _, traffic = evaluated.engine.gather(by_context_and_day(evaluated))
+            kept.callback(traffic.release)
+        yield Cells(engine, evaluated, train, held, traffic)
 
 
-def with_context_sums(summed: ir.Table, evaluated: Events, train: Events | None, *, live: bool) -> ir.Table:
-    """Add to cells what they share with their context and, if asked for, the days on which their action is live."""
+def check_sums(engine: Workshop, summed: ir.Table, events: Events, *, column: str = "n") -> None:
+    """Refuse sums from a database that has got, or lost, events since it was asked how many there are."""
+    if not events.engine.remote:
+        return
+    now = engine.fetch(summed.agg(events=summed[column].sum()))[0]["events"]
+    if now != len(events):
+        raise EngineError(
+            f"The log changed while it was read: the window had {len(events):,} events, and now has {now or 0:,.0f}.",
+            "Read it again; a window that ends before today does not grow.",
+        )
+
+
+def by_context_and_day(events: Events) -> ir.Table:
+    """Count the events of a window by context and day: context_0, ..., day, n."""
+    table = events.table
+    keys = {name: table[name] for name in events.columns.context_keys}
+    return table.group_by(**keys, day=day_of(table[TIME])).agg(n=table.count().cast("float64"))
+
+
+def with_context_sums(summed: ir.Table, evaluated: Events, shown: ir.Table | None) -> ir.Table:
+    """Add to cells what they share with their context and, if it is known when actions were ``shown``, live days."""
     table = _with_contexts(summed, evaluated.columns)
-    if not live:
+    if shown is None:
         return table
-    return table.left_join(_live_days(summed, evaluated, train), ACTION).drop(f"{ACTION}_right")
+    return table.left_join(_live_days(shown, evaluated), ACTION).drop(f"{ACTION}_right")
 
 
 def days_known(evaluated: Events, train: Events | None) -> bool:
@@ -106,14 +126,21 @@ def days_known(evaluated: Events, train: Events | None) -> bool:
     return evaluated.columns.time is not None and (train is None or train.columns.time is not None)
 
 
-def _live_days(summed: ir.Table, evaluated: Events, train: Events | None) -> ir.Table:
-    """Return each action's first and last day anywhere in the logs, cut to the evaluated window."""
+def shown_actions(summed: ir.Table, evaluated: Events, train: Events | None, kept: ExitStack) -> ir.Table:
+    """Return when actions were shown first and last anywhere in the logs; cells tell, if these hold all events."""
     if _hold_the_whole_log(evaluated, train):
-        shown = summed
-    else:
-        logs = {id(events.log): events.log.table for events in (evaluated, train) if events is not None}
-        parts = [table.select(ACTION, first_time=table[TIME], last_time=table[TIME]) for table in logs.values()]
-        shown = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
+        return summed
+    logs = {id(events.log): events.log.table for events in (evaluated, train) if events is not None}
+    parts = [table.select(ACTION, TIME) for table in logs.values()]
+    events = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
+    spans = events.group_by(ACTION).agg(first_time=events[TIME].min(), last_time=events[TIME].max())
+    _, held = evaluated.engine.gather(spans)
+    kept.callback(held.release)
+    return held
+
+
+def _live_days(shown: ir.Table, evaluated: Events) -> ir.Table:
+    """Return each action's first and last day, cut to the evaluated window."""
     spans = shown.group_by(ACTION).agg(first=shown.first_time.min(), last=shown.last_time.max())
     window = evaluated.window
     first, last = ((time or 0) // MICROSECONDS_PER_DAY for time in (window.first, window.last))
@@ -182,11 +209,17 @@ def _overlap(train: Events, evaluated: Events) -> bool:
     return not apart and train.window.overlaps(evaluated.window)
 
 
+def _of_one_source(train: Events, evaluated: Events) -> bool:
+    """Tell whether two logs were read from the same place; a bare name says nothing, since engines differ."""
+    origin = train.log.origin
+    known = origin.path or origin.url if isinstance(origin, StoredTable) else isinstance(origin, str | Path | list)
+    return bool(known) and origin == evaluated.log.origin
+
+
 def _beside(evaluated: Events, train: Events) -> Events:
     """Bring the training window into the engine of the evaluated one; refuse windows that cannot be used together."""
     same_log = train.log is evaluated.log
-    same_files = isinstance(train.log.origin, str | Path | list) and train.log.origin == evaluated.log.origin
-    if (same_log or same_files) and _overlap(train, evaluated):
+    if (same_log or _of_one_source(train, evaluated)) and _overlap(train, evaluated):
         raise UsageError("The training window and the evaluated window overlap.", "Split the log in time.")
     if same_log:
         return train

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import ibis
 
 from warmstart.core.names import DAY, MICROSECONDS_PER_DAY, REWARD, TIME
-from warmstart.events.cells import Cells, day_of, with_context_sums
+from warmstart.events.cells import Cells, check_sums, day_of, shown_actions, with_context_sums
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -36,7 +36,6 @@ class DailyCells:
 @contextmanager
 def open_daily_cells(events: Events) -> Iterator[DailyCells]:
     """Sum the events of a window into cells by day and these into cells; all are released on leaving."""
-    engine = events.engine
     with ExitStack() as kept:
 
         def keep(rows: ir.Table) -> ir.Table:
@@ -44,14 +43,16 @@ def open_daily_cells(events: Events) -> Iterator[DailyCells]:
             kept.callback(table.release)
             return table
 
-        summed = engine.materialise(_by_day(events))
+        engine, summed = events.engine.gather(_by_day(events))
         try:
+            check_sums(engine, summed, events)
             traffic = keep(_traffic(summed, events))
             days = keep(_with_next_day(summed, traffic, events))
         finally:
             summed.release()
-        cells = keep(with_context_sums(_over_days(days, events), events, None, live=True))
-        yield DailyCells(Cells(events, None, cells, traffic), days, traffic)
+        over_days = _over_days(days, events)
+        cells = keep(with_context_sums(over_days, events, shown_actions(over_days, events, None, kept)))
+        yield DailyCells(Cells(engine, events, None, cells, traffic), days, traffic)
 
 
 def _by_day(events: Events) -> ir.Table:

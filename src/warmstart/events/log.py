@@ -132,7 +132,7 @@ def ticks_per_second(low: int, high: int) -> int | None:
 
 def _as_key(column: ir.Value, given: str, where: str) -> ir.Value:
     kind = column.type()
-    if kind.is_nested() or kind.is_binary() or kind.is_interval():
+    if kind.is_nested() or kind.is_binary() or kind.is_interval() or kind.is_geospatial():
         raise ColumnError(
             f"{where}: column {quoted(given)} has type {kind}, which cannot be a context or an action.",
             "Use numbers, text, dates or booleans.",

@@ -11,7 +11,7 @@ from typing import Any
 from warmstart.core.errors import UsageError
 from warmstart.core.names import Columns
 from warmstart.core.text import quoted
-from warmstart.engine import Engine, at_home, connect, stored_table
+from warmstart.engine import Engine, at_home, stored_table
 from warmstart.events.check import check_log
 from warmstart.events.events import Events
 from warmstart.events.log import raw_log, settled
@@ -34,9 +34,12 @@ def read_events(
     """Read a log and check every value that will be used.
 
     ``source`` is Parquet, CSV or JSON files: one, several, a folder (Hive partitions become columns) or a glob; a
-    pandas, polars or Arrow table, a DuckDB relation, a Spark DataFrame; an Ibis table of any backend; or a DuckDB file,
-    whose ``table`` is named if it has several. ``table`` alone names one that the engine knows.
-    ``context`` names the column, or the columns, that say what was known before acting. The log is not copied.
+    pandas, polars or Arrow table, a DuckDB relation, a Spark DataFrame; an Ibis table of any backend; a DuckDB file,
+    whose ``table`` is named if it has several; or the URL of a database, ``postgres://USER@HOST/DATABASE``, and a
+    ``table`` there, with its schema if need be. ``table`` alone names one that the engine knows.
+    ``context`` names the column, or the columns, that say what was known before acting. The log is not copied: a
+    database is asked for sums, which DuckDB takes over. A password comes from the environment (``PGPASSWORD``) or the
+    password file, never from the URL.
 
     ``propensity`` names the logged probability of what was shown, if it was recorded; ``event_id`` a column that tells
     events apart, for folds.
@@ -52,8 +55,7 @@ def read_events(
     contexts = (context,) if isinstance(context, str) else tuple(context)
     columns = Columns(contexts, action, reward, time, propensity, event_id)
     _check_call(columns, reward_range)
-    home, source = at_home(stored_table(source, table))
-    held = home or (connect(engine) if isinstance(engine, str) else engine)
+    held, source = at_home(stored_table(source, table), engine)
     low, high = reward_range
     raw = replace(raw_log(held, source, columns), reward_range=(float(low), float(high)))
     checked, window, dropped = check_log(raw, drop_nulls=drop_nulls)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import ibis
@@ -59,19 +58,15 @@ def cut_at_rank(engine: Engine, events: ir.Table, rank: float, *, first: int, la
         low, high = low + bucket * width, min(low + (bucket + 1) * width - 1, high)
         if n <= FEW:
             break
-    groups = engine.fetch(_times_around(events, low, high))
-    until = list(accumulate(group["n"] for group in groups))
-    place = next((i for i, group in enumerate(groups) if group["place"] >= low and until[i] >= rank), len(groups) - 1)
-    seen, ties = until[place], groups[place]["n"]
-    after = seen - ties == 0 or (abs(seen - rank) <= abs(seen - ties - rank) and place + 1 < len(groups))
-    earlier, later = (groups[: place + 1], groups[place + 1 :]) if after else (groups[:place], groups[place:])
-    return Cut(
-        groups[place]["place"] + int(after),
-        sum(group["n"] for group in earlier),
-        sum(group["n"] for group in later),
-        earlier[-1]["last"] if earlier else None,
-        later[0]["first"] if later else None,
+    found = engine.fetch(_place_of_rank(events, rank, low, high))[0]
+    seen, ties, total = found["until"], found["n"], found["total"]
+    ends = found["next_first"] is None
+    after = seen == ties or (abs(seen - rank) <= abs(seen - ties - rank) and not ends)
+    earlier = seen if after else seen - ties
+    last_earlier, first_later = (
+        (found["last"], found["next_first"]) if after else (found["previous_last"], found["first"])
     )
+    return Cut(found["place"] + int(after), earlier, total - earlier, last_earlier, first_later)
 
 
 def _span_of_rank(events: ir.Table, rank: float, low: int, high: int, width: int) -> ir.Table:
@@ -83,8 +78,18 @@ def _span_of_rank(events: ir.Table, rank: float, low: int, high: int, width: int
     return spans.filter(spans.until >= rank).order_by("bucket").limit(1).mutate(until=ibis._.until.cast("int64"))
 
 
-def _times_around(events: ir.Table, low: int, high: int) -> ir.Table:
-    """Count events at every time of a span, and all before and all after it: place, n, first, last."""
+def _place_of_rank(events: ir.Table, rank: float, low: int, high: int) -> ir.Table:
+    """Return the first time of a span whose events, with all before, reach the rank, and what lies next to it.
+
+    All events before the span, and all after it, count as one time each.
+    """
     place = ibis.greatest(ibis.least(events[TIME], ibis.literal(high + 1)), ibis.literal(low - 1))
-    groups = events.group_by(place=place)
-    return groups.agg(n=events.count(), first=events[TIME].min(), last=events[TIME].max()).order_by("place")
+    times = events.group_by(place=place).agg(n=events.count(), first=events[TIME].min(), last=events[TIME].max())
+    along = ibis.window(order_by="place")
+    times = times.mutate(
+        until=times.n.sum().over(ibis.window(order_by="place", preceding=None, following=0)).cast("int64"),
+        total=times.n.sum().over(ibis.window()).cast("int64"),
+        previous_last=times["last"].lag().over(along),
+        next_first=times["first"].lead().over(along),
+    )
+    return times.filter(times.place >= low, times.until >= rank).order_by("place").limit(1)

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warmstart.core.names import FOLD, PROPENSITY, REWARD
+from warmstart.events.cells import Cells, check_sums
 from warmstart.events.folds import with_folds
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-
-    from warmstart.events.cells import Cells
 
 FOLDS = 5
 
@@ -34,8 +33,9 @@ def open_strata(cells: Cells, *, folds: int = FOLDS, seed: int = 0) -> Iterator[
     summed = table.group_by(**keys, fold=table[FOLD], **logged).agg(
         n=table.count().cast("float64"), reward_sum=reward.sum(), reward_sq_sum=(reward * reward).sum()
     )
-    held = cells.engine.materialise(summed)
+    _, held = events.engine.gather(summed)
     try:
+        check_sums(cells.engine, held, events)
         yield held
     finally:
         held.release()

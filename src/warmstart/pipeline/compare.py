@@ -49,7 +49,7 @@ def compare_propensities(
     with open_cells(events) as cells, open_strata(cells, seed=seed) as strata:
         check_folds(cells, strata)
         levels = context_levels(cells.columns, coarser)
-        found = [_compared(name, events.engine, strata, levels, seed) for name in asked]
+        found = [_compared(name, cells.engine, strata, levels, seed) for name in asked]
     ranked = sorted(found, key=lambda source: (source.without > 0, source.log_loss))
     return PropensityComparison(tuple(ranked), len(events))
 

@@ -29,6 +29,7 @@ from warmstart.reward import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from warmstart.engine import Engine
     from warmstart.reward.product import Stream
 
 Report = Callable[[str, float, str], None]
@@ -76,7 +77,7 @@ def fit(
         seed=seed,
         threads=threads,
     )
-    _check_call(events, model)
+    _check_call(events, model, learn_from)
     report = on_progress or (lambda *_: None)
     report("summing events into cells", 0.0, "")
     tables = (contexts, actions)
@@ -123,10 +124,11 @@ def _fit_here(events: Events, tables: tuple[Any, Any], settings: FitSettings, mo
     """Learn in this process, with the cells in its memory."""
     with open_cells(events) as cells:
         examples, context_numbers, action_numbers = Examples.of_cells(cells)
+        engine = cells.engine
     if not examples.reward_sum.sum() > 0:
         raise EmptyWindowError("No event of the training window has a reward: there is nothing to learn.")
     numbers = (context_numbers, action_numbers)
-    x, a = _read_sides(events, tables, numbers, settings, report)
+    x, a = _read_sides(engine, events, tables, numbers, settings=settings, report=report)
     learner = Learner(x.rows, a.rows, settings, model)
     tau, tried = _fit_tau(events, learner, numbers, settings, report)
     by_event = settings.learn_from == "events"
@@ -165,9 +167,11 @@ def _with_speed(report: Report, examples: int) -> Callable[[float, float], None]
 
 
 def _read_sides(
+    engine: Engine,
     events: Events,
     tables: tuple[Any, Any],
     numbers: tuple[Numbering, Numbering],
+    *,
     settings: FitSettings,
     report: Report,
 ) -> tuple[Side, Side]:
@@ -179,7 +183,7 @@ def _read_sides(
         report(f"reading features of {what}", 0.0, "")
         sides.append(
             read_side(
-                events.engine,
+                engine,
                 source,
                 keys[i],
                 numbers[i],
@@ -243,9 +247,14 @@ def _side_report(side: Side, numbers: Numbering) -> dict[str, Any]:
     return side_report(side.settings, known=len(numbers), without=side.without, features=rows.names, used=rows.used)
 
 
-def _check_call(events: Any, model: Any) -> None:
+def _check_call(events: Any, model: Any, learn_from: str) -> None:
     if not isinstance(events, Events):
         raise UsageError("fit learns from a log that was read.", "Pass what read_events or split returned.")
+    if learn_from == "events" and events.engine.remote:
+        raise UsageError(
+            "Events do not leave the database that they are in.",
+            "Learn from cells, or export the log to Parquet for a pass over events.",
+        )
     if model is not None and not (hasattr(model, "fit") and hasattr(model, "predict")):
         raise UsageError("The model must have fit(X, y, sample_weight=...) and predict(X).")
     taken = {"rank", "score"} & {*events.columns.context, events.columns.action}

@@ -34,7 +34,9 @@ def decided_policy(cells: Cells, source: Any, *, name: str) -> Policy:
         raise UsageError(
             "A context or action column called 'probability' cannot be told from the decisions' own.", "Rename it."
         )
-    opened = open_source(cells.engine, source, given | {PROBABILITY: PROBABILITY}, optional=[PROBABILITY], as_text=True)
+    opened = open_source(
+        cells.engine, source, given | {PROBABILITY: PROBABILITY}, optional=[PROBABILITY], as_text=True, may_travel=True
+    )
     csv = is_csv(source)
     keys = {}
     for fixed, column in given.items():

@@ -1,0 +1,128 @@
+"""A database of others: sums are asked of it, nothing is written to it, and the work goes on in DuckDB beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import ibis.expr.types as ir
+from ibis.common.exceptions import TableNotFound
+
+from warmstart.core.errors import EngineError, SourceError, WarmstartError
+from warmstart.core.text import first_lines, printable, quoted
+from warmstart.engine import postgres
+from warmstart.engine.duckdb_engine import DuckDBEngine
+from warmstart.engine.engine import FileKind, Opened, Row, StoredTable
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from ibis.backends import BaseBackend
+
+# How SQL's standard, and drivers that keep to it, say that a role may not read a table.
+NOT_PERMITTED = "42501"
+LOST = ("08", "57P")
+
+
+class DatabaseEngine:
+    """An Ibis connection, and a DuckDB engine that keeps what it hands out. ``url``: where it is, if that is known."""
+
+    remote = True
+
+    def __init__(self, backend: BaseBackend, beside: DuckDBEngine, *, url: str | None = None) -> None:
+        self.backend = backend
+        self.beside = beside
+        self.url = url
+        self.name: str = backend.name
+
+    def holds(self, table: ir.Table) -> bool:
+        """Tell whether an Ibis table can be used in this connection."""
+        backends, _ = table._find_backends()
+        return bool(backends) and all(backend is self.backend for backend in backends)
+
+    def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> Opened:  # noqa: ARG002
+        """Refuse: a database cannot see this machine's files, and nothing is written to it."""
+        raise self._not_there(printable(paths[0]))
+
+    def open_arrow(self, frame: pa.Table) -> ir.Table:  # noqa: ARG002
+        """Refuse: nothing is written to a database."""
+        raise self._not_there("the table")
+
+    def _not_there(self, what: str) -> SourceError:
+        return SourceError(
+            f"{what} is not in the database that holds the other log.",
+            "Both logs must be in one database, or both outside.",
+        )
+
+    def open_table(self, stored: StoredTable) -> Opened:
+        """Open a table by its name, which may begin with a schema and a dot; names may have dots in them, too."""
+        if stored.path is not None or stored.url != self.url or stored.name is None:
+            raise self._not_there(printable(stored.path or stored.name))
+        parts = stored.name.split(".")
+        for dot in range(len(parts)):
+            schema, name = ".".join(parts[:dot]), ".".join(parts[dot:])
+            try:
+                with self._errors():
+                    table = self.backend.table(name, database=(schema,) if dot else None)
+            except TableNotFound:
+                continue
+            return Opened(table, tuple(table.columns))
+        raise SourceError(
+            f"The database has no table {quoted(stored.name)}.",
+            "Write it as the database does, large and small letters too, with its schema: SCHEMA.NAME.",
+        )
+
+    def epoch_microseconds(self, moment: ir.Value) -> ir.Value:
+        """Turn a timestamp expression into microseconds since 1970, UTC; to the second, where no more is known."""
+        if self.name == "postgres":
+            return postgres.epoch_microseconds(moment)
+        return moment.cast("timestamp").epoch_seconds().cast("int64") * 1_000_000
+
+    def fetch(self, expression: ir.Table) -> list[Row]:
+        """Run an expression with a small result and return its rows."""
+        rows: list[Row] = self.fetch_arrow(expression).to_pylist()
+        return rows
+
+    def fetch_arrow(self, expression: ir.Table) -> pa.Table:
+        """Run an expression and return its result as an Arrow table."""
+        with self._batches(expression) as batches:
+            return batches.read_all()
+
+    def gather(self, expression: ir.Table) -> tuple[DuckDBEngine, ir.CachedTable]:
+        """Run an expression in the database and keep its rows in the engine beside it."""
+        with self._batches(expression) as batches:
+            return self.beside, self.beside.keep(batches)
+
+    def progress(self) -> float | None:
+        """Return nothing: databases do not say how far a query is."""
+        return None
+
+    @contextmanager
+    def _batches(self, expression: ir.Table) -> Iterator[pa.RecordBatchReader]:
+        with self._errors():
+            if self.name == "postgres":
+                with postgres.batches(self.backend, expression) as batches:
+                    yield batches
+            else:
+                yield self.backend.to_pyarrow_batches(expression)
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (WarmstartError, TableNotFound, KeyboardInterrupt):
+            raise
+        except Exception as error:  # every database driver has errors of its own
+            state = getattr(error, "sqlstate", None) or ""
+            if state == NOT_PERMITTED:
+                raise SourceError(
+                    f"{self.name} refuses: {first_lines(error)}", "The role needs SELECT on the table, and no more."
+                ) from error
+            if state.startswith(LOST) or getattr(getattr(self.backend, "con", None), "closed", False) is True:
+                raise EngineError(
+                    f"The connection to {self.name} was lost: {first_lines(error)}", "Read the log again."
+                ) from error
+            raise EngineError(
+                f"{self.name} could not run the query: {first_lines(error)}",
+                "Export the log to Parquet if the database cannot do it.",
+            ) from error

@@ -1,0 +1,73 @@
+"""URLs of databases, as far as no server is needed."""
+
+from urllib.parse import quote
+
+import ibis
+import pyarrow as pa
+import pytest
+from tests.logs import random_log, table
+
+import warmstart as ws
+from warmstart.engine.databases import without_credentials
+
+NAMES = {"context": "context", "action": "action", "reward": "reward", "time": "time"}
+
+
+@pytest.fixture
+def stored(tmp_path):
+    file = tmp_path / "my logs.db"
+    ibis.sqlite.connect(file).create_table("Log", table(random_log(3)))
+    return f"sqlite://{file}"
+
+
+def test_sqlite_by_its_url(stored):
+    far = ws.read_events(stored, table="Log", **NAMES)
+    near = ws.read_events(table(random_log(3)), **NAMES)
+    assert (far.engine.name, far.engine.remote, near.engine.remote) == ("sqlite", True, False)
+    values = [ws.evaluate("uniform", events, tau=0.1)["uniform"] for events in (far, near)]
+    assert values[0].value == pytest.approx(values[1].value, abs=1e-12)
+    assert values[0].lower == pytest.approx(values[1].lower, abs=1e-9)
+    assert ws.audit(far).to_dict()["log"]["source"] == f"{stored}, table Log"
+
+
+def test_a_url_that_leads_nowhere_makes_no_file(tmp_path):
+    with pytest.raises(ws.SourceError, match="There is no file"):
+        ws.read_events(f"sqlite://{tmp_path}/log.db", table="log", **NAMES)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_table_that_is_not_there(stored):
+    with pytest.raises(ws.SourceError, match=r"no table 'Other'.*SCHEMA\.NAME"):
+        ws.read_events(stored, table="Other", **NAMES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "extra"),
+    [("postgres", r"warmstart\[postgres\]"), ("postgresql", r"warmstart\[postgres\]"), ("mysql", r"\[mysql\]")],
+)
+def test_a_driver_that_is_not_here_is_named(monkeypatch, kind, extra):
+    def connect(_):
+        raise ImportError("no such module")
+
+    monkeypatch.setattr(ibis, "connect", connect)
+    with pytest.raises(ws.UsageError, match=f"pip install '.*{extra}'"):
+        ws.read_events(f"{kind}://reader@localhost/db", table="log", **NAMES)
+
+
+@pytest.mark.parametrize("password", ["easy", "a:b", "a@b", "a/b", "a#b", "a?b", "a b", "[", quote("@:/", safe="")])
+def test_a_password_in_a_url_is_refused_and_not_repeated(password):
+    for url in (f"postgres://me:{password}@localhost/db", f"postgres://localhost/db?user=me&password={password}"):
+        with pytest.raises(ws.UsageError, match="The URL has a password in it") as caught:
+            ws.read_events(url, table="log", **NAMES)
+        assert url not in str(caught.value)
+        # Nor where a file belongs.
+        log = ws.read_events(pa.table({"context": ["x"], "action": ["a"], "reward": [1]}), **NAMES | {"time": None})
+        with pytest.raises(ws.UsageError, match="The URL has a password in it"):
+            ws.evaluate({"file": url}, log, tau=0.1)
+
+
+def test_what_is_shown_of_a_url():
+    assert (
+        without_credentials("postgresql://me@db.example:5433/shop?sslmode=require") == "postgres://db.example:5433/shop"
+    )
+    assert without_credentials("postgres://[::1]/shop") == "postgres://[::1]/shop"
