@@ -33,7 +33,7 @@ def expected_estimate(world, train, engine):
     options = {"train": train, "tau": TAU, "weights_from": "train"}
     logs = list(world.logs())
     assert sum(p for p, _ in logs) == pytest.approx(1)
-    return sum(p * ws.evaluate({"h": h}, read(log, engine), **options)["h"].value for p, log in logs)
+    return sum(p * ws.evaluate({"h": h}, read(log, engine), interval="kl", **options)["h"].value for p, log in logs)
 
 
 def test_changing_deterministic_policies_act_like_their_average(train, any_engine):

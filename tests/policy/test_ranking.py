@@ -7,6 +7,7 @@ import pytest
 from tests.logs import churning_log, moment, read
 
 from warmstart.events import open_cells
+from warmstart.policy.kept_ranking import RankingInMemory
 from warmstart.policy.ranking import ranked_policy
 
 
@@ -41,8 +42,8 @@ def test_every_day_the_first_that_is_live(seed, engine):
             if showable:
                 expected[x, showable[0]] += 1
     with open_cells(late, early, live=True) as cells:
-        policy = ranked_policy(cells, ranking, live=True, name="r")
+        policy = ranked_policy(cells, RankingInMemory(ranking), live=True, name="r")
         found = {(r["context_0"], r["action"]): r["probability"] for r in engine.fetch(policy.table)}
-        still = engine.fetch(ranked_policy(cells, ranking, live=False, name="r").table)
+        still = engine.fetch(ranked_policy(cells, RankingInMemory(ranking), live=False, name="r").table)
     assert found == pytest.approx({key: n / traffic[key[0]] for key, n in expected.items()}, abs=1e-9)
     assert {(r["context_0"], r["action"]) for r in still} == {(x, by_context[x][0]) for x in contexts}
