@@ -1,0 +1,318 @@
+"""Vowpal Wabbit's text format: lines of ``--cb``, blocks of lines of ``--cb_adf``."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from warmstart.core.errors import MalformedLineError
+from warmstart.core.text import quoted
+from warmstart.exchange.lines import Malformed, in_utf8
+from warmstart.exchange.log import Example
+from warmstart.exchange.side import Side
+from warmstart.exchange.words import Features, canonical, key_of, unescaped, word
+
+SHARED = "shared"
+# So many texts are remembered with their keys; then all are forgotten, to keep memory flat.
+REMEMBERED = 50_000
+# One namespace with words of weight 1, in ASCII, nothing of which has a meaning or needs an escape: :, |, ^ and %.
+PLAIN = re.compile(r"[ !-$&-9;-\]_-{}~]*")
+TOUCHES = "touches the bar, where Vowpal Wabbit reads a tag"
+
+
+class BadTextError(Exception):
+    """What is wrong with a line, before it is known which line it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """``action[:cost[:probability]]``"""
+
+    action: str
+    cost: float | None
+    probability: float | None
+
+
+class SideReader:
+    """Reads the features of one side, and gives each text its key.
+
+    ``by_tag``: the tag is the key, and escapes are undone: what ``export`` wrote.
+    """
+
+    def __init__(self, side: Side, *, by_tag: bool = False) -> None:
+        self._side = side
+        self._by_tag = by_tag
+        self._keys: dict[str, str] = {}
+
+    def key(self, text: str, tag: str | None) -> str:
+        """Return the key of the features in a text; a new one goes to the side's table."""
+        if self._by_tag:
+            return self._tagged(text, tag)
+        key = self._keys.get(text)
+        if key is None:
+            spelled, features = features_of(text)
+            key = key_of(spelled)
+            self._remember(text, key)
+            self._side.add(key, features, tag)
+        return key
+
+    def _tagged(self, text: str, tag: str | None) -> str:
+        if tag is None:
+            raise BadTextError("it has no tag to take the key from")
+        key = self._keys.get(tag)
+        if key is None:
+            try:
+                key = unescaped(tag)
+                plain = [(unescaped(spelled), weight) for spelled, weight in parsed(text)]
+            except UnicodeDecodeError as error:
+                raise BadTextError("an escape in it is not UTF-8") from error
+            self._remember(tag, key)
+            self._side.add(key, canonical(plain))
+        return key
+
+    def _remember(self, text: str, key: str) -> None:
+        if len(self._keys) >= REMEMBERED:
+            self._keys.clear()
+        self._keys[text] = key
+
+
+def features_of(text: str) -> tuple[str, Features]:
+    """Read what stands after the first bar; return the canonical text and the features.
+
+    >>> features_of("user Tom age:0.5 |item b a")[1].words
+    ('item^a', 'item^b', 'user^Tom', 'user^age')
+    """
+    if PLAIN.fullmatch(text):
+        namespace, _, rest = text.partition(" ")
+        prefix = f"{namespace}^" if namespace else ""
+        words = sorted([prefix + name for name in rest.split(" ") if name])
+        if len(set(words)) == len(words):
+            return " ".join(words), Features(tuple(words), (1.0,) * len(words))
+    features = canonical(parsed(text))
+    return features.text, features
+
+
+def parsed(text: str) -> Iterator[tuple[str, float]]:
+    """Give the words and weights of what stands after the first bar, as they come."""
+    for part in text.replace("\t", " ").split("|"):
+        tokens = part.split(" ")
+        namespace, scale = _namespace(tokens[0])
+        prefix = f"{namespace}^" if namespace else ""
+        unnamed = 0
+        for token in tokens[1:]:
+            if not token:
+                continue
+            if ":" not in token:
+                yield (prefix + token if prefix else word("", token)), scale
+                continue
+            name, _, rest = token.partition(":")
+            if not name:
+                # Vowpal Wabbit numbers features without a name.
+                name, unnamed = str(unnamed), unnamed + 1
+            value = _value(rest, token)
+            if value is None:
+                name, value = f"{name}^{rest}", 1.0
+            yield word(namespace, name), value * scale
+
+
+def _namespace(token: str) -> tuple[str, float]:
+    name, colon, rest = token.partition(":")
+    if "^" in name:
+        raise BadTextError(f"the namespace {quoted(name)} holds a ^, which stands between namespace and name")
+    if not colon:
+        return name, 1.0
+    try:
+        scale = float(rest)
+    except ValueError as error:
+        raise BadTextError(f"the weight of the namespace {quoted(token)} is no number") from error
+    if not math.isfinite(scale):
+        raise BadTextError(f"the weight of the namespace {quoted(token)} is not finite")
+    return name, scale
+
+
+def _value(text: str, token: str) -> float | None:
+    """Return a feature's number; None for a value that is text, which Vowpal Wabbit takes as a name."""
+    if ":" in text:
+        raise BadTextError(f"the feature {quoted(token)} has two colons")
+    if not text:
+        raise BadTextError(f"the feature {quoted(token)} has no value")
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    if not math.isfinite(value):
+        raise BadTextError(f"the feature {quoted(token)} is not finite")
+    return value
+
+
+class LabelReader:
+    """Reads what stands before the first bar: labels and a tag."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[tuple[Label, ...], str | None]] = {}
+
+    def read(self, head: str) -> tuple[tuple[Label, ...], str | None]:
+        """Return the labels and the tag."""
+        found = self._known.get(head)
+        if found is None:
+            found = _labels(head)
+            if len(self._known) >= REMEMBERED:
+                self._known.clear()
+            self._known[head] = found
+        return found
+
+
+def _labels(head: str) -> tuple[tuple[Label, ...], str | None]:
+    tokens = head.replace("\t", " ").split(" ")
+    tag = tokens.pop() or None
+    tokens = [token for token in tokens if token]
+    if tag is not None and not tag.startswith("'") and _looks_like_a_label(tag):
+        raise BadTextError(f"{quoted(tag)} {TOUCHES}; put a space between")
+    if tag is None and tokens and tokens[-1].startswith("'"):
+        tag = tokens.pop()
+    return tuple(map(_label, tokens)), None if tag is None else tag.removeprefix("'")
+
+
+def _looks_like_a_label(text: str) -> bool:
+    if text == SHARED:
+        return True
+    try:
+        _label(text)
+    except BadTextError:
+        return False
+    return True
+
+
+def _label(token: str) -> Label:
+    action, *numbers = token.split(":")
+    if action == SHARED and not numbers:
+        return Label(SHARED, None, None)
+    if not (action.isascii() and action.isdigit()) or len(numbers) > 2:
+        raise BadTextError(f"the label {quoted(token)} is not action:cost[:probability]")
+    try:
+        values = [float(text) for text in numbers]
+    except ValueError as error:
+        raise BadTextError(f"the label {quoted(token)} holds no number where one is needed") from error
+    if not all(map(math.isfinite, values)):
+        raise BadTextError(f"the label {quoted(token)} is not finite")
+    probability = values[1] if len(values) > 1 else None
+    if probability is not None and not 0 < probability <= 1:
+        raise BadTextError(f"the probability of {quoted(token)} is not in (0, 1]")
+    return Label(action, values[0] if values else None, probability)
+
+
+def observed(labels: tuple[Label, ...]) -> Label | None:
+    """Return the label of what was shown: the one with a cost or, of several, the one with a probability too."""
+    costed = [label for label in labels if label.cost is not None]
+    if len(costed) > 1:
+        costed = [label for label in costed if label.probability is not None]
+        if len(costed) != 1:
+            raise BadTextError("several actions have costs, and not exactly one has a probability: which was shown?")
+    return costed[0] if costed else None
+
+
+def read_cb(
+    path: Path,
+    lines: Iterable[tuple[int, str]],
+    malformed: Malformed,
+    contexts: SideReader,
+    *,
+    choice_first: bool,
+) -> Iterator[Example]:
+    """Read lines of ``--cb``: the words are the context, the label's number is the action."""
+    labels = LabelReader()
+    for number, raw in lines:
+        if not raw or raw.isspace():
+            continue
+        try:
+            line = raw if raw.isascii() else in_utf8(path, number, raw)
+            yield _cb_line(line, labels, contexts, choice_first=choice_first)
+        except BadTextError as error:
+            malformed.met(MalformedLineError(str(path), number, str(error)))
+        except MalformedLineError as error:
+            malformed.met(error)
+
+
+def _cb_line(line: str, reader: LabelReader, contexts: SideReader, *, choice_first: bool) -> Example:
+    head, bar, text = line.partition("|")
+    if not bar:
+        raise BadTextError("it has no bar, so no features")
+    labels, tag = reader.read(head)
+    choice = None
+    if choice_first:
+        if not labels or labels[0].cost is not None:
+            raise BadTextError("it does not begin with a policy's choice")
+        choice, labels = labels[0].action, labels[1:]
+    shown = observed(labels)
+    feasible = [label.action for label in labels] if len(labels) > 1 else None
+    if any(label.action in (SHARED, "0") for label in labels):
+        raise BadTextError("actions are numbered from 1 in --cb; is it a --cb_adf log?")
+    context = contexts.key(text, tag)
+    if shown is None:
+        return Example(context, None, feasible=feasible, choice=choice)
+    return Example(context, shown.action, shown.cost, shown.probability, feasible, choice)
+
+
+def read_adf(
+    path: Path,
+    lines: Iterable[tuple[int, str]],
+    malformed: Malformed,
+    contexts: SideReader,
+    actions: SideReader,
+) -> Iterator[Example]:
+    """Read blocks of ``--cb_adf``: the shared line is the context, every other line an action."""
+    labels = LabelReader()
+    for block in _blocks(lines):
+        try:
+            yield _adf_block(path, block, labels, contexts, actions)
+        except MalformedLineError as error:
+            malformed.met(error)
+
+
+def _blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
+    block: list[tuple[int, str]] = []
+    for number, line in lines:
+        if line and not line.isspace():
+            block.append((number, line))
+        elif block:
+            yield block
+            block = []
+    if block:
+        yield block
+
+
+def _adf_block(
+    path: Path, block: list[tuple[int, str]], reader: LabelReader, contexts: SideReader, actions: SideReader
+) -> Example:
+    context, feasible, shown, chosen = None, [], None, None
+    number = block[0][0]
+    try:
+        for i, (number, raw) in enumerate(block):  # noqa: B007  the message names the line
+            head, bar, text = in_utf8(path, number, raw).partition("|")
+            if not bar:
+                raise BadTextError("it has no bar, so no features")
+            labels, tag = reader.read(head)
+            if labels and labels[0].action == SHARED:
+                if i or len(labels) > 1:
+                    raise BadTextError("'shared' stands alone, on the first line of a block")
+                context = contexts.key(text, tag)
+                continue
+            feasible.append(actions.key(text, tag))
+            if len(labels) > 1:
+                raise BadTextError("an action's line has more than one label")
+            if labels and labels[0].cost is not None:
+                if shown is not None:
+                    raise BadTextError("a second action of the block has a cost: which was shown?")
+                shown, chosen = labels[0], feasible[-1]
+        if not feasible:
+            raise BadTextError("the block has no action")
+        if context is None:
+            context = contexts.key("", "")
+    except BadTextError as error:
+        raise MalformedLineError(str(path), number, str(error)) from error
+    if shown is None:
+        return Example(context, None, feasible=feasible)
+    return Example(context, chosen, shown.cost, shown.probability, feasible)
