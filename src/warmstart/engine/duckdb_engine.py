@@ -140,6 +140,11 @@ class DuckDBEngine:
         with _engine_errors():
             return self._run(expression).to_arrow_table()
 
+    def stream(self, expression: ir.Table, rows: int) -> Iterator[pa.RecordBatch]:
+        """Run an expression and give its result in order, in batches of about so many rows; nothing else may run."""
+        with _engine_errors():
+            yield from self._run(expression).to_arrow_reader(rows)
+
     def _run(self, expression: ir.Table) -> duckdb.DuckDBPyConnection:
         self.backend._run_pre_execute_hooks(expression)
         connection: duckdb.DuckDBPyConnection = self.backend.con

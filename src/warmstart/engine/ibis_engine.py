@@ -65,6 +65,11 @@ class IbisEngine:
         with self._errors():
             return self.backend.to_pyarrow(expression)
 
+    def stream(self, expression: ir.Table, rows: int) -> Iterator[pa.RecordBatch]:
+        """Run an expression and give its result in order, in batches of about so many rows; nothing else may run."""
+        with self._errors():
+            yield from self.backend.to_pyarrow_batches(expression, chunk_size=rows)
+
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
         """Keep the result of an expression in a temporary table until it is released."""
         with self._errors():

@@ -7,6 +7,7 @@ import uuid
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -144,6 +145,16 @@ class SparkEngine:
         """Run an expression and return its result as an Arrow table."""
         with _engine_errors():
             return self._run(expression).toArrow()
+
+    def stream(self, expression: ir.Table, rows: int) -> Iterator[pa.RecordBatch]:
+        """Run an expression and give its result in order, in batches of about so many rows; nothing else may run."""
+        import pyarrow as pa
+
+        schema = expression.schema().to_pyarrow()
+        with _engine_errors():
+            found = self._run(expression).toLocalIterator(prefetchPartitions=True)
+            while some := list(islice(found, rows)):
+                yield pa.RecordBatch.from_pylist([row.asDict() for row in some], schema=schema)
 
     def _run(self, expression: ir.Table) -> DataFrame:
         self.backend._run_pre_execute_hooks(expression)

@@ -107,6 +107,7 @@ def import_vw(
             "contexts": contexts.count,
             "actions": actions.count,
             "propensities": columns.present.get("propensity", 0),
+            "times": columns.present.get("time", 0),
             "equal_actions": columns.equal_actions,
             "malformed": {"lines": malformed.lines, "first": malformed.messages},
             "costs": costs.to_dict(),
@@ -184,10 +185,10 @@ def _write_rewarded(folder: Path, costs: CostRange, columns: EventColumns) -> No
 def notes(about: dict[str, Any]) -> list[str]:
     """Say what was read, and what to know before using it."""
     costs = about["costs"]
+    sides = f"{counted(about['contexts'], 'context')}, {counted(about['actions'], 'action')}"
+    events = f"{counted(about['events'], 'event')}, {about['unlabelled']:,} examples without a label; {sides}."
     said = [
-        f"Read {counted(about['examples'], 'example')}: {counted(about['events'], 'event')}, "
-        f"{about['unlabelled']:,} without a label; {counted(about['contexts'], 'context')}, "
-        f"{counted(about['actions'], 'action')}.",
+        events,
         f"reward = ({costs['high']:g} - cost) / {costs['high'] - costs['low']:g} ({costs['rule']}).",
     ]
     if about["propensities"] == 0:

@@ -15,7 +15,7 @@ from warmstart.exchange.lines import Malformed, in_utf8
 from warmstart.exchange.log import Example
 from warmstart.exchange.side import Side
 from warmstart.exchange.vw_text import BadTextError
-from warmstart.exchange.words import canonical, unescaped, word
+from warmstart.exchange.words import canonical, unescaped, unescaped_word, word
 
 MULTI, SLOTS, TEXT, TAG, CONTEXT = "_multi", "_slots", "_text", "_tag", "c"
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -53,7 +53,7 @@ class JsonSide:
             raise BadTextError("it has no tag to take the key from")
         try:
             key = unescaped(tag)
-            plain = canonical((unescaped(spelled), weight) for spelled, weight in pairs)
+            plain = canonical((unescaped_word(spelled), weight) for spelled, weight in pairs)
         except UnicodeDecodeError as error:
             raise BadTextError("an escape in it is not UTF-8") from error
         self._side.add(key, plain)

@@ -13,7 +13,7 @@ from warmstart.core.text import quoted
 from warmstart.exchange.lines import Malformed, in_utf8
 from warmstart.exchange.log import Example
 from warmstart.exchange.side import Side
-from warmstart.exchange.words import Features, canonical, key_of, unescaped, word
+from warmstart.exchange.words import Features, canonical, key_of, unescaped, unescaped_word, word
 
 SHARED = "shared"
 # So many texts are remembered with their keys; then all are forgotten, to keep memory flat.
@@ -66,7 +66,7 @@ class SideReader:
         if key is None:
             try:
                 key = unescaped(tag)
-                plain = [(unescaped(spelled), weight) for spelled, weight in parsed(text)]
+                plain = [(unescaped_word(spelled), weight) for spelled, weight in parsed(text)]
             except UnicodeDecodeError as error:
                 raise BadTextError("an escape in it is not UTF-8") from error
             self._remember(tag, key)
@@ -287,32 +287,50 @@ def _blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]
 def _adf_block(
     path: Path, block: list[tuple[int, str]], reader: LabelReader, contexts: SideReader, actions: SideReader
 ) -> Example:
-    context, feasible, shown, chosen = None, [], None, None
-    number = block[0][0]
-    try:
-        for i, (number, raw) in enumerate(block):  # noqa: B007  the message names the line
-            head, bar, text = in_utf8(path, number, raw).partition("|")
-            if not bar:
-                raise BadTextError("it has no bar, so no features")
-            labels, tag = reader.read(head)
-            if labels and labels[0].action == SHARED:
-                if i or len(labels) > 1:
-                    raise BadTextError("'shared' stands alone, on the first line of a block")
-                context = contexts.key(text, tag)
-                continue
-            feasible.append(actions.key(text, tag))
-            if len(labels) > 1:
-                raise BadTextError("an action's line has more than one label")
-            if labels and labels[0].cost is not None:
-                if shown is not None:
-                    raise BadTextError("a second action of the block has a cost: which was shown?")
-                shown, chosen = labels[0], feasible[-1]
-        if not feasible:
-            raise BadTextError("the block has no action")
-        if context is None:
-            context = contexts.key("", "")
-    except BadTextError as error:
-        raise MalformedLineError(str(path), number, str(error)) from error
-    if shown is None:
-        return Example(context, None, feasible=feasible)
-    return Example(context, chosen, shown.cost, shown.probability, feasible)
+    found = _Block(reader, contexts, actions)
+    for number, line in block:
+        try:
+            found.add(in_utf8(path, number, line))
+        except BadTextError as error:
+            raise MalformedLineError(str(path), number, str(error)) from error
+    if not found.feasible:
+        raise MalformedLineError(str(path), block[0][0], "the block has no action")
+    return found.example()
+
+
+class _Block:
+    """What is known of a block so far."""
+
+    def __init__(self, reader: LabelReader, contexts: SideReader, actions: SideReader) -> None:
+        self._reader, self._contexts, self._actions = reader, contexts, actions
+        self._context: str | None = None
+        self._shown: Label | None = None
+        self._action: str | None = None
+        self.feasible: list[str] = []
+
+    def add(self, line: str) -> None:
+        """Take the next line."""
+        head, bar, text = line.partition("|")
+        if not bar:
+            raise BadTextError("it has no bar, so no features")
+        labels, tag = self._reader.read(head)
+        if len(labels) > 1:
+            raise BadTextError("it has more than one label")
+        label = labels[0] if labels else None
+        if label is not None and label.action == SHARED:
+            if self.feasible or self._context is not None:
+                raise BadTextError("'shared' does not stand on the first line of a block")
+            self._context = self._contexts.key(text, tag)
+            return
+        self.feasible.append(self._actions.key(text, tag))
+        if label is not None and label.cost is not None:
+            if self._shown is not None:
+                raise BadTextError("a second action of the block has a cost: which was shown?")
+            self._shown, self._action = label, self.feasible[-1]
+
+    def example(self) -> Example:
+        """Return the event; without a shared line, nothing was known."""
+        context = self._contexts.key("", "") if self._context is None else self._context
+        if self._shown is None:
+            return Example(context, None, feasible=self.feasible)
+        return Example(context, self._action, self._shown.cost, self._shown.probability, self.feasible)

@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 # What Vowpal Wabbit's text gives a meaning, what would break a line, and the sign of an escape itself.
 NOT_IN_TEXT = re.compile(r"[\s:|%\x00-\x1f\x7f\x85]")
-BETWEEN = "^"
+BETWEEN, NOTHING = "^", "%"
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,17 +86,29 @@ def namespace_and_name(spelled: str) -> tuple[str, str]:
 
 
 def escaped(text: str) -> str:
-    """Write the characters that text cannot hold as %XX, the bytes of their UTF-8 in hexadecimal.
+    """Write the characters that text cannot hold as %XX, the bytes of their UTF-8 in hexadecimal, and nothing as %.
 
-    >>> escaped("cold brew: 50%")
-    'cold%20brew%3A%2050%25'
+    >>> escaped("cold brew: 50%"), escaped("")
+    ('cold%20brew%3A%2050%25', '%')
     """
+    if not text:
+        return NOTHING
     return NOT_IN_TEXT.sub(_percent, text) if NOT_IN_TEXT.search(text) else text
 
 
 def unescaped(text: str) -> str:
     """Undo ``escaped``."""
+    if text == NOTHING:
+        return ""
     return unquote_to_bytes(text).decode("utf-8", "surrogatepass") if "%" in text else text
+
+
+def unescaped_word(spelled: str) -> str:
+    """Undo ``escaped`` in the namespace and in the name of a word."""
+    if NOTHING not in spelled:
+        return spelled
+    namespace, name = namespace_and_name(spelled)
+    return word(unescaped(namespace) if namespace else "", unescaped(name))
 
 
 def number(value: float) -> str:
