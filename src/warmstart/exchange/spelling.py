@@ -108,7 +108,7 @@ def vw_features(features: Features) -> str:
     parts = []
     for namespace, pairs in grouped(features):
         words = [escaped(name) if weight == 1 else f"{escaped(name)}:{number(weight)}" for name, weight in pairs]
-        parts.append(f"|{escaped(namespace)} {' '.join(words)}")
+        parts.append(f"|{escaped(namespace) if namespace else ''} {' '.join(words)}")
     return " ".join(parts) or "|"
 
 

@@ -330,7 +330,7 @@ class _Block:
 
     def example(self) -> Example:
         """Return the event; without a shared line, nothing was known."""
-        context = self._contexts.key("", "") if self._context is None else self._context
+        context = self._contexts.key("", None) if self._context is None else self._context
         if self._shown is None:
             return Example(context, None, feasible=self.feasible)
         return Example(context, self._action, self._shown.cost, self._shown.probability, self.feasible)
