@@ -67,7 +67,7 @@ def test_in_blocks_lines_are_actions_and_the_shared_line_is_the_context(tmp_path
     found, rows = read(tmp_path, ADF + "| b\n0:-1:0.25 | a\n\n| a\n| b")
     contexts, actions = words(found.contexts, "context"), words(found.actions, "action")
     told = [
-        (contexts[r["context"]], actions[r["action"]], r["cost"], [*(list(actions[a])[0] for a in r["feasible"])])
+        (contexts[r["context"]], actions[r["action"]], r["cost"], [*(next(iter(actions[a])) for a in r["feasible"])])
         for r in rows
     ]
     assert told == [({"x": 1.0}, {"a": 1.0}, 1.0, ["a", "b"]), ({}, {"a": 1.0}, -1.0, ["b", "a"])]
@@ -204,7 +204,11 @@ def test_wrong_calls_are_usage_errors(tmp_path):
 
 def test_decision_service_lines_keep_time_id_and_drop(tmp_path):
     line = {
-        **{"_label_cost": -1, "_label_Action": 2, "pdrop": 0.5, "EventId": "e", "Timestamp": "2021-02-04T16:31:29.5Z"},
+        "_label_cost": -1,
+        "_label_Action": 2,
+        "pdrop": 0.5,
+        "EventId": "e",
+        "Timestamp": "2021-02-04T16:31:29.5Z",
         "c": {"_multi": [{"f": "1"}, {"f": "2", "_tag": "second"}]},
     }
     found, [row] = read(tmp_path, json.dumps(line))

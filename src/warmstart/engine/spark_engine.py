@@ -154,7 +154,7 @@ class SparkEngine:
         with _engine_errors():
             found = self._run(expression).toLocalIterator(prefetchPartitions=True)
             while some := list(islice(found, rows)):
-                yield pa.RecordBatch.from_pylist([row.asDict() for row in some], schema=schema)
+                yield pa.RecordBatch.from_pylist([row.asDict(recursive=True) for row in some], schema=schema)
 
     def _run(self, expression: ir.Table) -> DataFrame:
         self.backend._run_pre_execute_hooks(expression)

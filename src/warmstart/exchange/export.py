@@ -18,7 +18,6 @@ from warmstart.exchange.numbering import (
     FEATURES,
     NOTHING,
     NUMBER,
-    PROPENSITIES,
     ROWS,
     Numbered,
     context_tag,
@@ -167,7 +166,7 @@ def _sizes(cells: Cells) -> dict[str, int]:
 def _write_events(cells: Cells, rows: ir.Table, sides: Numbered, file: IO[str], *, to: str, all_known: bool) -> int:
     """Write the events in order. The actions of a context are listed where the format lists them."""
     keys, spelling = cells.columns.context_keys, SPELLINGS[to]
-    listed = [FEASIBLE, PROPENSITIES] if to != "vw-cb" else []
+    listed = [FEASIBLE] if to != "vw-cb" else []
     rows = rows.join(sides.action_numbers.rename(**{SHOWN: NUMBER}), ACTION)
     rows = rows.join(sides.contexts.select(*keys, FEATURES, *listed), list(keys))
     nothing = spelling.features(NOTHING)
@@ -176,7 +175,8 @@ def _write_events(cells: Cells, rows: ir.Table, sides: Numbered, file: IO[str], 
         lines = []
         for row in batch.to_pylist():
             place += 1
-            feasible = row[FEASIBLE] if listed else (row[SHOWN],)
+            pairs = row[FEASIBLE] if listed else ({NUMBER: row[SHOWN]},)
+            feasible = [pair[NUMBER] for pair in pairs]
             shown = Shown(
                 context_tag(row, keys),
                 row[FEATURES] or nothing,
@@ -184,7 +184,7 @@ def _write_events(cells: Cells, rows: ir.Table, sides: Numbered, file: IO[str], 
                 feasible.index(row[SHOWN]),
                 -row[REWARD],
                 row[FLOORED],
-                row[PROPENSITIES] if listed and all_known else None,
+                [pair[FLOORED] for pair in pairs] if listed and all_known else None,
                 row.get(TIME),
             )
             lines.append(spelling.event(place, shown, sides.actions))
@@ -207,12 +207,16 @@ def _write_contexts(cells: Cells, sides: Numbered, parts: dict[Beside, Path], to
         writer = None
         for batch in cells.engine.stream(rows, ROWS):
             lines = []
-            for row in batch.to_pylist():
+            known = batch.to_pylist()
+            feasible = [[pair[NUMBER] for pair in row[FEASIBLE]] for row in known] if listed else [[]] * len(known)
+            for row, numbers in zip(known, feasible, strict=True):
                 tag, features = context_tag(row, keys), row[FEATURES] or nothing
-                block = unlabelled_block(tag, features, row[FEASIBLE], sides.actions) if listed else None
+                block = unlabelled_block(tag, features, numbers, sides.actions) if listed else None
                 lines.append(block or unlabelled_line(tag, features))
             file.write("".join(lines))
-            table = pa.Table.from_batches([batch]).select([*keys, *listed]).rename_columns([*given, *listed])
+            table = pa.Table.from_batches([batch]).select(list(keys)).rename_columns(given)
+            if listed:
+                table = table.append_column(FEASIBLE, pa.array(feasible, pa.list_(pa.int64())))
             writer = writer or stack.enter_context(pq.ParquetWriter(parts["contexts.parquet"], table.schema))
             writer.write_table(table)
             written += batch.num_rows

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from warmstart.exchange.spelling import Spelling
 
 ROWS = 20_000
-NUMBER, FEATURES, FEASIBLE, PROPENSITIES = "number", "features", "feasible", "propensities"
+NUMBER, FEATURES, FEASIBLE, FLOORED = "number", "features", "feasible", "floored"
 NOTHING = Features((), ())
 
 
@@ -36,8 +36,8 @@ NOTHING = Features((), ())
 class Numbered:
     """The two sides of a window.
 
-    ``contexts``: their keys, number, features as spelled, ``feasible`` (the numbers of the actions shown there) and the
-    ``propensities`` of these, at least tau. ``action_numbers``: actions and their numbers. ``actions``: tag and
+    ``contexts``: their keys, number, features as spelled, and ``feasible``: the numbers of the actions shown there with
+    their propensities, at least tau. ``action_numbers``: actions and their numbers. ``actions``: tag and
     features as spelled, by number. ``action_keys``: the actions, by number. ``bare``: how many had no row of features.
     """
 
@@ -95,9 +95,9 @@ def _numbered(table: ir.Table, given: Mapping[str, str]) -> ir.Table:
 def _feasible(shown: ir.Table, numbers: ir.Table, given: Mapping[str, str], *, tau: float) -> ir.Table:
     floored = ibis.greatest(counted_propensity(shown, "evaluated"), ibis.literal(tau).cast("float64"))
     rows = shown.mutate(floored=floored).join(numbers, ACTION)
-    number = rows[NUMBER]
-    lists = {FEASIBLE: number.collect(order_by=number), PROPENSITIES: rows.floored.collect(order_by=number)}
-    return rows.group_by(*given).agg(**lists)
+    # Sorted as pairs: Spark cannot collect in an order.
+    pairs = ibis.struct({NUMBER: rows[NUMBER], FLOORED: rows.floored}).collect().sort()
+    return rows.group_by(*given).agg(**{FEASIBLE: pairs})
 
 
 def _with_features(numbered: ir.Table, texts: ir.Table, given: Mapping[str, str]) -> ir.Table:
