@@ -144,8 +144,7 @@ class _Reader:
     def _numbered(self, examples: Iterator[Example]) -> Iterator[Example]:
         """Put the actions of ``--cb``, which are numbers, into the table of actions, described by their number."""
         for example in examples:
-            named = (example.action, example.choice, *(example.feasible or ()))
-            for number in named:
+            for number in (example.action, example.choice, *(example.feasible or ())):
                 if number is not None and number not in self._numbers:
                     self._numbers.add(number)
                     self._actions.add(number, Features((number,), (1.0,)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warmstart.core.errors import RewardRangeError, UsageError
 
@@ -18,8 +18,7 @@ BATCH_ACTIONS = 1_000_000
 USUAL_RANGES = ((-1.0, 0.0), (0.0, 1.0))
 
 
-@dataclass(frozen=True, slots=True)
-class Example:
+class Example(NamedTuple):
     """One event as another tool logged it; ``action`` and ``cost`` are None where nothing came of it yet.
 
     ``feasible``: the keys of the actions that could be chosen, if that is known. ``choice``: what another policy would
@@ -38,7 +37,7 @@ class Example:
 
 
 def event_schema() -> pa.Schema:
-    """Return every column that events may have while they are read."""
+    """Return every column that events may have while they are read, in the order of an example's fields."""
     import pyarrow as pa
 
     return pa.schema(
@@ -74,11 +73,12 @@ class EventColumns:
     def add(self, example: Example) -> pa.Table | None:
         """Take an example; return a batch when there are enough."""
         self.examples += 1
-        if example.action is None or example.cost is None:
+        cost, feasible = example.cost, example.feasible
+        if example.action is None or cost is None:
             return None
-        self.low, self.high = min(self.low, example.cost), max(self.high, example.cost)
+        if not self.low <= cost <= self.high:
+            self.low, self.high = min(self.low, cost), max(self.high, cost)
         self._rows.append(example)
-        feasible = example.feasible
         if feasible is not None:
             self._actions += len(feasible)
             self.equal_actions += len(set(feasible)) < len(feasible)
@@ -92,7 +92,8 @@ class EventColumns:
 
         schema, rows = event_schema(), self._rows
         self._rows, self._actions = [], 0
-        arrays = [pa.array([getattr(row, name) for row in rows], schema.field(name).type) for name in schema.names]
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [() for _ in schema.names]
+        arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
         self.events += len(rows)
         for name, array in zip(schema.names, arrays, strict=True):
             self.present[name] = self.present.get(name, 0) + len(array) - array.null_count

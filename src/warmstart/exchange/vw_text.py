@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from warmstart.core.errors import MalformedLineError
 from warmstart.core.text import quoted
@@ -15,11 +16,15 @@ from warmstart.exchange.log import Example
 from warmstart.exchange.side import Side
 from warmstart.exchange.words import Features, canonical, key_of, unescaped, unescaped_word, word
 
+T = TypeVar("T")
 SHARED = "shared"
 # So many texts are remembered with their keys; then all are forgotten, to keep memory flat.
 REMEMBERED = 50_000
-# One namespace with words of weight 1, in ASCII, nothing of which has a meaning or needs an escape: :, |, ^ and %.
-PLAIN = re.compile(r"[ !-$&-9;-\]_-{}~]*")
+# Namespaces without weights, names in ASCII of which nothing has a meaning or needs an escape, weights that look like
+# numbers.
+NAME = r"[!-$&-9;-\]_-{}~]"
+NAMESPACE = rf"{NAME}*(?: +(?:{NAME}+(?::[-+.0-9eE]+)?)?)*"
+PLAIN = re.compile(rf"{NAMESPACE}(?:\|{NAMESPACE})*")
 TOUCHES = "touches the bar, where Vowpal Wabbit reads a tag"
 
 
@@ -85,14 +90,41 @@ def features_of(text: str) -> tuple[str, Features]:
     >>> features_of("user Tom age:0.5 |item b a")[1].words
     ('item^a', 'item^b', 'user^Tom', 'user^age')
     """
-    if PLAIN.fullmatch(text):
-        namespace, _, rest = text.partition(" ")
-        prefix = f"{namespace}^" if namespace else ""
-        words = sorted([prefix + name for name in rest.split(" ") if name])
-        if len(set(words)) == len(words):
-            return " ".join(words), Features(tuple(words), (1.0,) * len(words))
-    features = canonical(parsed(text))
-    return features.text, features
+    found = _plain(text) if PLAIN.fullmatch(text) else None
+    if found is None:
+        features = canonical(parsed(text))
+        return features.text, features
+    return found
+
+
+def _plain(text: str) -> tuple[str, Features] | None:
+    """Read features in which nothing needs an escape, as most are, the quick way; None where the long way is needed."""
+    words: list[str] = []
+    weights: list[float] = []
+    for part in text.split("|"):
+        namespace, _, rest = part.partition(" ")
+        tokens = rest.split(" ")
+        if "" in tokens:
+            tokens = [token for token in tokens if token]
+        if ":" in rest:
+            flat = ":".join([token if ":" in token else f"{token}:1" for token in tokens]).split(":")
+            tokens = flat[::2]
+            try:
+                weights += map(float, flat[1::2])
+            except ValueError:
+                return None
+        else:
+            weights += [1.0] * len(tokens)
+        words += [f"{namespace}^{token}" for token in tokens] if namespace else tokens
+    summed = dict(zip(words, weights, strict=True))
+    if len(summed) < len(words) or 0.0 in weights or not math.isfinite(sum(map(abs, weights))):
+        return None
+    if ":" not in text:
+        words.sort()
+        return " ".join(words), Features(tuple(words), tuple(weights))
+    pairs = sorted(summed.items())
+    spelled = " ".join([name if weight == 1 else f"{name}:{weight!r}" for name, weight in pairs])
+    return spelled, Features(tuple([name for name, _ in pairs]), tuple([weight for _, weight in pairs]))
 
 
 def parsed(text: str) -> Iterator[tuple[str, float]]:
@@ -148,24 +180,26 @@ def _value(text: str, token: str) -> float | None:
     return value
 
 
-class LabelReader:
-    """Reads what stands before the first bar: labels and a tag."""
+class Remembered(Generic[T]):
+    """A function of a text that remembers its last answers."""
 
-    def __init__(self) -> None:
-        self._known: dict[str, tuple[tuple[Label, ...], str | None]] = {}
+    def __init__(self, function: Callable[[str], T]) -> None:
+        self._function = function
+        self._known: dict[str, T] = {}
 
-    def read(self, head: str) -> tuple[tuple[Label, ...], str | None]:
-        """Return the labels and the tag."""
-        found = self._known.get(head)
+    def __call__(self, text: str) -> T:
+        """Return the answer for a text."""
+        found = self._known.get(text)
         if found is None:
-            found = _labels(head)
+            found = self._function(text)
             if len(self._known) >= REMEMBERED:
                 self._known.clear()
-            self._known[head] = found
+            self._known[text] = found
         return found
 
 
 def _labels(head: str) -> tuple[tuple[Label, ...], str | None]:
+    """Read what stands before the first bar: labels and a tag."""
     tokens = head.replace("\t", " ").split(" ")
     tag = tokens.pop() or None
     tokens = [token for token in tokens if token]
@@ -223,37 +257,50 @@ def read_cb(
     choice_first: bool,
 ) -> Iterator[Example]:
     """Read lines of ``--cb``: the words are the context, the label's number is the action."""
-    labels = LabelReader()
+    heads = Remembered(_choosing if choice_first else _cb_head)
     for number, raw in lines:
         if not raw or raw.isspace():
             continue
         try:
-            line = raw if raw.isascii() else in_utf8(path, number, raw)
-            yield _cb_line(line, labels, contexts, choice_first=choice_first)
+            head, bar, text = (raw if raw.isascii() else in_utf8(path, number, raw)).partition("|")
+            if not bar:
+                raise BadTextError("it has no bar, so no features")  # noqa: TRY301
+            label, tag = heads(head)
+            yield Example(contexts.key(text, tag), *label)
         except BadTextError as error:
             malformed.met(MalformedLineError(str(path), number, str(error)))
         except MalformedLineError as error:
             malformed.met(error)
 
 
-def _cb_line(line: str, reader: LabelReader, contexts: SideReader, *, choice_first: bool) -> Example:
-    head, bar, text = line.partition("|")
-    if not bar:
-        raise BadTextError("it has no bar, so no features")
-    labels, tag = reader.read(head)
-    choice = None
-    if choice_first:
-        if not labels or labels[0].cost is not None:
-            raise BadTextError("it does not begin with a policy's choice")
-        choice, labels = labels[0].action, labels[1:]
-    shown = observed(labels)
-    feasible = [label.action for label in labels] if len(labels) > 1 else None
+CbLabel = tuple[str | None, float | None, float | None, list[str] | None, str | None]
+
+
+def _cb_head(head: str) -> tuple[CbLabel, str | None]:
+    """Return action, cost, probability, feasible actions and choice, and the tag."""
+    labels, tag = _labels(head)
+    return _cb_label(labels, None), tag
+
+
+def _choosing(head: str) -> tuple[CbLabel, str | None]:
+    """Return the same for a line that begins with a policy's choice."""
+    labels, tag = _labels(head)
+    if not labels or labels[0].cost is not None:
+        raise BadTextError("it does not begin with a policy's choice")
+    return _cb_label(labels[1:], labels[0].action), tag
+
+
+def _cb_label(labels: tuple[Label, ...], choice: str | None) -> CbLabel:
     if any(label.action in (SHARED, "0") for label in labels):
         raise BadTextError("actions are numbered from 1 in --cb; is it a --cb_adf log?")
-    context = contexts.key(text, tag)
+    shown = observed(labels)
+    feasible = [label.action for label in labels] if len(labels) > 1 else None
     if shown is None:
-        return Example(context, None, feasible=feasible, choice=choice)
-    return Example(context, shown.action, shown.cost, shown.probability, feasible, choice)
+        return None, None, None, feasible, choice
+    return shown.action, shown.cost, shown.probability, feasible, choice
+
+
+Heads = Remembered[tuple[tuple[Label, ...], str | None]]
 
 
 def read_adf(
@@ -264,7 +311,7 @@ def read_adf(
     actions: SideReader,
 ) -> Iterator[Example]:
     """Read blocks of ``--cb_adf``: the shared line is the context, every other line an action."""
-    labels = LabelReader()
+    labels: Heads = Remembered(_labels)
     for block in _blocks(lines):
         try:
             yield _adf_block(path, block, labels, contexts, actions)
@@ -285,7 +332,7 @@ def _blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]
 
 
 def _adf_block(
-    path: Path, block: list[tuple[int, str]], reader: LabelReader, contexts: SideReader, actions: SideReader
+    path: Path, block: list[tuple[int, str]], reader: Heads, contexts: SideReader, actions: SideReader
 ) -> Example:
     found = _Block(reader, contexts, actions)
     for number, line in block:
@@ -301,7 +348,7 @@ def _adf_block(
 class _Block:
     """What is known of a block so far."""
 
-    def __init__(self, reader: LabelReader, contexts: SideReader, actions: SideReader) -> None:
+    def __init__(self, reader: Heads, contexts: SideReader, actions: SideReader) -> None:
         self._reader, self._contexts, self._actions = reader, contexts, actions
         self._context: str | None = None
         self._shown: Label | None = None
@@ -313,7 +360,7 @@ class _Block:
         head, bar, text = line.partition("|")
         if not bar:
             raise BadTextError("it has no bar, so no features")
-        labels, tag = self._reader.read(head)
+        labels, tag = self._reader(head)
         if len(labels) > 1:
             raise BadTextError("it has more than one label")
         label = labels[0] if labels else None

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from hashlib import md5
 from itertools import groupby
 from operator import itemgetter
+from typing import NamedTuple
 from urllib.parse import unquote_to_bytes
 
 # What Vowpal Wabbit's text gives a meaning, what would break a line, and the sign of an escape itself.
@@ -20,8 +20,7 @@ NOT_IN_TEXT = re.compile(r"[\s:|%\x00-\x1f\x7f\x85]")
 BETWEEN, NOTHING = "^", "%"
 
 
-@dataclass(frozen=True, slots=True)
-class Features:
+class Features(NamedTuple):
     """Words in order, each once, with weights that are not zero."""
 
     words: tuple[str, ...]
