@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
-PENDING_WORDS = 1_000_000
+PENDING_WORDS, PENDING_KEYS = 1_000_000, 200_000
 TAG, WORDS, WEIGHTS = "tag", "words", "weights"
 
 
@@ -37,16 +37,14 @@ class Side:
         self.count = 0
         self._path = path
         self._seen = SeenKeys()
-        self._pending: list[tuple[str, Features, str | None]] = []
-        self._words = 0
+        self._pending = _Pending()
         self._tables: list[pa.Table] = []
         self._writer: pq.ParquetWriter | None = None
 
     def add(self, key: str, features: Features, tag: str | None = None) -> None:
         """Take note of a key; it may have been there before."""
-        self._pending.append((key, features, tag))
-        self._words += 1 + len(features.words)
-        if self._words > PENDING_WORDS:
+        self._pending.add(key, features, tag)
+        if len(self._pending.words) > PENDING_WORDS or len(self._pending.keys) > PENDING_KEYS:
             self._flush()
 
     def table(self) -> pa.Table:
@@ -74,30 +72,50 @@ class Side:
                 self._writer.close()
 
     def _flush(self) -> None:
-        import pyarrow as pa
-
-        if not self._pending:
+        if not self._pending.keys:
             return
-        digests = [
-            md5(key.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest() for key, _, _ in self._pending
-        ]
-        rows = [self._pending[i] for i in self._seen.add(digests)]
-        self._pending, self._words = [], 0
-        self.count += len(rows)
-        starts = np.cumsum([0, *(len(features.words) for _, features, _ in rows)], dtype=np.int32)
-        schema = side_schema(self.name)
-        # Lists from flat values: Arrow is ten times slower at lists of tuples.
-        arrays = [
-            pa.array([key for key, _, _ in rows], pa.string()),
-            _lists(starts, pa.array([word for _, features, _ in rows for word in features.words], pa.string())),
-            _lists(starts, pa.array([w for _, features, _ in rows for w in features.weights], pa.float64())),
-            pa.array([tag for _, _, tag in rows], pa.string()),
-        ]
-        table = pa.table(arrays, schema=schema)
+        table, new = self._pending.table(self.name), self._seen.add(self._pending.digests())
+        self._pending = _Pending()
+        self.count += len(new)
+        if len(new) < table.num_rows:
+            table = table.take(new)
         if self._writer is None:
             self._tables.append(table)
         else:
             self._writer.write_table(table)
+
+
+class _Pending:
+    """Rows that wait to be written, flat: many small tuples would keep the garbage collector busy."""
+
+    def __init__(self) -> None:
+        self.keys: list[str] = []
+        self.words: list[str] = []
+        self._weights: list[float] = []
+        self._tags: list[str | None] = []
+        self._ends: list[int] = [0]
+
+    def add(self, key: str, features: Features, tag: str | None) -> None:
+        self.keys.append(key)
+        self.words += features.words
+        self._weights += features.weights
+        self._tags.append(tag)
+        self._ends.append(len(self.words))
+
+    def digests(self) -> list[bytes]:
+        return [md5(key.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest() for key in self.keys]
+
+    def table(self, name: str) -> pa.Table:
+        import pyarrow as pa
+
+        # Lists from flat values: Arrow is ten times slower at lists of tuples.
+        starts = np.array(self._ends, dtype=np.int32)
+        lists = [
+            _lists(starts, pa.array(self.words, pa.string())),
+            _lists(starts, pa.array(self._weights, pa.float64())),
+        ]
+        arrays = [pa.array(self.keys, pa.string()), *lists, pa.array(self._tags, pa.string())]
+        return pa.table(arrays, schema=side_schema(name))
 
 
 def _lists(starts: NDArray[np.int32], values: pa.Array) -> pa.Array:
