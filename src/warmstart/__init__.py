@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from warmstart.core.selection import select as select
     from warmstart.events import Events as Events
     from warmstart.events import read_events as read_events
-    from warmstart.exchange import Decisions as Decisions
-    from warmstart.exchange import Exported as Exported
-    from warmstart.exchange import Imported as Imported
-    from warmstart.exchange import ImportedTables as ImportedTables
-    from warmstart.exchange import export as export
-    from warmstart.exchange import from_coba as from_coba
-    from warmstart.exchange import from_obp as from_obp
-    from warmstart.exchange import import_predictions as import_predictions
-    from warmstart.exchange import import_vw as import_vw
-    from warmstart.exchange import to_obp as to_obp
+    from warmstart.exchange.coba import from_coba as from_coba
+    from warmstart.exchange.export import Exported as Exported
+    from warmstart.exchange.export import export as export
+    from warmstart.exchange.frames import ImportedTables as ImportedTables
+    from warmstart.exchange.import_vw import Imported as Imported
+    from warmstart.exchange.import_vw import import_vw as import_vw
+    from warmstart.exchange.obp import from_obp as from_obp
+    from warmstart.exchange.obp import to_obp as to_obp
+    from warmstart.exchange.predictions import Decisions as Decisions
+    from warmstart.exchange.predictions import import_predictions as import_predictions
     from warmstart.pipeline import audit as audit
     from warmstart.pipeline import compare_propensities as compare_propensities
     from warmstart.pipeline import evaluate as evaluate
@@ -83,16 +83,16 @@ _HOMES = {
     "select": "warmstart.core.selection",
     "Events": "warmstart.events",
     "read_events": "warmstart.events",
-    "Decisions": "warmstart.exchange",
-    "Exported": "warmstart.exchange",
-    "Imported": "warmstart.exchange",
-    "ImportedTables": "warmstart.exchange",
-    "export": "warmstart.exchange",
-    "from_coba": "warmstart.exchange",
-    "from_obp": "warmstart.exchange",
-    "import_predictions": "warmstart.exchange",
-    "import_vw": "warmstart.exchange",
-    "to_obp": "warmstart.exchange",
+    "Decisions": "warmstart.exchange.predictions",
+    "Exported": "warmstart.exchange.export",
+    "Imported": "warmstart.exchange.import_vw",
+    "ImportedTables": "warmstart.exchange.frames",
+    "export": "warmstart.exchange.export",
+    "from_coba": "warmstart.exchange.coba",
+    "from_obp": "warmstart.exchange.obp",
+    "import_predictions": "warmstart.exchange.predictions",
+    "import_vw": "warmstart.exchange.import_vw",
+    "to_obp": "warmstart.exchange.obp",
     "audit": "warmstart.pipeline",
     "compare_propensities": "warmstart.pipeline",
     "evaluate": "warmstart.pipeline",

@@ -81,9 +81,9 @@ def export(
 
     from rich.console import Console
 
-    from warmstart import exchange
     from warmstart.engine import connect
     from warmstart.events import read_events
+    from warmstart.exchange.export import export as write
     from warmstart.report import Working
 
     if not events and table is None:
@@ -110,7 +110,7 @@ def export(
         if train_fraction is not None:
             log, _ = log.split(fraction=train_fraction)
         work.step("writing")
-        found = exchange.export(log, out, to=cast("Any", to), tau=tau, contexts=contexts, actions=actions)
+        found = write(log, out, to=cast("Any", to), tau=tau, contexts=contexts, actions=actions)
     if json:
         typer.echo(dumps({**asdict(found), "path": str(found.path)}, indent=2))
         return

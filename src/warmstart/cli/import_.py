@@ -67,7 +67,7 @@ def vw(
 
     from warmstart.core.errors import UsageError
     from warmstart.core.text import printable
-    from warmstart.exchange import import_vw
+    from warmstart.exchange.import_vw import import_vw
     from warmstart.report import Share
 
     if len(files) < 2:
@@ -105,7 +105,7 @@ def predictions(
     first_number: FirstOption = None,
 ) -> None:
     """Turn what Vowpal Wabbit would choose for exported contexts into decisions that evaluate takes."""
-    from warmstart.exchange import import_predictions
+    from warmstart.exchange.predictions import import_predictions
 
     found = import_predictions(
         predictions, contexts, out, scores=cast("Any", scores), first_number=cast("Any", first_number)

@@ -177,7 +177,7 @@ def _write_rewarded(folder: Path, costs: CostRange, columns: EventColumns) -> No
 
     with pq.ParquetFile(folder / UNREWARDED) as file:
         tables = (costs.rewarded(file.read_row_group(group), columns.columns) for group in range(file.num_row_groups))
-        _write(folder / EVENTS, tables, costs.rewarded(event_schema().empty_table(), columns.columns).schema)
+        _write(folder / EVENTS, tables, costs.schema(columns.columns))
     (folder / UNREWARDED).unlink()
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warmstart.core.errors import RewardRangeError, UsageError
+from warmstart.exchange.arrays import list_array, number_array, text_array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -93,7 +94,7 @@ class EventColumns:
         schema, rows = event_schema(), self._rows
         self._rows, self._actions = [], 0
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [() for _ in schema.names]
-        arrays = [pa.array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+        arrays = [_array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
         self.events += len(rows)
         for name, array in zip(schema.names, arrays, strict=True):
             self.present[name] = self.present.get(name, 0) + len(array) - array.null_count
@@ -142,6 +143,14 @@ class CostRange:
         chosen = events.select(list(columns))
         return chosen.add_column(chosen.column_names.index("cost"), "reward", reward)
 
+    def schema(self, columns: Sequence[str]) -> pa.Schema:
+        """Return the columns of events with rewards."""
+        import pyarrow as pa
+
+        fields = [event_schema().field(name) for name in columns]
+        fields.insert(list(columns).index("cost"), pa.field("reward", pa.float64()))
+        return pa.schema(fields)
+
     def to_dict(self) -> dict[str, Any]:
         """Return it as about.json shows it."""
         return {
@@ -169,3 +178,12 @@ def batches(examples: Iterator[Example], columns: EventColumns) -> Iterator[pa.T
         if batch is not None:
             yield batch
     yield columns.rest()
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    import pyarrow as pa
+
+    if pa.types.is_list(kind):
+        flat = [key for keys in values if keys is not None for key in keys]
+        return list_array([0 if keys is None else len(keys) for keys in values], text_array(flat), values)
+    return text_array(values) if pa.types.is_string(kind) else number_array(values, kind)

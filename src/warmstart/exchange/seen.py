@@ -19,7 +19,7 @@ class SeenKeys:
     def __len__(self) -> int:
         return sum(len(level) for level in self._levels)
 
-    def add(self, digests: list[bytes]) -> NDArray[np.int64]:
+    def add(self, digests: list[bytes]) -> list[int]:
         """Add digests of 16 bytes; return the places of those that are new, each once."""
         given = np.frombuffer(b"".join(digests), dtype="S16")
         unique, first = np.unique(given, return_index=True)
@@ -29,7 +29,8 @@ class SeenKeys:
             new &= level[np.minimum(at, len(level) - 1)] != unique
         if new.any():
             self._keep(unique[new])
-        return np.sort(first[new])
+        found: list[int] = np.sort(first[new]).tolist()
+        return found
 
     def _keep(self, level: NDArray[Any]) -> None:
         while self._levels and len(self._levels[-1]) < 2 * len(level):

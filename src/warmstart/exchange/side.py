@@ -7,15 +7,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
-
+from warmstart.exchange.arrays import list_array, number_array, text_array
 from warmstart.exchange.seen import SeenKeys
 from warmstart.exchange.words import Features
 
 if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
-    from numpy.typing import NDArray
 
 PENDING_WORDS, PENDING_KEYS = 1_000_000, 200_000
 TAG, WORDS, WEIGHTS = "tag", "words", "weights"
@@ -72,13 +70,15 @@ class Side:
                 self._writer.close()
 
     def _flush(self) -> None:
+        import pyarrow as pa
+
         if not self._pending.keys:
             return
         table, new = self._pending.table(self.name), self._seen.add(self._pending.digests())
         self._pending = _Pending()
         self.count += len(new)
         if len(new) < table.num_rows:
-            table = table.take(new)
+            table = table.take(number_array(new, pa.int64()))
         if self._writer is None:
             self._tables.append(table)
         else:
@@ -93,14 +93,14 @@ class _Pending:
         self.words: list[str] = []
         self._weights: list[float] = []
         self._tags: list[str | None] = []
-        self._ends: list[int] = [0]
+        self._lengths: list[int] = []
 
     def add(self, key: str, features: Features, tag: str | None) -> None:
         self.keys.append(key)
         self.words += features.words
         self._weights += features.weights
         self._tags.append(tag)
-        self._ends.append(len(self.words))
+        self._lengths.append(len(features.words))
 
     def digests(self) -> list[bytes]:
         return [md5(key.encode("utf-8", "surrogatepass"), usedforsecurity=False).digest() for key in self.keys]
@@ -108,19 +108,6 @@ class _Pending:
     def table(self, name: str) -> pa.Table:
         import pyarrow as pa
 
-        # Lists from flat values: Arrow is ten times slower at lists of tuples.
-        starts = np.array(self._ends, dtype=np.int32)
-        lists = [
-            _lists(starts, pa.array(self.words, pa.string())),
-            _lists(starts, pa.array(self._weights, pa.float64())),
-        ]
-        arrays = [pa.array(self.keys, pa.string()), *lists, pa.array(self._tags, pa.string())]
-        return pa.table(arrays, schema=side_schema(name))
-
-
-def _lists(starts: NDArray[np.int32], values: pa.Array) -> pa.Array:
-    import pyarrow as pa
-
-    return pa.Array.from_buffers(
-        pa.list_(values.type), len(starts) - 1, [None, pa.py_buffer(starts)], children=[values]
-    )
+        words = list_array(self._lengths, text_array(self.words))
+        weights = list_array(self._lengths, number_array(self._weights, pa.float64()))
+        return pa.table([text_array(self.keys), words, weights, text_array(self._tags)], schema=side_schema(name))
