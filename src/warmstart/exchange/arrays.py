@@ -40,6 +40,13 @@ def number_array(values: Sequence[float | None], kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [bits, pa.py_buffer(numbers)], null_count=nulls)
 
 
+def float_array(values: NDArray[np.float64]) -> pa.Array:
+    """Return an array of NumPy's as one of Arrow's."""
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(pa.float64(), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
+
+
 def list_array(lengths: Sequence[int], values: pa.Array, present: Sequence[Any] | None = None) -> pa.Array:
     """Return lists of so many of the values each; null where ``present`` is None."""
     import pyarrow as pa

@@ -90,7 +90,12 @@ def features_of(text: str) -> tuple[str, Features]:
     >>> features_of("user Tom age:0.5 |item b a")[1].words
     ('item^a', 'item^b', 'user^Tom', 'user^age')
     """
-    found = _plain(text) if PLAIN.fullmatch(text) else None
+    if ":" in text:
+        found = _plain(text) if PLAIN.fullmatch(text) else None
+    else:
+        # The same question in a quarter of the time.
+        plain = text.isascii() and text.isprintable() and "^" not in text and "%" not in text
+        found = _plain(text) if plain else None
     if found is None:
         features = canonical(parsed(text))
         return features.text, features
