@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warmstart.core.errors import DataError
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -58,6 +60,8 @@ def list_array(lengths: Sequence[int], values: pa.Array, present: Sequence[Any] 
 
 
 def _starts(lengths: NDArray[np.int64]) -> NDArray[np.int32]:
+    if lengths.sum() > np.iinfo(np.int32).max:
+        raise DataError("More than 2 GB of text would stand in one batch.", "Are there lines of many megabytes?")
     starts = np.zeros(len(lengths) + 1, dtype=np.int32)
     np.cumsum(lengths, out=starts[1:])
     return starts

@@ -112,7 +112,9 @@ def _plain(text: str) -> tuple[str, Features] | None:
         if "" in tokens:
             tokens = [token for token in tokens if token]
         if ":" in rest:
-            flat = ":".join([token if ":" in token else f"{token}:1" for token in tokens]).split(":")
+            if rest.count(":") < len(tokens):
+                tokens = [token if ":" in token else f"{token}:1" for token in tokens]
+            flat = ":".join(tokens).split(":")
             tokens = flat[::2]
             try:
                 weights += map(float, flat[1::2])
@@ -122,7 +124,7 @@ def _plain(text: str) -> tuple[str, Features] | None:
             weights += [1.0] * len(tokens)
         words += [f"{namespace}^{token}" for token in tokens] if namespace else tokens
     summed = dict(zip(words, weights, strict=True))
-    if len(summed) < len(words) or 0.0 in weights or not math.isfinite(sum(map(abs, weights))):
+    if len(summed) < len(words) or 0.0 in weights or not math.isfinite(sum(weights)):
         return None
     if ":" not in text:
         words.sort()
