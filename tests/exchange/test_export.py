@@ -12,7 +12,7 @@ from tests.exchange.vw import average_loss, examples, vw
 from tests.logs import random_log, read, table
 
 import warmstart as ws
-from warmstart.exchange.vw_text import parsed
+from warmstart.exchange.vw_features import parsed
 
 TAU = 0.1
 FILES = {"vw-cb": "train.vw", "vw-adf": "train.vw", "dsjson": "train.json"}

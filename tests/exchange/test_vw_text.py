@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import warmstart as ws
 from warmstart.exchange.seen import SeenKeys
 from warmstart.exchange.spelling import vw_features
-from warmstart.exchange.vw_text import features_of, parsed
+from warmstart.exchange.vw_features import features_of, parsed
 from warmstart.exchange.words import canonical, escaped, unescaped, unescaped_word, word
 
 ADF = "shared | x\n0:1:0.5 | a\n| b\n\n"

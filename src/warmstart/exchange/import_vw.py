@@ -16,8 +16,9 @@ from warmstart.core.version import __version__
 from warmstart.exchange.lines import Malformed, Report, named_files, numbered_lines
 from warmstart.exchange.log import CostRange, EventColumns, Example, batches, checked_range, event_schema
 from warmstart.exchange.side import Side
+from warmstart.exchange.vw_features import SideReader
 from warmstart.exchange.vw_json import JsonSide, read_json
-from warmstart.exchange.vw_text import SHARED, SideReader, read_adf, read_cb
+from warmstart.exchange.vw_text import SHARED, read_adf, read_cb
 from warmstart.exchange.words import Features
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from warmstart.core.text import quoted
 from warmstart.exchange.lines import Malformed, in_utf8
 from warmstart.exchange.log import Example
 from warmstart.exchange.side import Side
-from warmstart.exchange.vw_text import BadTextError
+from warmstart.exchange.vw_features import BadTextError
 from warmstart.exchange.words import canonical, unescaped, unescaped_word, word
 
 MULTI, SLOTS, TEXT, TAG, CONTEXT = "_multi", "_slots", "_text", "_tag", "c"
