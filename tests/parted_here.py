@@ -20,9 +20,6 @@ class PartedHere(DuckDBEngine):
         numbers = sorted({number for one in split for number in one})
         return self._shown([function([one[number] for one in split], told) for number in numbers], schema)
 
-    def fetch_batches(self, rows):
-        return iter(self.fetch_arrow(rows).to_batches())
-
     def _split(self, table, parts):
         place = sum(table[key].hash() % 1_000_003 * 31 for key in parts.keys) % parts.number
         found = self.fetch_arrow(table.mutate(**{PART: (place + parts.number) % parts.number}))

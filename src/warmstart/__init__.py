@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from warmstart.core.errors import DecisionError as DecisionError
     from warmstart.core.errors import EmptyWindowError as EmptyWindowError
     from warmstart.core.errors import EngineError as EngineError
+    from warmstart.core.errors import MalformedLineError as MalformedLineError
     from warmstart.core.errors import MissingValueError as MissingValueError
     from warmstart.core.errors import PropensityRangeError as PropensityRangeError
     from warmstart.core.errors import RewardRangeError as RewardRangeError
@@ -32,6 +33,16 @@ if TYPE_CHECKING:
     from warmstart.core.selection import select as select
     from warmstart.events import Events as Events
     from warmstart.events import read_events as read_events
+    from warmstart.exchange.coba import from_coba as from_coba
+    from warmstart.exchange.export import Exported as Exported
+    from warmstart.exchange.export import export as export
+    from warmstart.exchange.frames import ImportedTables as ImportedTables
+    from warmstart.exchange.import_vw import Imported as Imported
+    from warmstart.exchange.import_vw import import_vw as import_vw
+    from warmstart.exchange.obp import from_obp as from_obp
+    from warmstart.exchange.obp import to_obp as to_obp
+    from warmstart.exchange.predictions import Decisions as Decisions
+    from warmstart.exchange.predictions import import_predictions as import_predictions
     from warmstart.pipeline import audit as audit
     from warmstart.pipeline import compare_propensities as compare_propensities
     from warmstart.pipeline import evaluate as evaluate
@@ -52,7 +63,15 @@ if TYPE_CHECKING:
 # Names are resolved when first used, so that importing the library stays quick.
 _ERRORS = (
     *("ColumnError", "DataError", "DecisionError", "EmptyWindowError", "EngineError"),
-    *("MissingValueError", "PropensityRangeError", "RewardRangeError", "SourceError", "UsageError", "WarmstartError"),
+    *(
+        "MalformedLineError",
+        "MissingValueError",
+        "PropensityRangeError",
+        "RewardRangeError",
+        "SourceError",
+        "UsageError",
+        "WarmstartError",
+    ),
 )
 _HOMES = {
     **dict.fromkeys(_ERRORS, "warmstart.core.errors"),
@@ -64,6 +83,16 @@ _HOMES = {
     "select": "warmstart.core.selection",
     "Events": "warmstart.events",
     "read_events": "warmstart.events",
+    "Decisions": "warmstart.exchange.predictions",
+    "Exported": "warmstart.exchange.export",
+    "Imported": "warmstart.exchange.import_vw",
+    "ImportedTables": "warmstart.exchange.frames",
+    "export": "warmstart.exchange.export",
+    "from_coba": "warmstart.exchange.coba",
+    "from_obp": "warmstart.exchange.obp",
+    "import_predictions": "warmstart.exchange.predictions",
+    "import_vw": "warmstart.exchange.import_vw",
+    "to_obp": "warmstart.exchange.obp",
     "audit": "warmstart.pipeline",
     "compare_propensities": "warmstart.pipeline",
     "evaluate": "warmstart.pipeline",

@@ -15,7 +15,7 @@ import pytest
 import warmstart as ws
 
 ROOT = Path(__file__).parents[2]
-VERBS = {"simulate", "audit", "fit", "evaluate", "choose"}
+VERBS = {"simulate", "audit", "fit", "evaluate", "choose", "export"}
 
 
 def loaded_by(code):
@@ -53,6 +53,17 @@ events = ws.read_events(path, context="page", action="ad", reward="click")
 assert ws.evaluate("uniform", events, tau=0.1)["uniform"].value == 0.5
 """
     assert not loaded_by(code) & {"pandas", "sklearn", "numba"}
+
+
+def test_importing_a_log_never_loads_pandas(tmp_path):
+    code = f"""
+import warmstart as ws, pathlib
+folder = pathlib.Path({str(tmp_path)!r})
+(folder / "log.vw").write_text("1:0 | a\\n2:-1:0.5 | a\\n")
+found = ws.import_vw(folder / "log.vw", folder / "out")
+assert found.about["events"] == 2
+"""
+    assert not loaded_by(code) & {"pandas", "sklearn", "numba", "ibis"}
 
 
 def test_command_verbs_are_library_verbs():

@@ -12,7 +12,9 @@ from warmstart.cli.audit import audit
 from warmstart.cli.choose import choose
 from warmstart.cli.demo import demo
 from warmstart.cli.evaluate import evaluate
+from warmstart.cli.export import export
 from warmstart.cli.fit import fit
+from warmstart.cli.import_ import app as import_app
 from warmstart.cli.simulate import simulate
 from warmstart.core.errors import WarmstartError
 from warmstart.core.version import __version__
@@ -29,6 +31,8 @@ app.command()(audit)
 app.command()(evaluate)
 app.command()(fit)
 app.command()(choose)
+app.add_typer(import_app, name="import")
+app.command()(export)
 app.command()(simulate)
 app.command()(demo)
 

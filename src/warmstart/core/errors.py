@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
-from warmstart.core.text import quoted
+from warmstart.core.text import printable, quoted
 
 
 class WarmstartError(Exception):
@@ -55,6 +55,16 @@ class EmptyWindowError(DataError):
 
 class DecisionError(DataError):
     """A decisions table that is not a policy."""
+
+
+class MalformedLineError(DataError):
+    """A line of a text log that cannot be read. Carries the file, the line's number and what is wrong."""
+
+    def __init__(self, file: str, line: int, what: str, hint: str = "") -> None:
+        super().__init__(f"{printable(file)}, line {line:,}: {what}.", hint)
+        self.file = file
+        self.line = line
+        self.what = what
 
 
 class EngineError(DataError):

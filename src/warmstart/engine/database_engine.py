@@ -13,7 +13,7 @@ from warmstart.core.errors import EngineError, SourceError, WarmstartError
 from warmstart.core.text import first_lines, printable, quoted
 from warmstart.engine import postgres
 from warmstart.engine.duckdb_engine import DuckDBEngine
-from warmstart.engine.engine import FileKind, Opened, Row, StoredTable
+from warmstart.engine.engine import BATCH, FileKind, Opened, Row, StoredTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -87,6 +87,11 @@ class DatabaseEngine:
         """Run an expression and return its result as an Arrow table."""
         with self._batches(expression) as batches:
             return batches.read_all()
+
+    def stream(self, expression: ir.Table, rows: int = BATCH) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        """Run an expression and give its result in order, in the driver's own batches; nothing else may run."""
+        with self._batches(expression) as batches:
+            yield from batches
 
     def gather(self, expression: ir.Table) -> tuple[DuckDBEngine, ir.CachedTable]:
         """Run an expression in the database and keep its rows in the engine beside it."""

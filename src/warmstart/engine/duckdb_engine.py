@@ -17,7 +17,7 @@ import ibis.expr.types as ir
 
 from warmstart.core.errors import EngineError, SourceError, UsageError
 from warmstart.core.text import counted, first_lines, printable, quoted, shortened
-from warmstart.engine.engine import FileKind, Opened, Row, StoredTable
+from warmstart.engine.engine import BATCH, FileKind, Opened, Row, StoredTable
 from warmstart.engine.files import is_partitioned, parquet_schema
 from warmstart.engine.text_files import text_columns
 
@@ -145,6 +145,11 @@ class DuckDBEngine:
         """Run an expression and return its result as an Arrow table."""
         with _engine_errors():
             return self._run(expression).to_arrow_table()
+
+    def stream(self, expression: ir.Table, rows: int = BATCH) -> Iterator[pa.RecordBatch]:
+        """Run an expression and give its result in order, in batches of about so many rows; nothing else may run."""
+        with _engine_errors():
+            yield from self._run(expression).to_arrow_reader(rows)
 
     def _run(self, expression: ir.Table) -> duckdb.DuckDBPyConnection:
         self.backend._run_pre_execute_hooks(expression)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 FileKind = Literal["parquet", "csv", "json"]
 Row = dict[str, Any]
+BATCH = 100_000
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,10 @@ class Engine(Protocol):
 
     def fetch_arrow(self, expression: ir.Table) -> pa.Table:
         """Run an expression and return its result as an Arrow table."""
+        ...
+
+    def stream(self, expression: ir.Table, rows: int = BATCH) -> Iterator[pa.RecordBatch]:
+        """Run an expression and give its result in order, in batches of about so many rows; nothing else may run."""
         ...
 
     def gather(self, expression: ir.Table) -> tuple[Workshop, ir.CachedTable]:

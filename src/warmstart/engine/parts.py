@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
@@ -39,10 +39,6 @@ class PartedEngine(Workshop, Protocol):
         self, tables: Sequence[ir.Table], parts: Parts, function: OnPart, schema: sch.Schema, *, told: Any
     ) -> ir.Table:
         """Turn parts of one or two tables into other rows."""
-        ...
-
-    def fetch_batches(self, rows: ir.Table) -> Iterator[pa.RecordBatch]:
-        """Run an expression and return its result a little at a time."""
         ...
 
 

@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 from warmstart.core.errors import EngineError, SourceError, UsageError
 from warmstart.core.text import first_lines, printable, quoted
 from warmstart.engine.duckdb_engine import DuckDBEngine
-from warmstart.engine.engine import FileKind, Opened, Row, StoredTable
+from warmstart.engine.engine import BATCH, FileKind, Opened, Row, StoredTable
 from warmstart.engine.files import partition_root
 from warmstart.engine.parts import PART
 from warmstart.engine.text_files import text_columns
@@ -187,6 +187,14 @@ class SparkEngine:
         with _engine_errors():
             return self._run(expression).toArrow()
 
+    def stream(self, expression: ir.Table, rows: int = BATCH) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
+        """Run an expression and give its result in order; never more than a part of it, and in Spark's own batches."""
+        import pyarrow as pa
+
+        with _engine_errors():
+            for row in self._run(expression).mapInArrow(_as_messages(), "message binary").toLocalIterator():
+                yield from pa.ipc.open_stream(row.message)
+
     def _run(self, expression: ir.Table) -> DataFrame:
         self.backend._run_pre_execute_hooks(expression)
         return self.session.sql(str(self.backend.compile(expression)))
@@ -218,14 +226,6 @@ class SparkEngine:
         if len(groups) == 1:
             return self._view(groups[0].applyInArrow(_over_part(function, held), wanted))
         return self._view(groups[0].cogroup(groups[1]).applyInArrow(_over_two_parts(function, held), wanted))
-
-    def fetch_batches(self, rows: ir.Table) -> Iterator[pa.RecordBatch]:
-        """Run an expression and return its result a little at a time: never more than a part of it is here."""
-        import pyarrow as pa
-
-        with _engine_errors():
-            for row in self._run(rows).mapInArrow(_as_messages, "message binary").toLocalIterator():
-                yield from pa.ipc.open_stream(row.message)
 
     def progress(self) -> float | None:
         """Return how many of the running stages' tasks are done, in percent."""
@@ -284,15 +284,19 @@ def _over_two_parts(function: OnPart, told: Broadcast[Any]) -> Any:
     return over
 
 
-def _as_messages(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _as_messages() -> Any:
     """Pack batches of any columns into single values, which come over one by one."""
-    import pyarrow as pa
 
-    for batch in batches:
-        packed = pa.BufferOutputStream()
-        with pa.ipc.new_stream(packed, batch.schema) as stream:
-            stream.write_batch(batch)
-        yield pa.record_batch({"message": pa.array([packed.getvalue().to_pybytes()], pa.binary())})
+    def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import pyarrow as pa
+
+        for batch in batches:
+            packed = pa.BufferOutputStream()
+            with pa.ipc.new_stream(packed, batch.schema) as stream:
+                stream.write_batch(batch)
+            yield pa.record_batch({"message": pa.array([packed.getvalue().to_pybytes()], pa.binary())})
+
+    return over
 
 
 @contextmanager

@@ -154,7 +154,7 @@ class PartedFit:
         """Bring rows here whose number does not grow with the log, or that are part of the model."""
         import pyarrow as pa
 
-        batches = list(self.engine.fetch_batches(rows))
+        batches = list(self.engine.stream(rows))
         return pa.Table.from_batches(batches) if batches else self.engine.fetch_arrow(rows.limit(0))
 
 

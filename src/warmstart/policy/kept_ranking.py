@@ -102,7 +102,7 @@ class RankingInEngine:
         """Bring it here a little at a time, in any order."""
         import pyarrow as pa
 
-        for batch in self.engine.fetch_batches(self.table):
+        for batch in self.engine.stream(self.table):
             yield pa.Table.from_batches([batch])
 
     def opened(self, engine: Engine) -> ir.Table:

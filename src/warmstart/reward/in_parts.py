@@ -121,7 +121,7 @@ class PartedLearner:
         pieces = Parts(("rate", "piece"), -(-(1 << sum(self.settings.bits)) // PIECE))
         averages = self.engine.in_parts((moves,), pieces, average_pieces, MOVES, told=None)
         losses = {}
-        for batch in self.engine.fetch_batches(averages):
+        for batch in self.engine.stream(averages):
             for row in batch.to_pylist():
                 if row["piece"] == LOSS:
                     losses[row["rate"]] = row["loss"] / max(row["weight"], 1e-12)
@@ -141,7 +141,7 @@ class PartedLearner:
             parts = self._in_parts((predicted,), expect_part, schema, known)
             summed = parts.group_by(NUMBER).agg(expected=parts.expected.sum(), actual=parts.actual.sum())
             by_action = np.ones(actions)
-            for batch in self.engine.fetch_batches(summed):
+            for batch in self.engine.stream(summed):
                 number, expected, actual = (batch[name].to_numpy() for name in (NUMBER, "expected", "actual"))
                 by_action[number] = (actual + ACTION_HALF) / (expected + ACTION_HALF)
             known = Factors(known.keys, known.lowest, by_action, actions)
