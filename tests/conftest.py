@@ -22,6 +22,13 @@ def need(thing, *, present):
     pytest.skip(f"no {thing} on this machine")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if item.get_closest_marker("slow_on_spark") and item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.slow)
+
+
 def pytest_terminal_summary(terminalreporter):
     skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
     things = ("spark", "chromium", "data", "postgres")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from warmstart.core.errors import EngineError as EngineError
     from warmstart.core.errors import MalformedLineError as MalformedLineError
     from warmstart.core.errors import MissingValueError as MissingValueError
+    from warmstart.core.errors import OutputError as OutputError
     from warmstart.core.errors import PropensityRangeError as PropensityRangeError
     from warmstart.core.errors import RewardRangeError as RewardRangeError
     from warmstart.core.errors import SourceError as SourceError
@@ -66,6 +67,7 @@ _ERRORS = (
     *(
         "MalformedLineError",
         "MissingValueError",
+        "OutputError",
         "PropensityRangeError",
         "RewardRangeError",
         "SourceError",

@@ -233,6 +233,7 @@ def test_the_busiest_contexts_of_one_action_are_to_be_explored_first(name, engin
     assert audit.explore.columns[-4:] == ("action", "events", "traffic", "reward")
 
 
+@pytest.mark.slow_on_spark
 def test_half_of_the_traffic_kept_is_no_switch(engine):
     """Shares of 14 events whose kept parts, 1/14 + 6/14, add up to a half: not less."""
     today = [*["a"] * 1, *["b"] * 6, *["c"] * 7]

@@ -36,6 +36,7 @@ def test_the_probability_of_losing_more_than_the_bound_is_at_most_delta():
     assert 0 < wrong <= DELTA
 
 
+@pytest.mark.slow_on_spark
 def test_the_estimates_that_are_compared_are_those_of_evaluate(engine):
     """72 events of a0 with 60 clicks, 48 of a1 with 3, weighted by a training log with 58 and 42 events."""
     rows = [("p", "a0", float(i < 60), 1) for i in range(72)] + [("p", "a1", float(i < 3), 1) for i in range(48)]

@@ -14,6 +14,7 @@ def days(engine):
     return read(rows, engine).split(at=moment(1))
 
 
+@pytest.mark.slow_on_spark
 def test_weights_from_all_data_double_what_the_second_day_showed(days):
     day_one, day_two = days
     found = ws.evaluate(["constant:a1", "constant:a2"], day_two, train=day_one, tau=0.01, weights_from="all")
@@ -24,6 +25,7 @@ def test_weights_from_all_data_double_what_the_second_day_showed(days):
     assert found["constant:a2"].propensity_error.tight == pytest.approx(1)
 
 
+@pytest.mark.slow_on_spark
 def test_weights_from_the_evaluated_window_are_right_and_say_what_they_cannot_tell(days):
     day_one, day_two = days
     found = ws.evaluate(["constant:a1", "constant:a2", "logging"], day_two, train=day_one, tau=0.01)

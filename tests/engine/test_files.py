@@ -40,6 +40,7 @@ def test_json_lines(log, expected, tmp_path, engine):
         assert value(tmp_path / name, engine=engine) == pytest.approx(expected, abs=1e-9)
 
 
+@pytest.mark.slow_on_spark
 def test_compressed_csv_and_tabs(log, expected, tmp_path, engine):
     pa_csv.write_csv(log, tmp_path / "log.csv")
     with gzip.open(tmp_path / "log.csv.gz", "wb") as file:
@@ -49,6 +50,7 @@ def test_compressed_csv_and_tabs(log, expected, tmp_path, engine):
         assert value(tmp_path / name, engine=engine) == pytest.approx(expected, abs=1e-9), name
 
 
+@pytest.mark.slow_on_spark
 def test_a_folder_with_leftovers(log, expected, tmp_path, engine):
     for i in range(3):
         pq.write_table(log.slice(20 * i, 20), tmp_path / f"part-{i}.parquet")

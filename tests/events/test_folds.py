@@ -63,6 +63,7 @@ def test_numbers_dates_and_booleans_are_written_alike_everywhere(engine):
     assert [len(test) for _, test in events.split(folds=5)] == [by_hand.count(k) for k in range(5)]
 
 
+@pytest.mark.slow_on_spark
 def test_folds_can_train_and_test_but_not_overlap(engine):
     events = read(random_log(3), engine)
     (train, test), (_, other) = events.split(folds=2)

@@ -103,6 +103,7 @@ def test_odd_names_are_just_names(tmp_path):
     ],
     ids=["integer", "date", "boolean", "float", "categorical", "uuid"],
 )
+@pytest.mark.slow_on_spark
 def test_keys_of_many_types(keys, engine):
     column = keys if isinstance(keys, pa.Array | list) else pa.array(keys)
     log = pa.table({"x": column, "a": column, "r": [True, False]})

@@ -26,6 +26,7 @@ def events_at(times, engine):
     ),
     fraction=st.floats(0.01, 0.99),
 )
+@pytest.mark.slow_on_spark
 def test_a_fraction_splits_as_near_as_ties_allow(engine, times, fraction):
     early, late = events_at(times, engine).split(fraction=fraction)
     assert len(early) + len(late) == len(times)
@@ -48,6 +49,7 @@ def test_a_moment_goes_to_the_later_window(engine):
     assert (len(early), len(late)) == (2, 2)
 
 
+@pytest.mark.slow_on_spark
 def test_windows_can_be_split_again(engine):
     first, rest = read(random_log(1), engine).split(at=moment(2))
     second, third = rest.split(at=moment(5))
@@ -135,6 +137,7 @@ def test_training_logs_that_do_not_match_are_refused(engine, columns, message):
 
 
 @pytest.mark.parametrize("timed", [0, 1])
+@pytest.mark.slow_on_spark
 def test_a_training_log_may_lack_times_or_be_the_only_one_with_them(engine, timed):
     rows = random_log(8)
     early = read([row for row in rows if row[3] < 4], engine, time=timed == 0)

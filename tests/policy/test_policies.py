@@ -54,7 +54,7 @@ def test_the_sweep_here_and_the_sweep_in_the_engine_agree(feasible_from, monkeyp
     early, late = read(random_log(3, events=900, contexts=9, actions=7, days=20), engine).split(at=moment(9))
     tables = []
     for in_process in (True, False):
-        monkeypatch.setattr(type(engine), "in_process", in_process)
+        monkeypatch.setattr(engine, "in_process", in_process)
         table = ws.policy_table("uniform", late, train=early, feasible_from=feasible_from)
         tables.append({(row["context"], row["action"]): row["probability"] for row in table.to_pylist()})
     assert tables[0] == pytest.approx(tables[1], abs=1e-12)
@@ -64,7 +64,7 @@ def test_the_sweep_here_and_the_sweep_in_the_engine_agree(feasible_from, monkeyp
 @pytest.mark.parametrize("in_process", [True, False])
 def test_contexts_may_be_times_and_several(in_process, monkeypatch):
     engine = connect()
-    monkeypatch.setattr(type(engine), "in_process", in_process)
+    monkeypatch.setattr(engine, "in_process", in_process)
     log = table(random_log(4))
     log = log.append_column("hour", log["time"].cast(pa.timestamp("us")))
     options = {"action": "action", "reward": "reward", "time": "time", "engine": engine}
@@ -80,6 +80,7 @@ def test_without_times_actions_are_assumed_to_be_showable_all_window(engine):
     assert "assuming that they could be shown all window" in str(found)
 
 
+@pytest.mark.slow_on_spark
 def test_decisions_may_come_from_a_file(events, tmp_path):
     path = tmp_path / "mine.csv"
     pa_csv.write_csv(rows(context=["x0", "x1"], action=["a0", "a1"]), path)
@@ -129,6 +130,7 @@ def test_an_action_that_never_occurs_is_no_constant(events):
         ws.evaluate("constant:a77", events, tau=0.1)
 
 
+@pytest.mark.slow_on_spark
 def test_probabilities_may_sum_to_less_than_one(events):
     found = evaluate(events, decisions({("x0", "a0"): 0.25}))
     whole = evaluate(events, decisions({("x0", "a0"): 1.0}))
@@ -167,6 +169,7 @@ def test_a_misspelt_keyword_is_told(events):
         ws.evaluate("", events, tau=0.1)
 
 
+@pytest.mark.slow_on_spark
 def test_the_values_of_a_csv_file_are_read_as_the_logs_types(tmp_path, engine):
     """Ids that look like numbers but are text in the log, and numbers that are numbers."""
     log = pa.table({"x": ["007", "007"], "a": [1, 2], "r": [1.0, 0.0]})
@@ -178,6 +181,7 @@ def test_the_values_of_a_csv_file_are_read_as_the_logs_types(tmp_path, engine):
         ws.evaluate(str(tmp_path / "bad.csv"), events, tau=0.1)
 
 
+@pytest.mark.slow_on_spark
 def test_a_key_is_never_rounded_to_match(engine):
     log = pa.table({"x": ["p", "p"], "a": [1, 2], "r": [1.0, 0.0]})
     events = ws.read_events(log, context="x", action="a", reward="r", engine=engine)

@@ -79,6 +79,7 @@ def test_uniform_equals_the_reference(engine, live, feasible_from):
     check(found["uniform"], reference.evaluate(test, h, 0.1), rate=sum(r for _, _, r, _ in train) / len(train))
 
 
+@pytest.mark.slow_on_spark
 def test_logging_is_the_plain_mean_reward_whatever_tau_and_weights(engine):
     rows = random_log(3)
     early, late = read(rows, engine).split(at=moment(5))
@@ -107,6 +108,7 @@ def test_certified_ends_add_what_the_window_cannot_tell(engine):
     assert found.certified_upper == pytest.approx(min(found.upper + lost, 1), abs=CLOSE)
 
 
+@pytest.mark.slow_on_spark
 def test_certified_ends_use_the_windows_own_counts_whatever_the_weights(engine):
     early, late = read(random_log(5), engine).split(at=moment(5))
     own = ws.evaluate("uniform", late, train=early, tau=0.05)["uniform"]
@@ -116,6 +118,7 @@ def test_certified_ends_use_the_windows_own_counts_whatever_the_weights(engine):
     assert other.certified_upper == pytest.approx(own.certified_upper)
 
 
+@pytest.mark.slow_on_spark
 def test_an_approximate_interval_certifies_nothing(engine):
     found = ws.evaluate("uniform", read(random_log(5), engine), tau=0.05, interval="gamma")["uniform"]
     assert found.guarantee == "approximate"
@@ -133,6 +136,7 @@ def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(engine):
     assert found.propensity_error.tight == pytest.approx(1.0)
 
 
+@pytest.mark.slow_on_spark
 def test_joint_ends_share_delta_among_all_rows_and_logging_is_one(engine):
     events = read(random_log(6), engine)
     several = ws.evaluate(["uniform", "constant:a0", "logging"], events, tau=[0.05, 0.5], delta=0.2)["uniform"]
@@ -142,6 +146,7 @@ def test_joint_ends_share_delta_among_all_rows_and_logging_is_one(engine):
     assert several.joint_lower < several.lower
 
 
+@pytest.mark.slow_on_spark
 def test_rewards_on_another_scale_come_back_on_it(engine):
     rows = random_log(7)
     wide = [(x, a, 10 + 40 * r, day) for x, a, r, day in rows]
@@ -159,6 +164,7 @@ def test_rewards_on_another_scale_come_back_on_it(engine):
     assert vars(scaled.support) == pytest.approx(vars(plain.support))
 
 
+@pytest.mark.slow_on_spark
 def test_train_may_come_from_another_file(engine):
     rows = random_log(8)
     train, test = cut(rows, 4)
@@ -173,6 +179,7 @@ def test_train_may_come_from_another_file(engine):
         assert one["support"] == pytest.approx(other["support"], abs=CLOSE)
 
 
+@pytest.mark.slow_on_spark
 def test_without_a_reward_the_gain_may_still_be_anything_near_nothing(engine):
     rows = [(x, a, 0.0, day) for x, a, _, day in random_log(9)]
     found = ws.evaluate("constant:a1", read(rows, engine), tau=0.05)["constant:a1"].on_supported
@@ -192,6 +199,7 @@ def test_events_must_have_been_read(tmp_path):
         ws.evaluate("uniform", str(tmp_path), tau=0.1)
 
 
+@pytest.mark.slow_on_spark
 def test_taus_may_be_an_array_and_estimates_are_found_by_tau(engine):
     import numpy as np
 
@@ -202,6 +210,7 @@ def test_taus_may_be_an_array_and_estimates_are_found_by_tau(engine):
         found["uniform", 0.7]
 
 
+@pytest.mark.slow_on_spark
 def test_a_share_of_exactly_tau_is_supported(engine):
     rows = [("p", "a", 1.0, 0), ("p", "a", 0.0, 0), ("p", "b", 0.0, 0), ("p", "b", 0.0, 0)]
     found = ws.evaluate("constant:a", read(rows, engine), tau=0.5)["constant:a"]
@@ -210,6 +219,7 @@ def test_a_share_of_exactly_tau_is_supported(engine):
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow_on_spark
 def test_the_ends_are_those_of_the_windows_own_terms(engine, method):
     """Sums from the engine give the interval that the reference's terms and coefficients give."""
     rows, tau = random_log(10), 0.05
@@ -234,6 +244,7 @@ def test_the_ends_are_those_of_the_windows_own_terms(engine, method):
         assert found.certified_lower == pytest.approx(found.lower)
 
 
+@pytest.mark.slow_on_spark
 def test_the_certified_upper_end_adds_what_the_windows_own_counts_lose(engine):
     """Training shows a 90 % of the time, the window 30 %: own counts support all of it, so nothing is added."""
     rows = [("p", "a" if i % 10 else "b", 0.0, 0) for i in range(2000)]
@@ -247,6 +258,7 @@ def test_the_certified_upper_end_adds_what_the_windows_own_counts_lose(engine):
     assert other.certified_upper == pytest.approx(own.certified_upper)
 
 
+@pytest.mark.slow_on_spark
 def test_equal_shares_count_nothing_too_much(engine):
     rows = [("p", a, 0.5, day) for day in (0, 1) for a in ("a", "b", "b")]
     early, late = read(rows, engine).split(at=moment(1))

@@ -125,6 +125,7 @@ def test_doubly_robust_is_closer_to_the_truth_than_the_bound_where_support_is_th
     assert mean_square["dr"] < 1.5 * mean_square["snips"]
 
 
+@pytest.mark.slow_on_spark
 def test_vowpal_wabbits_estimators_agree_on_logged_propensities(engine):
     from estimators.bandits import ips, snips
 

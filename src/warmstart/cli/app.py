@@ -67,4 +67,9 @@ def main() -> NoReturn:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
+    except OSError as error:
+        # What is written to a file has an error of its own; this is what was printed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        typer.echo(f"error: Cannot write the output: {error.strerror or error}.", err=True)
+        sys.exit(1)
     sys.exit(0)

@@ -67,6 +67,10 @@ class MalformedLineError(DataError):
         self.what = what
 
 
+class OutputError(DataError):
+    """A result cannot be written: the disk is full, or the place may not be written to."""
+
+
 class EngineError(DataError):
     """The engine gave up on a query."""
 

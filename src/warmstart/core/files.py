@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from warmstart.core.errors import OutputError
+from warmstart.core.text import first_lines, printable
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
@@ -16,6 +19,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         temporary.replace(path)
+    except OSError as error:
+        raise cannot_write(path, error) from error
     finally:
         temporary.unlink(missing_ok=True)
 
@@ -28,9 +33,18 @@ def whole_folder(path: Path) -> Iterator[Path]:
         temporary.mkdir(parents=True)
         yield temporary
         temporary.replace(path)
-    except BaseException:
+    except OSError as error:
+        raise cannot_write(path, error) from error
+    finally:
         shutil.rmtree(temporary, ignore_errors=True)
-        raise
+
+
+def cannot_write(where: object, error: OSError) -> OutputError:
+    """Build the error for a result that cannot be written."""
+    why = error.strerror or first_lines(error)
+    return OutputError(
+        f"Cannot write {printable(where)}: {why}.", "Nothing was left there. Free space, or name a place."
+    )
 
 
 def write_atomically(path: Path, text: str) -> None:

@@ -41,11 +41,11 @@ class DuckDBEngine:
     """An Ibis DuckDB connection."""
 
     name = "duckdb"
-    in_process = True
     remote = False
 
-    def __init__(self, backend: Backend) -> None:
+    def __init__(self, backend: Backend, *, in_process: bool = True) -> None:
         self.backend = backend
+        self.in_process = in_process
 
     @classmethod
     def embedded(cls, *, memory_limit: str | None = None, threads: int | None = None) -> DuckDBEngine:
@@ -66,7 +66,7 @@ class DuckDBEngine:
         backend.settings["TimeZone"] = "UTC"
         backend.settings["enable_progress_bar"] = True
         backend.settings["enable_progress_bar_print"] = False
-        return cls(backend)
+        return cls(backend, in_process=memory_limit is None)
 
     def holds(self, table: ir.Table) -> bool:
         """Tell whether an Ibis table can be used in this connection."""
@@ -207,7 +207,13 @@ def _engine_errors() -> Iterator[None]:
         yield
     except duckdb.OutOfMemoryException as error:
         raise EngineError(
-            f"DuckDB ran out of memory: {first_lines(error)}", "Raise the memory limit, or free space for spilling."
+            f"DuckDB ran out of memory: {first_lines(error)}",
+            "Raise the memory limit, take fewer threads, or free space for what does not fit in memory.",
+        ) from error
+    except duckdb.IOException as error:
+        raise EngineError(
+            f"DuckDB could not read or write a file: {first_lines(error)}",
+            f"What does not fit in memory goes to {tempfile.gettempdir()}: is there room? TMPDIR names another place.",
         ) from error
     except duckdb.Error as error:
         if ragged := RAGGED.search(str(error)):

@@ -91,7 +91,7 @@ class Workshop(Engine, Protocol):
 
     @property
     def in_process(self) -> bool:
-        """Tell whether its tables are in this process, so that whole columns of cells may be handed to a kernel."""
+        """Tell whether whole columns of cells may be handed to a kernel here: not if memory was limited, or is far."""
         ...
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:

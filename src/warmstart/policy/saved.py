@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import mmap
 from dataclasses import asdict
 from itertools import chain
 from pathlib import Path
@@ -113,7 +114,7 @@ def _check(policy: FittedPolicy, where: str, decided: list[str]) -> None:
         and model.width == 1 << policy.action_settings.bits
         and len(policy.action_rows) == len(policy.factors) == size
         and len(policy.action_rows.buckets) == len(policy.action_rows.values) == policy.action_rows.starts[-1]
-        and (not len(policy.action_rows.buckets) or int(policy.action_rows.buckets.max()) < model.width)
+        and _largest(policy.action_rows.buckets) < model.width
         and decided == columns
     )
     if not fits:
@@ -145,4 +146,13 @@ def _save(path: Path, array: Any) -> None:
 
 
 def _load(path: Path) -> Any:
-    return np.load(path, allow_pickle=False)
+    """Open an array where it lies: whoever asks for the ranking alone need not have the model in memory."""
+    return np.load(path, allow_pickle=False, mmap_mode="c")
+
+
+def _largest(array: Any) -> int:
+    """Return the largest number of an array that was opened, and let go of what was read for it."""
+    largest = int(array.max(initial=0))
+    if isinstance(array, np.memmap):
+        array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+    return largest

@@ -1,0 +1,99 @@
+"""Little memory, a full disk: the same answer, or a clear error and nothing half-written."""
+
+import json
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import warmstart as ws
+from warmstart.engine import connect
+
+NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
+COLUMNS = [word for name, column in NAMES.items() for word in (f"--{name}", column)]
+SMALL_FILES = 400_000
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory):
+    """A log of about as many cells as events, which are the hardest to sum."""
+    rng, events = np.random.default_rng(0), 600_000
+    path = tmp_path_factory.mktemp("pressure") / "log.parquet"
+    columns = {
+        "page": rng.integers(150_000, size=events),
+        "ad": rng.integers(40, size=events),
+        "click": (rng.random(events) < 0.1).astype(np.int8),
+        "shown_at": np.sort(rng.integers(1_790_000_000, 1_791_000_000, size=events)),
+    }
+    pq.write_table(pa.table(columns), path)
+    return path
+
+
+def command(*words, small_files=False, stdout=subprocess.PIPE):
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL_FILES, SMALL_FILES))
+
+    return subprocess.run(
+        [sys.executable, "-m", "warmstart", *map(str, words)],
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=limit if small_files else None,
+        check=False,
+    )
+
+
+EVALUATE = ("--policy", "uniform", "--policy", "logging", "--test-fraction", "0.5", "--tau", "0.05", "--json")
+
+
+def test_a_memory_limit_changes_no_number(log):
+    limited = command("evaluate", log, *COLUMNS, *EVALUATE, "--memory-limit", "100MB", "--threads", "1")
+    assert limited.returncode == 0, limited.stderr
+    free = command("evaluate", log, *COLUMNS, *EVALUATE)
+    found, expected = (json.loads(ran.stdout)["policies"] for ran in (limited, free))
+    for one, other in zip(found, expected, strict=True):
+        for name in ("value", "lower", "upper", "matched", "effective_sample_size"):
+            assert one[name] == pytest.approx(other[name], rel=1e-9), name
+
+
+def test_what_is_asked_of_the_engine_is_what_it_does():
+    engine = connect("duckdb", memory_limit="300MB", threads=1)
+    asked = "SELECT current_setting('memory_limit'), current_setting('threads')"
+    memory, threads = engine.backend.con.execute(asked).fetchone()
+    assert (memory, threads) == ("286.1 MiB", 1)
+    assert not engine.in_process
+    with pytest.raises(ws.UsageError, match="DuckDB cannot be started so"):
+        connect("duckdb", memory_limit="much")
+
+
+def test_no_room_for_what_does_not_fit_in_memory(log, tmp_path):
+    page = tmp_path / "page.html"
+    words = ("evaluate", log, *COLUMNS, *EVALUATE, "--memory-limit", "60MB", "--threads", "1", "--html", page)
+    ran = command(*words, small_files=True)
+    assert ran.returncode == 1, ran.stderr
+    assert ran.stderr.startswith("error: DuckDB ")
+    assert "hint: " in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_leaves_nothing_half_written(log, tmp_path):
+    words = ("fit", log, *COLUMNS, "--fit-tau", "1", "--weight-bits", "18", "--out", tmp_path / "policy")
+    ran = command(*words, small_files=True)
+    assert ran.returncode == 1
+    assert f"error: Cannot write {tmp_path / 'policy'}: " in ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_behind_the_output(log):
+    with Path("/dev/full").open("w") as full:
+        ran = command("evaluate", log, *COLUMNS, *EVALUATE, stdout=full)
+    assert ran.returncode == 1
+    assert "error: Cannot write the output: No space left on device" in ran.stderr
+    assert "Traceback" not in ran.stderr
