@@ -57,6 +57,9 @@ class DuckDBEngine:
         }
         if memory_limit is not None:
             settings["memory_limit"] = memory_limit
+            # Give back sooner what is not in use: it does not count against the limit, but it is not free either.
+            settings["allocator_flush_threshold"] = "16MB"
+            settings["allocator_bulk_deallocation_flush_threshold"] = "64MB"
         if threads is not None:
             settings["threads"] = threads
         try:

@@ -1,0 +1,108 @@
+"""Which engine when: the cost of ``evaluate`` and ``audit`` against the number of events, on DuckDB and on Spark.
+
+    python -m benchmarks.engines [--events 1000000 10000000 54000000 200000000] [--spark-up-to 54000000]
+
+Every measurement is a process of its own, Spark's Java included. Costs are shown as multiples of what DuckDB takes for
+the smallest log, measured in the same run; memory is that of Python and of Java together.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from benchmarks.paper_log import paper_log
+
+EVENTS = (1_000_000, 10_000_000, 54_000_000, 200_000_000)
+CORES = 2
+
+
+def job(verb: str, engine: str, log: str, memory: str) -> None:
+    """Do it, in this process, and print the time that it took without the start of the engine."""
+    import warmstart as ws
+    from warmstart.engine import connect
+
+    held = connect(engine, memory_limit=memory, threads=CORES)
+    begin = time.perf_counter()
+    names = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
+    events = ws.read_events(log, **names, engine=held)  # type: ignore[arg-type]
+    if verb == "audit":
+        ws.audit(events)
+    else:
+        train, test = events.split(fraction=0.65)
+        ws.evaluate(["logging", "uniform"], test, train=train, tau=0.05)
+    print(json.dumps({"seconds": time.perf_counter() - begin}))
+
+
+def measure(verb: str, engine: str, log: Path, memory: str) -> dict[str, Any]:
+    """Run a job, and watch how much memory its processes have together."""
+    command = [sys.executable, "-m", "benchmarks.engines", "--job", verb, engine, str(log), memory]
+    begin = os.times()
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    peak = 0.0
+    while running.poll() is None:
+        peak = max(peak, sum(_resident(pid) for pid in _family(running.pid)))
+        time.sleep(0.1)
+    out, _ = running.communicate()
+    if running.returncode:
+        return {"seconds": float("nan"), "cpu": float("nan"), "peak": peak}
+    end = os.times()
+    cpu = end.children_user + end.children_system - begin.children_user - begin.children_system
+    return {**json.loads(out.splitlines()[-1]), "cpu": cpu, "peak": peak}
+
+
+def _family(pid: int) -> list[int]:
+    found = [pid]
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        try:
+            found += [one for child in task.read_text().split() for one in _family(int(child))]
+        except OSError:
+            continue
+    return found
+
+
+def _resident(pid: int) -> float:
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**30
+    except OSError:
+        return 0.0
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--events", type=int, nargs="+", default=EVENTS)
+    parser.add_argument("--spark-up-to", type=int, default=54_000_000, help="larger logs on DuckDB only")
+    parser.add_argument("--memory", default="4GB", help="each engine's memory limit")
+    parser.add_argument("--job", nargs=4, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.job:
+        job(*options.job)
+        return
+    floors: dict[str, float] = {}
+    print(f"{'verb':10}{'events':>14}{'engine':>9}{'cost':>9}{'CPU':>9}{'memory':>11}{'Spark / DuckDB':>17}")
+    for verb in ("evaluate", "audit"):
+        for events in options.events:
+            log, seconds = paper_log(events), {}
+            for engine in ("duckdb", "spark"):
+                if engine == "spark" and events > options.spark_up_to:
+                    continue
+                found = measure(verb, engine, log, options.memory)
+                floor = floors.setdefault(verb, found["seconds"])
+                floor_cpu = floors.setdefault(f"{verb} cpu", found["cpu"])
+                seconds[engine] = found["seconds"]
+                ratio = f"{seconds['spark'] / seconds['duckdb']:.1f}" if engine == "spark" else ""
+                cost, cpu = found["seconds"] / floor, found["cpu"] / floor_cpu
+                print(
+                    f"{verb:10}{events:>14,}{engine:>9}{cost:>9.1f}{cpu:>9.1f}{found['peak']:>8.2f} GB{ratio:>17}",
+                    flush=True,
+                )
+
+
+if __name__ == "__main__":
+    main()
