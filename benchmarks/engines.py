@@ -43,7 +43,6 @@ def job(verb: str, engine: str, log: str, memory: str) -> None:
 def measure(verb: str, engine: str, log: Path, memory: str) -> dict[str, Any]:
     """Run a job, and watch how much memory its processes have together."""
     command = [sys.executable, "-m", "benchmarks.engines", "--job", verb, engine, str(log), memory]
-    begin = os.times()
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     peak = 0.0
     while running.poll() is None:
@@ -51,10 +50,8 @@ def measure(verb: str, engine: str, log: Path, memory: str) -> dict[str, Any]:
         time.sleep(0.1)
     out, _ = running.communicate()
     if running.returncode:
-        return {"seconds": float("nan"), "cpu": float("nan"), "peak": peak}
-    end = os.times()
-    cpu = end.children_user + end.children_system - begin.children_user - begin.children_system
-    return {**json.loads(out.splitlines()[-1]), "cpu": cpu, "peak": peak}
+        raise RuntimeError(f"{verb} on {engine} failed with {log}")
+    return {**json.loads(out.splitlines()[-1]), "peak": peak}
 
 
 def _family(pid: int) -> list[int]:
@@ -85,7 +82,7 @@ def main() -> None:
         job(*options.job)
         return
     floors: dict[str, float] = {}
-    print(f"{'verb':10}{'events':>14}{'engine':>9}{'cost':>9}{'CPU':>9}{'memory':>11}{'Spark / DuckDB':>17}")
+    print(f"{'verb':10}{'events':>14}{'engine':>9}{'cost':>9}{'memory':>11}{'Spark / DuckDB':>17}")
     for verb in ("evaluate", "audit"):
         for events in options.events:
             log, seconds = paper_log(events), {}
@@ -94,12 +91,11 @@ def main() -> None:
                     continue
                 found = measure(verb, engine, log, options.memory)
                 floor = floors.setdefault(verb, found["seconds"])
-                floor_cpu = floors.setdefault(f"{verb} cpu", found["cpu"])
                 seconds[engine] = found["seconds"]
                 ratio = f"{seconds['spark'] / seconds['duckdb']:.1f}" if engine == "spark" else ""
-                cost, cpu = found["seconds"] / floor, found["cpu"] / floor_cpu
+                cost = found["seconds"] / floor
                 print(
-                    f"{verb:10}{events:>14,}{engine:>9}{cost:>9.1f}{cpu:>9.1f}{found['peak']:>8.2f} GB{ratio:>17}",
+                    f"{verb:10}{events:>14,}{engine:>9}{cost:>9.1f}{found['peak']:>8.2f} GB{ratio:>17}",
                     flush=True,
                 )
 

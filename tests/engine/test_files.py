@@ -85,6 +85,18 @@ def test_a_spark_frame_stays_where_it_is(log, expected, spark):
         ws.evaluate({"d": frame}, ws.read_events(log, **NAMES), tau=0.1)
 
 
+@pytest.mark.spark
+def test_a_file_in_a_storage_is_read_by_spark(log, expected, spark, tmp_path):
+    pq.write_table(log, tmp_path / "log.parquet")
+    where = f"file://{tmp_path}/log.parquet"
+    events = ws.read_events(where, **NAMES, engine=spark)
+    assert ws.evaluate("uniform", events, tau=0.1)["uniform"].value == pytest.approx(expected, abs=1e-9)
+    with pytest.raises(ws.UsageError, match="is read by Spark alone"):
+        ws.read_events(where, **NAMES)
+    with pytest.raises(ws.SourceError, match="Spark cannot read"):
+        ws.read_events("file:///nowhere/at-all.parquet", **NAMES, engine=spark)
+
+
 def test_an_ibis_table_of_another_backend_stays_where_it_is(log, expected):
     import ibis
 

@@ -19,13 +19,19 @@ if TYPE_CHECKING:
 # A path object leaves one of the two slashes.
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}")
 SECRETS = ("password", "passwd", "pwd", "secret", "token", "private_key")
+STORAGES = ("file", "hdfs", "s3", "s3a", "gs", "abfs", "abfss", "wasb", "wasbs", "dbfs")
 EXTRAS = {"postgres": "warmstart[postgres]"}
 OURS = {"duckdb": "Name the DuckDB file itself.", "pyspark": "Pass engine='spark' (--engine spark)."}
 
 
 def is_url(source: Any) -> bool:
-    """Tell whether a source is a URL."""
-    return isinstance(source, str) and URL.match(source) is not None
+    """Tell whether a source is the URL of a database."""
+    return isinstance(source, str) and URL.match(source) is not None and not is_storage(source)
+
+
+def is_storage(source: Any) -> bool:
+    """Tell whether a source is a file or folder in a storage that clusters read."""
+    return isinstance(source, str) and URL.match(source) is not None and _kind(source) in STORAGES
 
 
 def _rest(url: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from warmstart.core.errors import SourceError, UsageError
 from warmstart.core.text import first_lines, printable, quoted
-from warmstart.engine.databases import check_url, is_url, without_credentials
+from warmstart.engine.databases import check_url, is_storage, is_url, without_credentials
 from warmstart.engine.engine import FileKind
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ def expand(pattern: str) -> list[str]:
         raise UsageError(
             f"{without_credentials(pattern)} is no file.", "A URL can name one log in a database, and nothing else."
         )
+    if is_storage(pattern):
+        raise UsageError(f"{printable(pattern)} is read by Spark alone.", "Pass engine='spark' (--engine spark).")
     path = Path(pattern)
     if path.is_file():
         return [pattern]
@@ -91,7 +93,7 @@ def is_partitioned(path: str) -> bool:
 
 def partition_root(paths: Sequence[str]) -> str | None:
     """Return the folder above the first column=value folder, if there is one."""
-    parts = Path(paths[0]).parts
+    parts = () if is_storage(paths[0]) else Path(paths[0]).parts
     for i, part in enumerate(parts[:-1]):
         if "=" in part:
             return str(Path(*parts[:i])) if i else "."

@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 from warmstart.core.errors import ColumnError, SourceError, UsageError, no_such_column
 from warmstart.core.text import printable, quoted
 from warmstart.engine.connect import at_home
-from warmstart.engine.databases import check_url, is_url, without_credentials
+from warmstart.engine.databases import check_url, is_storage, is_url, without_credentials
 from warmstart.engine.engine import Engine, Opened, StoredTable
 from warmstart.engine.files import expand, kind_of, one_kind
 
@@ -220,6 +220,8 @@ def _open_files(engine: Engine, source: Any, *, as_text: bool) -> Opened:
             "Pass a path, a folder, a glob, a list of paths, a pandas, polars or Arrow table, a DuckDB relation, "
             "a Spark DataFrame, an Ibis table or the URL of a database.",
         )
+    if engine.name == "spark" and source and all(map(is_storage, source)):
+        return engine.open_files(source, "parquet")
     paths = [path for part in source for path in expand(str(part))]
     if not paths:
         raise SourceError("No file was named.")

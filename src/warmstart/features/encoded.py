@@ -11,6 +11,7 @@ import ibis
 
 from warmstart.core.errors import DataError, no_such_column
 from warmstart.core.text import counted
+from warmstart.engine.databases import is_storage
 from warmstart.engine.sources import open_every_column
 from warmstart.features.batches import BATCH, feature_batches
 from warmstart.features.rows import FeatureRows
@@ -101,7 +102,7 @@ def _encoded(
 
 def _some(engine: PartedEngine, source: Any, table: ir.Table, keys: Mapping[str, str]) -> pa.Table:
     """Return the rows that tell what the columns are: of Parquet files the first, as on one machine."""
-    if isinstance(source, str | Path):
+    if isinstance(source, str | Path) and not is_storage(source):
         return next(feature_batches(engine, source))
     return engine.fetch_arrow(table.order_by(list(keys.values())).limit(BATCH))
 
