@@ -102,6 +102,17 @@ def test_a_saved_policy_is_the_same_whoever_learned_it(world, here, tmp_path):
     assert one == pytest.approx(other, rel=1e-12)
 
 
+def test_the_best_of_all_actions_is_chosen_where_the_contexts_are(world, here, tmp_path):
+    ws.save_policy(here, tmp_path / "policy")
+    tables = []
+    for engine in ("duckdb", parted_here()):
+        test = ws.read_events(world.events_path, **NAMES, engine=engine).split(fraction=0.65)[1]
+        table_ = ws.policy_table(f"naive:{tmp_path / 'policy'}", test)
+        tables.append(table_.sort_by("page"))
+    assert tables[0].equals(tables[1])
+    assert len(set(tables[0]["ad"].to_pylist())) > 5
+
+
 def test_lists_of_features_become_rows_and_missing_ones_are_alone():
     alone = FeatureRows.of(np.zeros(1, int), np.array([9]), np.array([0.3]), 1, names=1)
     found = FeatureRows.of_lists(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,33 +51,32 @@ def encode_side(
     cross_only: bool,
     strict: bool,
     what: str,
+    settings: FeatureSettings | None = None,
 ) -> EncodedSide:
     """Do what ``read_side`` does, without bringing the table here; ``keys`` maps fixed names to the user's."""
-    described, settings = contexts, FeatureSettings(bits, constant=True)
+    described, alone = contexts, settings or FeatureSettings(bits, constant=True)
     nothing = {BUCKETS: ibis.null("array<int32>"), VALUES: ibis.null("array<float32>")}
     if source is None:
         described = contexts.mutate(**nothing)
     else:
-        encoded, settings = _encoded(engine, contexts, source, keys, bits=bits, cross_only=cross_only, what=what)
+        rows, sample = _described(engine, contexts, source, keys, what)
+        alone = settings or FeatureSettings.of_table(sample(), list(keys.values()), bits=bits, cross_only=cross_only)
+        kinds = {key: contexts[key].type() for key in keys}
+        schema = ibis.schema({**kinds, BUCKETS: "array<int32>", VALUES: "array<float32>"})
+        encoded = engine.in_batches(rows, _encode, schema, told=(alone, tuple(keys)))
         described = contexts.left_join(encoded, list(keys)).drop(*(f"{key}_right" for key in keys))
     held = engine.materialise(described.select(*keys, BUCKETS, VALUES))
     found = engine.fetch(held.agg(rows=held.count(), without=held[BUCKETS].isnull().cast("int64").sum()))[0]
     without = found["without"] or 0
     if without and strict and source is not None:
         raise DataError(f"{counted(without, 'key')} of the log have no row in {what}.", "Leave --strict out to go on.")
-    return EncodedSide(settings, held, found["rows"], without)
+    return EncodedSide(alone, held, found["rows"], without)
 
 
-def _encoded(
-    engine: PartedEngine,
-    contexts: ir.Table,
-    source: Any,
-    keys: Mapping[str, str],
-    *,
-    bits: int,
-    cross_only: bool,
-    what: str,
-) -> tuple[ir.Table, FeatureSettings]:
+def _described(
+    engine: PartedEngine, contexts: ir.Table, source: Any, keys: Mapping[str, str], what: str
+) -> tuple[ir.Table, Callable[[], pa.Table]]:
+    """Open the rows of a side's table that the log knows, under the log's keys; and some of it, when asked for."""
     opened = open_every_column(engine, source)
     for given in keys.values():
         if given not in opened.names:
@@ -87,17 +86,11 @@ def _encoded(
     of_log = {key: table[place[given]].cast(contexts[key].type()) for key, given in keys.items()}
     rest = [table[i] for name, i in place.items() if name not in keys.values()]
     rows = table.select(*rest, **of_log).semi_join(contexts, list(keys))
-    twice = rows.group_by(*keys).agg(rows=rows.count())
-    repeats = engine.fetch(twice.filter(twice.rows > 1).count().as_table())[0]
-    if many := next(iter(repeats.values())):
+    counts = rows.group_by(*keys).agg(rows=rows.count())
+    repeats = counts.filter(counts.rows > 1)
+    if many := engine.fetch(repeats.agg(keys=repeats.count()))[0]["keys"]:
         raise DataError(f"{what} has two rows for one key; {counted(many, 'key')} in all.")
-    settings = FeatureSettings.of_table(
-        _some(engine, source, table, keys), list(keys.values()), bits=bits, cross_only=cross_only
-    )
-    schema = ibis.schema(
-        {**{key: contexts[key].type() for key in keys}, BUCKETS: "array<int32>", VALUES: "array<float32>"}
-    )
-    return engine.in_batches(rows, _encode, schema, told=(settings, tuple(keys))), settings
+    return rows, lambda: _some(engine, source, table, keys)
 
 
 def _some(engine: PartedEngine, source: Any, table: ir.Table, keys: Mapping[str, str]) -> pa.Table:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import ibis
 
 from warmstart.core.errors import SourceError
 from warmstart.core.names import ACTION, PROBABILITY
 from warmstart.core.text import quoted
-from warmstart.engine import float_literal
-from warmstart.features import read_side
+from warmstart.engine import PartedEngine, float_literal, runs_in_parts
+from warmstart.features import FeatureRows, encode_side, read_side
+from warmstart.features.encoded import BUCKETS, VALUES
+from warmstart.policy.kept_ranking import RankingInMemory
 from warmstart.policy.policy import Policy
 from warmstart.reward import Numbering
+from warmstart.reward.part import NUMBER
 
 if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
     from warmstart.events import Cells
     from warmstart.policy.fitted import FittedPolicy
 
@@ -33,32 +41,58 @@ class NaivePolicy:
 
 def naive_policy(cells: Cells, naive: NaivePolicy, *, name: str) -> Policy:
     """Choose for every context of the evaluated window among all actions that the policy knows."""
-    import pyarrow as pa
-
-    fitted, columns = naive.fitted, cells.columns
     contexts = cells.contexts
     if naive.rewarded_only:
         contexts = contexts.filter(contexts.context_reward_sum > 0)
-    keys = cells.engine.fetch_arrow(contexts.select(*columns.context_keys))
-    numbering = Numbering.of_rows(keys)
-    given = columns.fixed_to_given
-    settings = fitted.context_settings
-    side = read_side(
-        cells.engine,
-        _contexts_of(fitted),
-        {key: given[key] for key in columns.context_keys},
-        numbering,
-        bits=settings.bits,
-        cross_only=not settings.constant,
-        strict=False,
-        what="the table of contexts",
-        settings=settings,
-    )
-    best, _ = fitted.best_of_all(side.rows, fitted.action_rows, fitted.factors)
-    table = numbering.keys.append_column(ACTION, pa.chunked_array([fitted.actions.take(pa.array(best))]))
-    opened = cells.engine.open_arrow(table)
-    cast = {key: opened[key].cast(cells.table[key].type()) for key in columns.keys}
+    contexts = contexts.select(*cells.columns.context_keys)
+    engine = cells.engine
+    if runs_in_parts(engine):
+        opened = _chosen_in_parts(engine, cells, contexts, naive.fitted)
+    else:
+        opened = _chosen_here(cells, contexts, naive.fitted)
+    cast = {key: opened[key].cast(cells.table[key].type()) for key in cells.columns.keys}
     return Policy(name, opened.select(**cast, **{PROBABILITY: float_literal(1)}))
+
+
+def _chosen_here(cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
+    import pyarrow as pa
+
+    numbering = Numbering.of_rows(cells.engine.fetch_arrow(contexts))
+    side = read_side(cells.engine, *_table_of(cells, fitted), numbering, **_as_learned(fitted))
+    best, _ = fitted.best_of_all(side.rows, fitted.action_rows, fitted.factors)
+    chosen = fitted.actions.take(pa.array(best))
+    return cells.engine.open_arrow(numbering.keys.append_column(ACTION, pa.chunked_array([chosen])))
+
+
+def _chosen_in_parts(engine: PartedEngine, cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
+    """Choose where the contexts are; only the model travels."""
+    import pyarrow as pa
+
+    side = encode_side(engine, contexts, *_table_of(cells, fitted), **_as_learned(fitted))
+    keys = cells.columns.context_keys
+    schema = ibis.schema({**{key: contexts[key].type() for key in keys}, NUMBER: "int64"})
+    alone = replace(fitted, ranked=RankingInMemory(pa.table({})))
+    chosen = engine.in_batches(side.table, _best_of_batch, schema, told=(alone, side.alone, keys))
+    numbers = engine.open_arrow(pa.table({ACTION: fitted.actions, NUMBER: pa.array(range(len(fitted.actions)))}))
+    return chosen.join(numbers, NUMBER)
+
+
+def _best_of_batch(rows: pa.Table, told: tuple[FittedPolicy, FeatureRows, tuple[str, ...]]) -> pa.Table:
+    fitted, alone, keys = told
+    features = FeatureRows.of_lists(rows[BUCKETS], rows[VALUES], alone)
+    best, _ = fitted.best_of_all(features, fitted.action_rows, fitted.factors)
+    return rows.select(list(keys)).append_column(NUMBER, [best])
+
+
+def _table_of(cells: Cells, fitted: FittedPolicy) -> tuple[Any, dict[str, str]]:
+    given = cells.columns.fixed_to_given
+    return _contexts_of(fitted), {key: given[key] for key in cells.columns.context_keys}
+
+
+def _as_learned(fitted: FittedPolicy) -> dict[str, Any]:
+    settings = fitted.context_settings
+    shared = {"bits": settings.bits, "cross_only": not settings.constant, "settings": settings}
+    return {**shared, "strict": False, "what": "the table of contexts"}
 
 
 def _contexts_of(fitted: FittedPolicy) -> Any:
