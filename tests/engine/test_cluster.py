@@ -90,6 +90,8 @@ def test_a_worker_that_dies_does_not_change_what_is_learned(cluster, month, spar
     scores = found.ranking.sort_by(order)["score"].to_pylist()
     assert scores == pytest.approx(whole.ranking["score"].to_pylist(), rel=1e-9)
     assert (found.model.weights == whole.model.weights).all()
+    train, _ = ws.read_events(month.events_path, **NAMES).split(fraction=0.65)
+    assert month.true_value(found.decisions) > 0.98 * month.true_value(ws.fit(train, **options).decisions)
 
 
 def test_a_driver_with_little_memory_collects_nothing_that_grows(month, tmp_path):

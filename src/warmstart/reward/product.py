@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 LossName = Literal["squared", "logistic"]
 PAPER_RATES = (0.2, 0.1, 0.05, 0.02, 0.01)
 CHUNK = 50_000
-# Of a chunk for every racing thread, so that none waits long for another.
+# So many chunks for every racing thread at a time, so that none waits long for another.
 PIECES = 4
 Report = Callable[[float, float], None]
 
@@ -106,9 +106,10 @@ def learn(
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         for number in range(passes):
             order = np.arange(len(stream)) if rng is None else by_shuffled_context(stream.contexts, rng)
-            for begin in range(0, len(order), CHUNK):
-                part = order[begin : begin + CHUNK]
-                pieces = np.array_split(part, threads * PIECES) if racing and len(tables) == 1 else [part]
+            together = threads * PIECES if racing and len(tables) == 1 else 1
+            for begin in range(0, len(order), CHUNK * together):
+                part = order[begin : begin + CHUNK * together]
+                pieces = np.array_split(part, together)
                 jobs = {
                     rate: [pool.submit(train_on, piece, table, rate * decay**number) for piece in pieces]
                     for rate, table in tables.items()
