@@ -15,7 +15,7 @@ import pytest
 import warmstart as ws
 
 ROOT = Path(__file__).parents[2]
-VERBS = {"simulate", "audit", "fit", "evaluate", "choose", "export"}
+VERBS = {"simulate", "audit", "fit", "evaluate", "choose", "export", "join"}
 
 
 def loaded_by(code):

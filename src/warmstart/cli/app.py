@@ -15,6 +15,7 @@ from warmstart.cli.evaluate import evaluate
 from warmstart.cli.export import export
 from warmstart.cli.fit import fit
 from warmstart.cli.import_ import app as import_app
+from warmstart.cli.join import join
 from warmstart.cli.simulate import simulate
 from warmstart.core.errors import WarmstartError
 from warmstart.core.version import __version__
@@ -27,6 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(join)
 app.command()(audit)
 app.command()(evaluate)
 app.command()(fit)
