@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
-MADE = {"late-rewards.md": "joined.parquet"}
+MADE = {"late-rewards.md": "joined.parquet", "log-propensities.md": "day.parquet"}
 
 
 @pytest.mark.parametrize("name", MADE)
