@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from warmstart.cli.completion import DUPLICATES, REPEATED, one_of
 from warmstart.cli.options import DropNullsOption, EngineOption, JsonOption, MemoryOption, ThreadsOption
 from warmstart.core.errors import UsageError
 from warmstart.core.text import printable, quoted
@@ -50,6 +51,7 @@ DuplicatesOption = Annotated[
     str | None,
     typer.Option(
         "--duplicates",
+        autocompletion=one_of(DUPLICATES),
         metavar="RULE",
         help="Of several outcomes of an impression: first (default with times), sum, max (default without), or error.",
     ),
@@ -58,6 +60,7 @@ RepeatedOption = Annotated[
     str,
     typer.Option(
         "--repeated",
+        autocompletion=one_of(REPEATED),
         metavar="RULE",
         help="Of several impressions of a key: the last one before the outcome, or error.",
     ),
