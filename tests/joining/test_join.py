@@ -4,7 +4,9 @@ import json
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
+import ibis
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -230,6 +232,42 @@ def test_names_that_differ_in_case_only_are_kept_apart(tmp_path):
     ws.join(shown, pa.table({"id": [1]}), tmp_path / "log.parquet", on="id")
     row = pq.read_table(tmp_path / "log.parquet").to_pylist()
     assert row == [{"id": 1, "W": 2.0, "w": 3.0, "key_0": "k", "time": 5, "reward": 1.0}]
+
+
+def test_columns_of_any_type_are_passed_on(tmp_path):
+    columns = {
+        "id": [b"k".hex()],
+        "list": [[1, 2]],
+        "struct": [{"a": 1}],
+        "bytes": [b"x"],
+        "decimal": [Decimal("1.5")],
+        "day": [START.date()],
+    }
+    ws.join(pa.table(columns), pa.table({"id": columns["id"]}), tmp_path / "log.parquet", on="id")
+    row = pq.read_table(tmp_path / "log.parquet").to_pylist()
+    assert row == [{**{name: values[0] for name, values in columns.items()}, "reward": 1.0}]
+
+
+def test_two_tables_of_one_database_or_the_same_table_twice(tmp_path):
+    table = pa.table({"id": [1, 1, 2], "at": [1_780_000_000, 1_780_000_050, 1_780_000_010], "kind": ["s", "c", "s"]})
+    database = ibis.duckdb.connect(tmp_path / "shop.duckdb")
+    database.create_table("shown", table)
+    database.create_table("came", table)
+    timed = {"on": "id", "impression_time": "at", "outcome_time": "at"}
+    both, clicks = database.table("shown"), database.table("came").filter(ibis._.kind == "c")
+    assert ws.join(both, both, tmp_path / "log.parquet", **timed).impressions.rewarded == 3
+    assert ws.join(both, clicks, tmp_path / "log.parquet", **timed).impressions.rewarded == 1
+    database.disconnect()
+    names = {"impressions_table": "shown", "outcomes_table": "came"}
+    file = tmp_path / "shop.duckdb"
+    assert ws.join(file, file, tmp_path / "log.parquet", **timed, **names).impressions.rewarded == 3
+
+
+def test_a_table_is_not_written_over(tmp_path):
+    shown, clicks = shown_and_clicks()
+    pq.write_table(shown, tmp_path / "shown.parquet")
+    with pytest.raises(ws.UsageError, match="one of the tables"):
+        ws.join(tmp_path / "shown.parquet", clicks, str(tmp_path / "shown.parquet"), on={"id": "click_of"})
 
 
 def test_what_cannot_be_joined_is_refused_and_nothing_is_written(tmp_path):

@@ -146,6 +146,11 @@ def test_what_cannot_be_drawn_is_refused(policy):
     for rng in (None, 7):
         with pytest.raises(ws.UsageError, match="generator"):
             policy.choose({"words": ["news"]}, explore=0.1, rng=rng)
+    with pytest.raises(ws.UsageError, match="no action to choose among"):
+        policy.choose({"words": ["news"]}, [], explore=0.1, rng=RNG(0))
+    with pytest.raises(ws.UsageError, match="None of the actions given"):
+        policy.choose_table(given, pa.table({"ad": pa.array([], pa.string())}), explore=0.1, rng=RNG(0))
+    assert policy.choose_table(given.slice(0, 0), explore=0.1, rng=RNG(0)).num_rows == 0
     with pytest.raises(ws.UsageError, match="without a name"):
         policy._drawn(pa.array(["a", None]), np.zeros(3, dtype=np.int64), 0.1, RNG(0))
 

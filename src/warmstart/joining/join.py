@@ -89,7 +89,7 @@ def join(
     timed = _both_or_neither(impression_time, outcome_time)
     rules = Rules(_duplicates(duplicates, timed=timed), _window(window, timed=timed), None, keep_young)
     _check_call(rules, until, repeated)
-    path, step = _checked_path(out), on_step or (lambda _: None)
+    path, step = _checked_path(out, impressions, outcomes), on_step or (lambda _: None)
     home, shown = at_home(stored_table(impressions, impressions_table), engine)
     if home.remote:
         raise UsageError(
@@ -229,8 +229,10 @@ def _until(rules: Rules, until: Moment | None, left: Side, right: Side) -> Rules
     return Rules(rules.duplicates, rules.window, moment, rules.keep_young)
 
 
-def _checked_path(out: str | Path) -> Path:
+def _checked_path(out: str | Path, *sources: Any) -> Path:
     path = Path(out)
+    if path.exists() and any(isinstance(source, str | Path) and Path(source) == path for source in sources):
+        raise UsageError(f"{quoted(path.name)} is one of the tables to join.", "Name another file for the result.")
     if path.suffix != ".parquet":
         raise UsageError(f"The result is Parquet, and {quoted(path.name)} does not end so.", "Name it NAME.parquet.")
     if not path.absolute().parent.is_dir():

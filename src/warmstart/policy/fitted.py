@@ -112,6 +112,8 @@ class FittedPolicy:
     def _best(self, context: Mapping[str, Any], actions: Sequence[Any] | None) -> tuple[Any, NDArray[np.float64]]:
         model = self.require_model()
         numbers = self._every if actions is None else self._numbers(actions)
+        if not len(numbers):
+            raise UsageError("There is no action to choose among.")
         found, values = self._single_row(context)
         from warmstart.kernels.product import predict
 
@@ -142,6 +144,8 @@ class FittedPolicy:
 
         self.require_model()
         keys, some, factors = self._given(actions)
+        if not len(keys):
+            raise UsageError("There is no action to choose among.")
         rows = feature_rows(contexts, contexts.num_rows, self.context_settings)
         best, scores = self.best_of_all(rows, some, factors)
         known = {name: contexts[name] for name in self.columns.context if name in contexts.column_names}
