@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from warmstart.core.errors import WarmstartError as WarmstartError
     from warmstart.core.estimate import ValueEstimate as ValueEstimate
     from warmstart.core.evaluation import Evaluation as Evaluation
+    from warmstart.core.joined import Joined as Joined
     from warmstart.core.propensities import PropensityComparison as PropensityComparison
     from warmstart.core.selection import Selection as Selection
     from warmstart.core.selection import select as select
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from warmstart.exchange.obp import to_obp as to_obp
     from warmstart.exchange.predictions import Decisions as Decisions
     from warmstart.exchange.predictions import import_predictions as import_predictions
+    from warmstart.joining import join as join
     from warmstart.pipeline import audit as audit
     from warmstart.pipeline import compare_propensities as compare_propensities
     from warmstart.pipeline import evaluate as evaluate
@@ -80,6 +82,7 @@ _HOMES = {
     "Audit": "warmstart.core.audit",
     "ValueEstimate": "warmstart.core.estimate",
     "Evaluation": "warmstart.core.evaluation",
+    "Joined": "warmstart.core.joined",
     "PropensityComparison": "warmstart.core.propensities",
     "Selection": "warmstart.core.selection",
     "select": "warmstart.core.selection",
@@ -95,6 +98,7 @@ _HOMES = {
     "import_predictions": "warmstart.exchange.predictions",
     "import_vw": "warmstart.exchange.import_vw",
     "to_obp": "warmstart.exchange.obp",
+    "join": "warmstart.joining",
     "audit": "warmstart.pipeline",
     "compare_propensities": "warmstart.pipeline",
     "evaluate": "warmstart.pipeline",

@@ -15,7 +15,7 @@ import pytest
 import warmstart as ws
 
 ROOT = Path(__file__).parents[2]
-VERBS = {"simulate", "audit", "fit", "evaluate", "choose", "export"}
+VERBS = {"simulate", "audit", "fit", "evaluate", "choose", "export", "join"}
 
 
 def loaded_by(code):
@@ -64,6 +64,19 @@ found = ws.import_vw(folder / "log.vw", folder / "out")
 assert found.about["events"] == 2
 """
     assert not loaded_by(code) & {"pandas", "sklearn", "numba", "ibis"}
+
+
+def test_joining_files_never_loads_pandas(tmp_path):
+    code = f"""
+import warmstart as ws, pathlib
+folder = pathlib.Path({str(tmp_path)!r})
+(folder / "shown.csv").write_text("id,page,ad,at\\n1,p,a,2026-10-01\\n2,p,b,2026-10-02\\n")
+(folder / "clicks.csv").write_text("id,at\\n2,2026-10-02\\n")
+times = dict(impression_time="at", outcome_time="at")
+found = ws.join(folder / "shown.csv", folder / "clicks.csv", folder / "log.parquet", on="id", **times)
+assert found.impressions.rewarded == 1
+"""
+    assert not loaded_by(code) & {"pandas", "sklearn", "numba"}
 
 
 def test_command_verbs_are_library_verbs():

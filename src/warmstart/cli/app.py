@@ -15,18 +15,33 @@ from warmstart.cli.evaluate import evaluate
 from warmstart.cli.export import export
 from warmstart.cli.fit import fit
 from warmstart.cli.import_ import app as import_app
+from warmstart.cli.join import join
 from warmstart.cli.simulate import simulate
 from warmstart.core.errors import WarmstartError
 from warmstart.core.version import __version__
 
+HELP = """Learn from logs in which nobody recorded the probability of what was shown.
+
+\b
+Examples:
+  warmstart demo
+  warmstart audit log.parquet --context page --action ad --reward click --time shown_at
+  warmstart fit log.parquet --context page --action ad --reward click --time shown_at \\
+      --contexts pages.parquet --train-fraction 0.65 --out policy
+  warmstart evaluate log.parquet --context page --action ad --reward click --time shown_at \\
+      --policy policy --policy uniform --select
+  warmstart choose policy --contexts new-pages.parquet --explore 0.05 --out shown-today.parquet
+"""
+
 app = typer.Typer(
     name="warmstart",
-    help="Learn from logs in which nobody recorded the probability of what was shown.",
+    help=HELP,
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(join)
 app.command()(audit)
 app.command()(evaluate)
 app.command()(fit)

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from warmstart.cli.options import JsonOption
+from warmstart.core.errors import UsageError
 
 FolderArgument = Annotated[Path, typer.Argument(metavar="FOLDER", help="What fit wrote.", show_default=False)]
 ContextsOption = Annotated[
@@ -18,12 +19,23 @@ ActionsOption = Annotated[
     typer.Option("--actions", metavar="FILE", help="The actions to choose among; all known ones if absent."),
 ]
 OutOption = Annotated[Path | None, typer.Option("--out", metavar="FILE", help="Write a Parquet file instead.")]
+ExploreOption = Annotated[
+    float | None,
+    typer.Option(
+        "--explore",
+        metavar="EPSILON",
+        help="Draw any of the actions with this probability, else the best, and say with which probability each was "
+        "drawn: log that.",
+    ),
+]
+SeedOption = Annotated[int | None, typer.Option("--seed", metavar="N", help="Of the draws; a new one if absent.")]
 
 EXAMPLES = """
 \b
 Examples:
   warmstart choose policy --contexts new-pages.parquet --json
   warmstart choose policy --contexts new-pages.parquet --actions todays-ads.csv --out decisions.parquet
+  warmstart choose policy --contexts new-pages.parquet --explore 0.05 --seed 7 --out shown-today.parquet
 """
 
 
@@ -31,12 +43,16 @@ def choose(
     folder: FolderArgument,
     contexts: ContextsOption,
     actions: ActionsOption = None,
+    explore: ExploreOption = None,
+    seed: SeedOption = None,
     out: OutOption = None,
     json: JsonOption = False,
 ) -> None:
     """Choose for contexts that need not be in the log, among actions that were."""
     import json as json_
+    from secrets import randbits
 
+    import numpy as np
     import pyarrow.parquet as pq
     from rich.console import Console
 
@@ -46,19 +62,26 @@ def choose(
     from warmstart.policy import load_policy
     from warmstart.report import show
 
+    if seed is not None and (explore is None or seed < 0):
+        raise UsageError("--seed is a number from 0 on, of the draws of --explore.")
     policy = load_policy(folder)
     engine = connect()
     given = open_whole(engine, contexts)
     allowed = None if actions is None else open_whole(engine, actions)
-    chosen = policy.choose_table(given, allowed)
+    if explore is not None and seed is None:
+        seed = randbits(32)
+        typer.echo(f"Drawn with --seed {seed}.", err=True)
+    chosen = policy.choose_table(given, allowed, explore=explore, rng=np.random.default_rng(seed))
     if out is not None:
         with whole_file(out) as path:
             pq.write_table(chosen, path)
     elif json:
-        typer.echo(json_.dumps({"decisions": chosen.to_pylist()}, default=str))
+        about = {} if explore is None else {"explore": explore, "seed": seed}
+        typer.echo(json_.dumps({**about, "decisions": chosen.to_pylist()}, default=str))
     else:
+        numbers = 1 if explore is None else 2
         rows = [tuple(str(value) for value in row.values()) for row in chosen.to_pylist()]
-        show(Console(), [TextTable("Chosen", tuple(chosen.column_names), rows, left=chosen.num_columns - 1)], [])
+        show(Console(), [TextTable("Chosen", tuple(chosen.column_names), rows, left=chosen.num_columns - numbers)], [])
 
 
 choose.__doc__ = f"{choose.__doc__}\n{EXAMPLES}"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from warmstart.cli.completion import SCALES, one_of
 from warmstart.core.audit_words import percent
 from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
@@ -22,7 +23,13 @@ OutOption = Annotated[
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Which month to draw.")]
 ScaleOption = Annotated[
-    str, typer.Option("--scale", metavar="SCALE", help="small (1 M events), medium (10 M) or paper (54 M).")
+    str,
+    typer.Option(
+        "--scale",
+        autocompletion=one_of(SCALES),
+        metavar="SCALE",
+        help="small (1 M events), medium (10 M) or paper (54 M).",
+    ),
 ]
 MARK = ".warmstart-demo"
 MEMORY = "4GB"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
+from warmstart.cli.completion import AUTO, ESTIMATORS, INTERVALS, POLICIES, PROPENSITIES, WINDOWS, one_of
 from warmstart.cli.options import (
     ActionOption,
     ContextOption,
@@ -39,6 +40,7 @@ PolicyOption = Annotated[
     list[str],
     typer.Option(
         "--policy",
+        autocompletion=one_of(POLICIES),
         metavar="[NAME=]P",
         help="logging, uniform, constant:ACTION, a folder that fit wrote, naive:FOLDER (the best of all actions, shown "
         "there or not), or a file of decisions (context columns, action[, probability]). "
@@ -49,6 +51,7 @@ TauOption = Annotated[
     list[str] | None,
     typer.Option(
         "--tau",
+        autocompletion=one_of(AUTO),
         metavar="TAU",
         help="The floor of the propensity, in (0, 1], or auto: chosen without a look at the evaluated rewards. May be "
         "repeated.  [default: auto]",
@@ -68,19 +71,26 @@ TestFractionOption = Annotated[
 WeightsOption = Annotated[
     str,
     typer.Option(
-        "--weights-from", metavar="WINDOW", help="Count propensities in: evaluated, train or all (the paper's)."
+        "--weights-from",
+        autocompletion=one_of(WINDOWS),
+        metavar="WINDOW",
+        help="Count propensities in: evaluated, train or all (the paper's).",
     ),
 ]
 FeasibleOption = Annotated[
     str | None,
     typer.Option(
-        "--feasible-from", metavar="WINDOW", help="Take feasible actions from: train (if split), evaluated or all."
+        "--feasible-from",
+        autocompletion=one_of(WINDOWS),
+        metavar="WINDOW",
+        help="Take feasible actions from: train (if split), evaluated or all.",
     ),
 ]
 IntervalOption = Annotated[
     str,
     typer.Option(
         "--interval",
+        autocompletion=one_of(INTERVALS),
         metavar="NAME",
         help="bets, kl, hoeffding, bernstein (finite-sample), gamma or bootstrap (approximate).",
     ),
@@ -95,6 +105,7 @@ SourceOption = Annotated[
     str,
     typer.Option(
         "--propensities",
+        autocompletion=one_of(PROPENSITIES),
         metavar="SOURCE",
         help="counts, back-off (rare contexts borrow), model (of the context columns), logged, or auto.",
     ),
@@ -111,6 +122,7 @@ EstimatorOption = Annotated[
     list[str] | None,
     typer.Option(
         "--estimator",
+        autocompletion=one_of(ESTIMATORS),
         metavar="NAME",
         help="A best guess at the whole beside the bound: snips, dm, dr, switch-dr, shrunk-dr. May be repeated.",
     ),
@@ -129,7 +141,7 @@ Examples:
   warmstart evaluate 'log/*.csv' --context page --context hour --action ad --reward click --time shown_at \\
       --test-fraction 0.35 --policy logging --policy new=decisions.csv --tau 0.01 --tau 0.05 --json
   warmstart evaluate log.parquet --context age --context city --action ad --reward click \\
-      --propensities model --policy new=decisions.csv --estimator dr
+      --propensities model --policy new=by-city.csv --estimator dr
 """
 
 

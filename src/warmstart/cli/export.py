@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from warmstart.cli.completion import EXPORTS, one_of
 from warmstart.cli.options import (
     ActionOption,
     ContextOption,
@@ -25,7 +26,10 @@ from warmstart.cli.options import (
 )
 from warmstart.core.errors import UsageError
 
-ToOption = Annotated[str, typer.Option("--to", metavar="FORMAT", help="vw-cb, vw-adf, dsjson or parquet.")]
+ToOption = Annotated[
+    str,
+    typer.Option("--to", autocompletion=one_of(EXPORTS), metavar="FORMAT", help="vw-cb, vw-adf, dsjson or parquet."),
+]
 TauOption = Annotated[float, typer.Option("--tau", metavar="TAU", help="The floor of the propensity, in (0, 1].")]
 OutOption = Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")]
 ContextsOption = Annotated[

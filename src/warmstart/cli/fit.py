@@ -7,6 +7,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from warmstart.cli.completion import AUTO, LOSSES, PASSES, one_of
 from warmstart.cli.options import (
     ActionOption,
     ContextOption,
@@ -30,10 +31,24 @@ ActionsOption = Annotated[
     Path | None, typer.Option("--actions", metavar="FILE", help="What is known of actions: the log's column, features.")
 ]
 FitTauOption = Annotated[
-    str, typer.Option("--fit-tau", metavar="TAU", help="Weights 1/max(propensity, TAU): auto, 1 (none), or less.")
+    str,
+    typer.Option(
+        "--fit-tau",
+        autocompletion=one_of(AUTO),
+        metavar="TAU",
+        help="Weights 1/max(propensity, TAU): auto, 1 (none), or less.",
+    ),
 ]
-PassOption = Annotated[str, typer.Option("--pass", metavar="NAME", help="Learn from cells, or events (the paper's).")]
-LossOption = Annotated[str, typer.Option("--loss", metavar="NAME", help="squared (the paper's) or logistic.")]
+PassOption = Annotated[
+    str,
+    typer.Option(
+        "--pass", autocompletion=one_of(PASSES), metavar="NAME", help="Learn from cells, or events (the paper's)."
+    ),
+]
+LossOption = Annotated[
+    str,
+    typer.Option("--loss", autocompletion=one_of(LOSSES), metavar="NAME", help="squared (the paper's) or logistic."),
+]
 RateOption = Annotated[
     list[float] | None, typer.Option("--rate", metavar="R", help="A learning rate. May be repeated: the best is kept.")
 ]

@@ -8,6 +8,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from warmstart.cli.completion import IMPORTS, SCORES, one_of
 from warmstart.cli.options import JsonOption
 
 app = typer.Typer(
@@ -18,7 +19,13 @@ app = typer.Typer(
 
 FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE... OUT", help="Logs, then a new folder.")]
 FormatOption = Annotated[
-    str, typer.Option("--format", metavar="NAME", help="cb, cb_adf, dsjson, json, or auto: told by the first lines.")
+    str,
+    typer.Option(
+        "--format",
+        autocompletion=one_of(IMPORTS),
+        metavar="NAME",
+        help="cb, cb_adf, dsjson, json, or auto: told by the first lines.",
+    ),
 ]
 CostRangeOption = Annotated[
     tuple[float, float] | None,
@@ -38,7 +45,13 @@ ExportedOption = Annotated[
     Path, typer.Option("--contexts", metavar="FILE", help="The file that export wrote; its keys lie beside it.")
 ]
 ScoresOption = Annotated[
-    str | None, typer.Option("--scores", metavar="NAME", help="What number:score lists hold: costs or probabilities.")
+    str | None,
+    typer.Option(
+        "--scores",
+        autocompletion=one_of(SCORES),
+        metavar="NAME",
+        help="What number:score lists hold: costs or probabilities.",
+    ),
 ]
 FirstOption = Annotated[
     int | None, typer.Option("--first-number", metavar="N", help="The first action's number, 0 or 1, if not clear.")
@@ -48,7 +61,16 @@ EXAMPLES = """
 \b
 Examples:
   warmstart import vw train.dat imported
-  warmstart import vw 2026-10-*.json.gz imported --cost-range -1 0
+  warmstart import vw 2026-10-*.json.gz october --cost-range -1 0
+"""
+
+PREDICTIONS_EXAMPLES = """
+\b
+Examples:
+  warmstart export log.parquet --context page --action ad --reward click --to vw-cb --tau 0.05 --out train.vw
+  vw -t -i model.vw train.contexts.vw -p predictions.txt
+  warmstart import predictions predictions.txt vw.parquet --contexts train.vw
+  warmstart evaluate log.parquet --context page --action ad --reward click --policy vw.parquet
 """
 
 
@@ -115,3 +137,4 @@ def predictions(
 
 
 vw.__doc__ = f"{vw.__doc__}\n{EXAMPLES}"
+predictions.__doc__ = f"{predictions.__doc__}\n{PREDICTIONS_EXAMPLES}"

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from warmstart.cli.completion import ENGINES, one_of
 from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
 
@@ -39,7 +40,10 @@ TableOption = Annotated[
         "--table", metavar="NAME", help="The table, [SCHEMA.]NAME, of a database; alone, one that the engine knows."
     ),
 ]
-EngineOption = Annotated[str, typer.Option("--engine", metavar="NAME", help="Where to compute: duckdb or spark.")]
+EngineOption = Annotated[
+    str,
+    typer.Option("--engine", autocompletion=one_of(ENGINES), metavar="NAME", help="Where to compute: duckdb or spark."),
+]
 MemoryOption = Annotated[
     str | None, typer.Option("--memory-limit", metavar="SIZE", help="The engine's memory, such as 4GB (DuckDB).")
 ]

@@ -7,10 +7,17 @@ from typing import Annotated
 
 import typer
 
+from warmstart.cli.completion import SCALES, one_of
+
 OutArgument = Annotated[Path, typer.Argument(metavar="OUT", help="A new folder.", show_default=False)]
 ScaleOption = Annotated[
     str,
-    typer.Option("--scale", metavar="NAME", help="small (1 M events), medium (10 M) or paper (54 M, 3.4 M pages)."),
+    typer.Option(
+        "--scale",
+        autocompletion=one_of(SCALES),
+        metavar="NAME",
+        help="small (1 M events), medium (10 M) or paper (54 M, 3.4 M pages).",
+    ),
 ]
 SeedOption = Annotated[int, typer.Option("--seed", help="Which month to draw.")]
 EventsOption = Annotated[int | None, typer.Option("--events", metavar="N", help="Events, if not the scale's.")]
@@ -45,8 +52,8 @@ EXAMPLES = """
 \b
 Examples:
   warmstart simulate month
-  warmstart simulate month --scale paper --seed 7
-  warmstart simulate month --events 200000 --contexts 5000 --actions 1000 --hidden 0.5
+  warmstart simulate hidden-month --events 200000 --contexts 5000 --actions 1000 --hidden 0.5
+  warmstart simulate paper-month --scale paper --seed 7
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import Any
 
 from warmstart.core.estimate import ValueEstimate
@@ -51,6 +52,9 @@ class Selection:
         )
 
     __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>"
 
 
 def select(found: Evaluation) -> Selection:

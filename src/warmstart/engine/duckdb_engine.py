@@ -7,7 +7,7 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,8 +67,10 @@ class DuckDBEngine:
         except duckdb.Error as error:
             raise UsageError(f"DuckDB cannot be started so: {first_lines(error)}") from error
         backend.settings["TimeZone"] = "UTC"
-        backend.settings["enable_progress_bar"] = True
-        backend.settings["enable_progress_bar_print"] = False
+        # In a notebook without ipywidgets DuckDB refuses to measure progress; everything else works.
+        with suppress(duckdb.InvalidInputException):
+            backend.settings["enable_progress_bar"] = True
+            backend.settings["enable_progress_bar_print"] = False
         return cls(backend, in_process=memory_limit is None)
 
     def holds(self, table: ir.Table) -> bool:

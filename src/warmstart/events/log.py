@@ -81,14 +81,14 @@ def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
     table = open_source(engine, origin, columns.fixed_to_given)
     where = describe(origin)
     try:
-        keys = {name: _as_key(table[name], columns.fixed_to_given[name], where) for name in columns.keys}
-        cast: dict[str, ir.Value] = {**keys, REWARD: _as_number(table[REWARD], columns.reward, where)}
+        keys = {name: as_key(table[name], columns.fixed_to_given[name], where) for name in columns.keys}
+        cast: dict[str, ir.Value] = {**keys, REWARD: as_number(table[REWARD], columns.reward, where)}
         if columns.propensity is not None:
-            cast[PROPENSITY] = _as_number(table[PROPENSITY], columns.propensity, where, what="propensity")
+            cast[PROPENSITY] = as_number(table[PROPENSITY], columns.propensity, where, what="propensity")
         if columns.event_id is not None:
-            cast[EVENT_ID] = _as_key(table[EVENT_ID], columns.event_id, where)
+            cast[EVENT_ID] = as_key(table[EVENT_ID], columns.event_id, where)
         if columns.time is not None:
-            cast |= _as_time(engine, table[TIME], columns.time, where)
+            cast |= as_time(engine, table[TIME], columns.time, where)
     except ColumnError:
         if not engine.fetch(table.agg(rows=table.count()))[0]["rows"]:
             raise EmptyWindowError(f"{where} has no rows.") from None
@@ -103,14 +103,18 @@ def settled(log: LogTable) -> LogTable:
     table = log.table.drop(TIME_AS_WRITTEN) if TIME_AS_WRITTEN in log.table.columns else log.table
     if (low, high) != (0.0, 1.0):
         table = table.mutate(**{REWARD: (table[REWARD] - low) / (high - low)})
-    ticks = log.ticks_per_second
-    if ticks is not None and ticks > 1_000_000:
-        per_microsecond = ticks // 1_000_000
-        whole = table[TIME] - ((table[TIME] % per_microsecond) + per_microsecond) % per_microsecond
-        table = table.mutate(**{TIME: (whole / per_microsecond).round().cast("int64")})
-    elif ticks is not None:
-        table = table.mutate(**{TIME: table[TIME] * (1_000_000 // ticks)})
+    if log.ticks_per_second is not None:
+        table = table.mutate(**{TIME: in_microseconds(table[TIME], log.ticks_per_second)})
     return replace(log, table=table)
+
+
+def in_microseconds(time: ir.Value, ticks: int) -> ir.Value:
+    """Bring epoch integers of so many ticks a second to microseconds."""
+    if ticks > 1_000_000:
+        per_microsecond = ticks // 1_000_000
+        whole = time - ((time % per_microsecond) + per_microsecond) % per_microsecond
+        return (whole / per_microsecond).round().cast("int64")
+    return time * (1_000_000 // ticks)
 
 
 def missing(value: ir.Value) -> ir.BooleanValue:
@@ -130,11 +134,12 @@ def ticks_per_second(low: int, high: int) -> int | None:
     return None
 
 
-def _as_key(column: ir.Value, given: str, where: str) -> ir.Value:
+def as_key(column: ir.Value, given: str, where: str, *, what: str = "a context or an action") -> ir.Value:
+    """Cast a column by which rows are told apart; refuse one that cannot serve."""
     kind = column.type()
     if kind.is_nested() or kind.is_binary() or kind.is_interval() or kind.is_geospatial():
         raise ColumnError(
-            f"{where}: column {quoted(given)} has type {kind}, which cannot be a context or an action.",
+            f"{where}: column {quoted(given)} has type {kind}, which cannot be {what}.",
             "Use numbers, text, dates or booleans.",
         )
     if kind.is_uuid():
@@ -146,7 +151,8 @@ def _as_key(column: ir.Value, given: str, where: str) -> ir.Value:
     return column.cast("float64") if kind.is_floating() or kind.is_decimal() else column
 
 
-def _as_number(column: ir.Value, given: str, where: str, *, what: str = "reward") -> ir.Value:
+def as_number(column: ir.Value, given: str, where: str, *, what: str = "reward") -> ir.Value:
+    """Cast a reward or a propensity; refuse what is no number."""
     kind: dt.DataType = column.type()
     if kind.is_boolean() and what == "reward":
         return column.cast("int8").cast("float64")
@@ -156,7 +162,8 @@ def _as_number(column: ir.Value, given: str, where: str, *, what: str = "reward"
     raise ColumnError(f"{where}: the {what} {quoted(given)} has type {kind}.", hint)
 
 
-def _as_time(engine: Engine, column: ir.Value, given: str, where: str) -> dict[str, ir.Value]:
+def as_time(engine: Engine, column: ir.Value, given: str, where: str) -> dict[str, ir.Value]:
+    """Turn a column into microseconds since 1970, or leave it in its own unit; keep the text of times that are text."""
     kind = column.type()
     if kind.is_timestamp() or kind.is_date():
         return {TIME: engine.epoch_microseconds(column)}

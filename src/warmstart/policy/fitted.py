@@ -6,18 +6,19 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from warmstart.core.errors import UsageError, no_such_column
-from warmstart.core.names import Columns
+from warmstart.core.names import PROBABILITY, Columns
 from warmstart.core.text import quoted
 from warmstart.core.window import Window
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, FeatureSettings, feature_rows
 from warmstart.features.hashing import buckets
 from warmstart.features.tables import CONSTANT, CONSTANT_VALUE
+from warmstart.policy.explore import Explored, check_explore, check_generator, epsilon_greedy
 from warmstart.policy.kept_ranking import KeptRanking
 
 if TYPE_CHECKING:
@@ -67,16 +68,52 @@ class FittedPolicy:
         first = ranking.filter(pc.equal(ranking["rank"], 1))
         return first.select([*self.columns.context, self.columns.action])
 
+    @overload
     def choose(
         self, context: Mapping[str, Any], actions: Sequence[Any] | None = None
-    ) -> tuple[Any, NDArray[np.float64]]:
+    ) -> tuple[Any, NDArray[np.float64]]: ...
+
+    @overload
+    def choose(
+        self,
+        context: Mapping[str, Any],
+        actions: Sequence[Any] | None = None,
+        *,
+        explore: float,
+        rng: np.random.Generator,
+    ) -> Explored: ...
+
+    def choose(
+        self,
+        context: Mapping[str, Any],
+        actions: Sequence[Any] | None = None,
+        *,
+        explore: float | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> tuple[Any, NDArray[np.float64]] | Explored:
         """Choose among actions for a context that need not be in the log; return the best and all scores.
 
         ``context`` has the columns of the context table (or none, if there was no table); ``actions`` are keys of
         actions that the log had, all of them if None.
+
+        With ``explore``, draw instead: with that probability any of the k different actions, else the best. Returns the
+        action, its probability (1 - explore + explore / k for the best, explore / k for another), which is what to
+        log, and all scores. ``rng`` is a NumPy generator that lives from call to call.
         """
+        if explore is None:
+            return self._best(context, actions)
+        explore, rng = check_explore(explore), check_generator(rng)
+        best, scores = self._best(context, actions)
+        different = self._keys if actions is None else list(dict.fromkeys(actions))
+        place = np.array([self._places[best] if actions is None else different.index(best)])
+        drawn, probability = epsilon_greedy(place, len(different), explore, rng)
+        return Explored(different[drawn[0]], float(probability[0]), scores)
+
+    def _best(self, context: Mapping[str, Any], actions: Sequence[Any] | None) -> tuple[Any, NDArray[np.float64]]:
         model = self.require_model()
         numbers = self._every if actions is None else self._numbers(actions)
+        if not len(numbers):
+            raise UsageError("There is no action to choose among.")
         found, values = self._single_row(context)
         from warmstart.kernels.product import predict
 
@@ -88,20 +125,62 @@ class FittedPolicy:
         best = int(expected.argmax())
         return (self._keys[numbers[best]] if actions is None else actions[best]), expected
 
-    def choose_table(self, contexts: pa.Table, actions: pa.Table | None = None) -> pa.Table:
+    def choose_table(
+        self,
+        contexts: pa.Table,
+        actions: pa.Table | None = None,
+        *,
+        explore: float | None = None,
+        rng: np.random.Generator | None = None,
+    ) -> pa.Table:
         """Choose for every row of a context table, among the actions of a table (all known ones, if None).
 
         The result has the context columns that are in the table, the action and its score. An action that the training
         window never had is scored by its features, if the table has them, and left out if not.
+
+        With ``explore`` every row is drawn on its own, as ``choose`` does, and ``probability`` is the one to log.
         """
         import pyarrow as pa
 
         self.require_model()
         keys, some, factors = self._given(actions)
+        if not len(keys):
+            raise UsageError("There is no action to choose among.")
         rows = feature_rows(contexts, contexts.num_rows, self.context_settings)
         best, scores = self.best_of_all(rows, some, factors)
         known = {name: contexts[name] for name in self.columns.context if name in contexts.column_names}
-        return pa.table({**known, self.columns.action: keys.take(best), "score": scores})
+        if explore is None:
+            return pa.table({**known, self.columns.action: keys.take(best), "score": scores})
+        if taken := {PROBABILITY, "score"} & {*known, self.columns.action}:
+            raise UsageError(f"A column of the log is called {quoted(min(taken))}, as in the result.", "Rename it.")
+        drawn, probability = self._drawn(keys, best, check_explore(explore), check_generator(rng))
+        scores = np.where(drawn == best, scores, self._scores(rows, some, factors, drawn))
+        return pa.table({**known, self.columns.action: keys.take(drawn), PROBABILITY: probability, "score": scores})
+
+    @staticmethod
+    def _drawn(
+        keys: pa.Array, best: NDArray[np.int64], explore: float, rng: np.random.Generator
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Draw among different actions, wherever a table names one twice; return places of the table."""
+        if keys.null_count:
+            raise UsageError("The table of actions has an action without a name.", "Remove the row.")
+        numbers: dict[Any, int] = {}
+        number_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys.to_pylist()], dtype=np.int64)
+        first = np.unique(number_of, return_index=True)[1]
+        drawn, probability = epsilon_greedy(number_of[best], len(first), explore, rng)
+        return np.where(drawn == number_of[best], best, first[drawn]), probability
+
+    def _scores(
+        self, contexts: FeatureRows, actions: FeatureRows, factors: NDArray[np.float64], chosen: NDArray[np.int64]
+    ) -> NDArray[np.float64]:
+        """Return what one action for every context is expected to earn."""
+        from warmstart.kernels.product import predict
+
+        model = self.require_model()
+        scores = np.empty(len(contexts), dtype=np.float32)
+        sides = (*contexts.arrays, *actions.arrays)
+        predict(np.arange(len(contexts)), chosen, *sides, model.weights, model.width, scores)
+        return np.minimum(np.maximum(model.bounded(scores), self.lowest) * factors[chosen], 1.0)
 
     def best_of_all(
         self, contexts: FeatureRows, actions: FeatureRows, factors: NDArray[np.float64]

@@ -1,0 +1,34 @@
+"""Words that options take, for a shell to complete. They are spelled out here so that completing loads no room."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+ENGINES = ("duckdb", "spark")
+INTERVALS = ("bets", "kl", "hoeffding", "bernstein", "gamma", "bootstrap")
+PROPENSITIES = ("auto", "counts", "back-off", "model", "logged")
+ESTIMATORS = ("ips", "snips", "dm", "dr", "switch-dr", "shrunk-dr")
+WINDOWS = ("evaluated", "train", "all")
+POLICIES = ("logging", "uniform")
+AUTO = ("auto",)
+PASSES = ("cells", "events")
+LOSSES = ("squared", "logistic")
+SCALES = ("small", "medium", "paper")
+EXPORTS = ("vw-cb", "vw-adf", "dsjson", "parquet")
+IMPORTS = ("auto", "cb", "cb_adf", "dsjson", "json")
+SCORES = ("costs", "probabilities")
+DUPLICATES = ("first", "sum", "max", "error")
+REPEATED = ("last", "error")
+
+
+def one_of(words: tuple[str, ...]) -> Callable[[str], list[str]]:
+    """Return what typer asks for the words that begin as the user did.
+
+    >>> one_of(ENGINES)("sp")
+    ['spark']
+    """
+
+    def complete(incomplete: str) -> list[str]:
+        return [word for word in words if word.startswith(incomplete)]
+
+    return complete

@@ -1,0 +1,57 @@
+"""Draw actions with known probabilities, so that the log that follows is explicit."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from warmstart.core.errors import UsageError
+from warmstart.core.text import quoted
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class Explored(NamedTuple):
+    """An action that was drawn, the probability with which it was, and the scores of all candidates."""
+
+    action: Any
+    probability: float
+    scores: NDArray[np.float64]
+
+
+def check_explore(explore: float) -> float:
+    """Refuse what is no share of the choices."""
+    if not 0 <= explore <= 1:
+        raise UsageError(f"The share to explore must lie in [0, 1], and is {explore:g}.", "Try 0.05.")
+    return float(explore)
+
+
+def check_generator(rng: object) -> np.random.Generator:
+    """Refuse a seed in place of a generator: every call with it would draw the same."""
+    if not isinstance(rng, np.random.Generator):
+        raise UsageError(
+            f"To explore, choose needs a generator, and rng is {quoted(str(rng))}.",
+            "Make one once, rng = numpy.random.default_rng(), and pass it to every call.",
+        )
+    return rng
+
+
+def epsilon_greedy(
+    best: NDArray[np.int64], candidates: int, explore: float, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Draw, for each number of a best candidate, that one or with probability ``explore`` any of all, the best too.
+
+    Returns the numbers that were drawn and their probabilities: 1 - explore + explore / candidates for the best,
+    explore / candidates for any other. Every row is drawn on its own.
+
+    >>> drawn, probability = epsilon_greedy(np.zeros(4, dtype=np.int64), 2, 0.5, np.random.default_rng(1))
+    >>> drawn.tolist(), probability.tolist()
+    ([0, 0, 1, 0], [0.75, 0.75, 0.25, 0.75])
+    """
+    instead = rng.random(len(best)) < explore
+    others = rng.integers(candidates, size=len(best))
+    drawn = np.where(instead, others, best)
+    any_one = explore / candidates
+    return drawn, np.where(drawn == best, 1 - explore + any_one, any_one)

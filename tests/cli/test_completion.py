@@ -1,0 +1,131 @@
+"""Shell completion: the words are those that the rooms take, bash gets them, and asking loads nothing heavy."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import get_args
+
+import pytest
+import typer
+
+from warmstart.cli import completion
+from warmstart.cli.app import app
+
+BIN = Path(sys.executable).parent
+ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
+
+
+def test_the_words_are_those_that_the_rooms_take():
+    from warmstart.core.interval import IntervalName
+    from warmstart.core.joined import Duplicates, Repeated
+    from warmstart.core.names import WINDOW_NAMES
+    from warmstart.core.propensities import SourceName
+    from warmstart.exchange.export import ExportFormat
+    from warmstart.exchange.import_vw import VWFormat
+    from warmstart.exchange.predictions import Scores
+    from warmstart.reward.product import LossName
+    from warmstart.value import ESTIMATORS
+    from warmstart.worlds import SCALES
+
+    taken = {
+        "INTERVALS": get_args(IntervalName),
+        "PROPENSITIES": ("auto", *get_args(SourceName)),
+        "ESTIMATORS": ESTIMATORS,
+        "WINDOWS": WINDOW_NAMES,
+        "LOSSES": get_args(LossName),
+        "SCALES": SCALES,
+        "EXPORTS": get_args(ExportFormat),
+        "IMPORTS": ("auto", *get_args(VWFormat)),
+        "SCORES": get_args(Scores),
+        "DUPLICATES": get_args(Duplicates),
+        "REPEATED": get_args(Repeated),
+    }
+    for name, words in taken.items():
+        assert sorted(getattr(completion, name)) == sorted(words), name
+
+
+OPTIONS = {
+    ("evaluate", "--interval"): completion.INTERVALS,
+    ("evaluate", "--propensities"): completion.PROPENSITIES,
+    ("evaluate", "--estimator"): completion.ESTIMATORS,
+    ("evaluate", "--weights-from"): completion.WINDOWS,
+    ("evaluate", "--feasible-from"): completion.WINDOWS,
+    ("evaluate", "--policy"): completion.POLICIES,
+    ("evaluate", "--tau"): completion.AUTO,
+    ("fit", "--pass"): completion.PASSES,
+    ("fit", "--loss"): completion.LOSSES,
+    ("fit", "--fit-tau"): completion.AUTO,
+    ("join", "--duplicates"): completion.DUPLICATES,
+    ("join", "--repeated"): completion.REPEATED,
+    ("export", "--to"): completion.EXPORTS,
+    ("simulate", "--scale"): completion.SCALES,
+    ("demo", "--scale"): completion.SCALES,
+    ("import vw", "--format"): completion.IMPORTS,
+    ("import predictions", "--scores"): completion.SCORES,
+    **{(name, "--engine"): completion.ENGINES for name in ("join", "audit", "evaluate", "fit", "export")},
+}
+
+
+@pytest.mark.parametrize(("command", "option"), OPTIONS)
+def test_an_option_completes_its_words(command, option):
+    found = typer.main.get_command(app)
+    for name in command.split():
+        found = found.commands[name]
+    param = next(param for param in found.params if option in param.opts)
+    context = found.make_context(command, [], resilient_parsing=True)
+    assert tuple(item.value for item in param.shell_complete(context, "")) == OPTIONS[command, option]
+    first = OPTIONS[command, option][0]
+    assert first in [item.value for item in param.shell_complete(context, first[:2])]
+    assert not param.shell_complete(context, "no such word")
+
+
+BASH = """
+eval "$(warmstart --show-completion bash)"
+ask() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _warmstart_completion warmstart; printf '%s\\n' "${COMPREPLY[*]}"; }
+IFS=' '
+ask warmstart j
+ask warmstart evaluate log.parquet --interval be
+ask warmstart fit log.parquet --engine ''
+ask warmstart choose policy --exp
+"""
+
+
+def test_bash_gets_commands_options_and_words(tmp_path):
+    ran = subprocess.run(
+        ["bash", "-c", BASH], cwd=tmp_path, capture_output=True, text=True, env=ENVIRONMENT, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.splitlines() == ["join", "bets bernstein", "duckdb spark", "--explore"]
+
+
+def test_completion_installs_itself(tmp_path):
+    ran = subprocess.run(
+        [str(BIN / "warmstart"), "--install-completion", "bash"],
+        capture_output=True,
+        text=True,
+        env={**ENVIRONMENT, "HOME": str(tmp_path)},
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    script = tmp_path / ".bash_completions" / "warmstart.sh"
+    assert "complete" in script.read_text()
+    assert str(script) in (tmp_path / ".bashrc").read_text()
+
+
+def test_completing_loads_nothing_heavy():
+    code = """
+import json, os, sys
+sys.argv = ["warmstart"]
+os.environ |= {"_WARMSTART_COMPLETE": "complete_bash", "COMP_CWORD": "3"}
+os.environ["COMP_WORDS"] = "warmstart evaluate --interval b"
+from warmstart.cli import main
+try: main()
+except SystemExit: pass
+print(json.dumps(sorted(sys.modules)))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    *words, loaded = ran.stdout.splitlines()
+    assert words == ["bets", "bernstein", "bootstrap"]
+    assert not set(json.loads(loaded)) & {"numpy", "pandas", "pyarrow", "duckdb", "ibis", "numba", "scipy"}

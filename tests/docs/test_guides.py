@@ -1,0 +1,27 @@
+"""The guides' programs and commands run as they are written."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+MADE = {"late-rewards.md": "joined.parquet", "log-propensities.md": "day.parquet"}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_guide_runs_as_written(name, tmp_path):
+    text = (GUIDES / name).read_text()
+    blocks = re.findall(r"^```(python|bash)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    assert {language for language, _ in blocks} == {"python", "bash"}
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    for language, code in blocks:
+        command = [sys.executable, "-c", code] if language == "python" else ["bash", "-euc", code]
+        ran = subprocess.run(
+            command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PATH": path}, check=False
+        )
+        assert ran.returncode == 0, ran.stderr
+    assert (tmp_path / MADE[name]).is_file()
