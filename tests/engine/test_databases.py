@@ -71,3 +71,14 @@ def test_what_is_shown_of_a_url():
         without_credentials("postgresql://me@db.example:5433/shop?sslmode=require") == "postgres://db.example:5433/shop"
     )
     assert without_credentials("postgres://[::1]/shop") == "postgres://[::1]/shop"
+
+
+def test_events_do_not_leave_a_database(stored, tmp_path):
+    far = ws.read_events(stored, table="Log", **NAMES)
+    with pytest.raises(ws.UsageError, match="Events do not leave the database"):
+        ws.export(far, tmp_path / "log.vw", to="vw-cb", tau=0.1)
+    with pytest.raises(ws.UsageError, match="Events do not leave the database"):
+        ws.to_obp(far, tau=0.1)
+    with pytest.raises(ws.UsageError, match="Events do not leave the database"):
+        ws.fit(far, learn_from="events")
+    assert not (tmp_path / "log.vw").exists()

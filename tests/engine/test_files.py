@@ -89,7 +89,7 @@ def test_a_spark_frame_stays_where_it_is(log, expected, spark):
 def test_a_file_in_a_storage_is_read_by_spark(log, expected, spark, tmp_path):
     pq.write_table(log, tmp_path / "log.parquet")
     where = f"file://{tmp_path}/log.parquet"
-    events = ws.read_events(where, **NAMES, engine=spark)
+    events = ws.read_events(where, **NAMES, engine=spark.session)
     assert ws.evaluate("uniform", events, tau=0.1)["uniform"].value == pytest.approx(expected, abs=1e-9)
     with pytest.raises(ws.UsageError, match="is read by Spark alone"):
         ws.read_events(where, **NAMES)

@@ -46,7 +46,16 @@ def at_home(source: Any, asked: str | Engine) -> tuple[Engine, Any]:
         engine = DatabaseEngine(backend, beside, url=source.url)
         weakref.finalize(engine, backend.disconnect)
         return engine, source
-    return connect(asked) if isinstance(asked, str) else asked, source
+    return _asked_for(asked), source
+
+
+def _asked_for(asked: str | Engine) -> Engine:
+    """Return the engine that was named or given; a Spark session is one, too."""
+    if type(asked).__module__.startswith("pyspark."):
+        from warmstart.engine.spark_engine import SparkEngine
+
+        return SparkEngine.of_session(asked)
+    return connect(asked) if isinstance(asked, str) else asked
 
 
 def _backend_of(table: ir.Table) -> BaseBackend | None:

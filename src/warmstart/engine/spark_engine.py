@@ -159,8 +159,13 @@ class SparkEngine:
     @classmethod
     def of_frame(cls, frame: DataFrame) -> tuple[SparkEngine, ir.Table]:
         """Use the session of a Spark DataFrame, and show the frame to it."""
-        engine = cls(ibis.pyspark.connect(frame.sparkSession))
+        engine = cls.of_session(frame.sparkSession)
         return engine, engine.open_frame(frame)
+
+    @classmethod
+    def of_session(cls, session: Any) -> SparkEngine:
+        """Use a Spark session that somebody has."""
+        return cls(ibis.pyspark.connect(session))
 
     def open_frame(self, frame: DataFrame) -> ir.Table:
         """Show a DataFrame of this session to the engine."""

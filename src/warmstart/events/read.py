@@ -11,7 +11,7 @@ from typing import Any
 from warmstart.core.errors import UsageError
 from warmstart.core.names import Columns
 from warmstart.core.text import quoted
-from warmstart.engine import Engine, at_home, stored_table
+from warmstart.engine import at_home, stored_table
 from warmstart.events.check import check_log
 from warmstart.events.events import Events
 from warmstart.events.log import raw_log, settled
@@ -29,7 +29,7 @@ def read_events(
     table: str | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
     drop_nulls: bool = False,
-    engine: str | Engine = "duckdb",
+    engine: Any = "duckdb",
 ) -> Events:
     """Read a log and check every value that will be used.
 
@@ -43,6 +43,9 @@ def read_events(
 
     ``propensity`` names the logged probability of what was shown, if it was recorded; ``event_id`` a column that tells
     events apart, for folds.
+
+    ``engine`` does the work: ``"duckdb"``, in this process; ``"spark"``, on this machine; ``"spark://host:port"``, a
+    cluster; or a Spark session. A source that lives somewhere is worked on there.
 
     Rewards must lie in [0, 1], or in ``reward_range``. Nulls, NaN and infinities are errors; ``drop_nulls`` leaves
     those rows out and counts them.

@@ -97,10 +97,6 @@ def export(
     """
     if to not in get_args(ExportFormat):
         raise UsageError(f"There is no format {quoted(to)}.", f"Choose {', '.join(get_args(ExportFormat))}.")
-    if events.engine.remote:
-        raise UsageError(
-            "Events do not leave the database that they are in.", "Copy the log to Parquet yourself, and export that."
-        )
     path, tau = Path(out), check_tau(tau)
     source = propensity_source(events, propensities)
     if not path.absolute().parent.is_dir():

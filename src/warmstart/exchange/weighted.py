@@ -22,6 +22,10 @@ FLOORED = "floored"
 
 def propensity_source(events: Events, asked: Source) -> Literal["counts", "logged"]:
     """Return where propensities come from: the log, if it has them and nothing else is asked for, or else counts."""
+    if events.engine.remote:
+        raise UsageError(
+            "Events do not leave the database that they are in.", "Copy the log to Parquet yourself, and export that."
+        )
     if asked not in get_args(Source):
         raise UsageError(
             f"There are no propensities {quoted(asked)} to export.", f"Choose {', '.join(get_args(Source))}."
