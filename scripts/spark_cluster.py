@@ -39,6 +39,14 @@ class Cluster:
         return {**os.environ, "SPARK_LOCAL_IP": HOST, "PYSPARK_PYTHON": sys.executable}
 
     def __enter__(self) -> Self:
+        try:
+            self._begin()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def _begin(self) -> None:
         workers, cores, memory = self._size
         log = self._start("master", "org.apache.spark.deploy.master.Master", "--host", HOST, "--port", "0")
         self.master = self._wait(log, r"Starting Spark master at (spark://\S+)")
@@ -48,7 +56,6 @@ class Cluster:
                 f"worker-{number}", "org.apache.spark.deploy.worker.Worker", *size, "--host", HOST, self.master
             )
             self._wait(log, "Successfully registered with (master)")
-        return self
 
     def __exit__(self, *_: object) -> None:
         for number in reversed(range(len(self._processes))):

@@ -35,7 +35,7 @@ JOB = """
         open(out, "w").write(found.to_json())
     else:
         policy = ws.fit(
-            train, contexts=world.contexts_path, actions=world.actions_path, fit_tau=1.0, weight_bits=16,
+            train, contexts=world.contexts_path, actions=world.actions_path, fit_tau=0.05, weight_bits=16,
             on_progress=lambda *told: print(*told, flush=True),
         )
         ws.save_policy(policy, out)
@@ -59,14 +59,14 @@ def run(cluster, month, verb, out, *, kill_at):
     """Run a job; kill a worker, with the executors it has, as soon as the job says that it has come so far."""
     command = [sys.executable, "-c", textwrap.dedent(JOB), cluster.master, str(month.folder), verb, str(out)]
     told = {**cluster.environment, "PYSPARK_SUBMIT_ARGS": f"--conf spark.sql.shuffle.partitions=2 {SHELL}"}
-    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=told)
+    errors = out.with_suffix(".err")
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors.open("w"), text=True, env=told)
     killed = False
     for line in job.stdout:
         if not killed and line.startswith(kill_at):
             cluster.kill_worker(0)
             killed = True
-    assert job.wait() == 0, job.stderr.read()
-    job.stderr.close()
+    assert job.wait() == 0, errors.read_text()
     job.stdout.close()
     assert killed
 
@@ -82,7 +82,7 @@ def test_a_worker_that_dies_changes_nothing(cluster, month, tmp_path):
 def test_a_worker_that_dies_does_not_change_what_is_learned(cluster, month, spark, tmp_path):
     run(cluster, month, "fit", tmp_path / "policy", kill_at="learning")
     train, _ = ws.read_events(month.events_path, **NAMES, engine=spark).split(fraction=0.65)
-    options = {"contexts": month.contexts_path, "actions": month.actions_path, "fit_tau": 1.0, "weight_bits": 16}
+    options = {"contexts": month.contexts_path, "actions": month.actions_path, "fit_tau": 0.05, "weight_bits": 16}
     whole = ws.fit(train, **options)
     found = ws.load_policy(tmp_path / "policy")
     order = [("page", "ascending"), ("rank", "ascending")]

@@ -9,6 +9,7 @@ from tests.logs import random_log, table
 
 import warmstart as ws
 from warmstart.engine.databases import without_credentials
+from warmstart.engine.sources import describe
 
 NAMES = {"context": "context", "action": "action", "reward": "reward", "time": "time"}
 
@@ -60,6 +61,9 @@ def test_a_password_in_a_url_is_refused_and_not_repeated(password):
         with pytest.raises(ws.UsageError, match="The URL has a password in it") as caught:
             ws.read_events(url, table="log", **NAMES)
         assert url not in str(caught.value)
+        with pytest.raises(ws.UsageError, match="The URL has a password in it") as caught:
+            ws.read_events([url, "log.parquet"], table="log", **NAMES)
+        assert url not in str(caught.value)
         # Nor where a file belongs.
         log = ws.read_events(pa.table({"context": ["x"], "action": ["a"], "reward": [1]}), **NAMES | {"time": None})
         with pytest.raises(ws.UsageError, match="The URL has a password in it"):
@@ -71,6 +75,13 @@ def test_what_is_shown_of_a_url():
         without_credentials("postgresql://me@db.example:5433/shop?sslmode=require") == "postgres://db.example:5433/shop"
     )
     assert without_credentials("postgres://[::1]/shop") == "postgres://[::1]/shop"
+
+
+def test_what_is_shown_of_a_storage():
+    assert describe("s3a://KEY:secret@bucket/log") == "s3a://bucket/log"
+    assert describe("abfss://logs@account.example/2026") == "abfss://logs@account.example/2026"
+    with pytest.raises(ws.UsageError, match="The URL has a password in it"):
+        ws.read_events("s3a://KEY:secret@bucket/log", **NAMES)
 
 
 def test_events_do_not_leave_a_database(stored, tmp_path):

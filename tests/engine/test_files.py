@@ -97,6 +97,27 @@ def test_a_file_in_a_storage_is_read_by_spark(log, expected, spark, tmp_path):
         ws.read_events("file:///nowhere/at-all.parquet", **NAMES, engine=spark)
 
 
+@pytest.mark.spark
+def test_a_csv_file_is_read_alike_however_it_is_written(spark, tmp_path):
+    path = tmp_path / "odd.csv"
+    path.write_text('context;action;reward\n"a ""b""; c";x;1\n"two\nlines";y;0\nplain;x;1\n')
+    columns = {"context": "context", "action": "action", "reward": "reward"}
+    seen = []
+    for engine in ("duckdb", spark):
+        events = ws.read_events(path, **columns, engine=engine)
+        seen.append(sorted((row["context_0"], row["action"]) for row in events.engine.fetch(events.table)))
+    assert seen[0] == seen[1] == sorted([('a "b"; c', "x"), ("two\nlines", "y"), ("plain", "x")])
+
+
+@pytest.mark.spark
+def test_one_session_is_one_connection(log, spark):
+    frame = spark.session.createDataFrame(log)
+    one, other = (ws.read_events(frame, **NAMES) for _ in range(2))
+    assert one.engine.holds(other.table)
+    policy = ws.fit(one, weight_bits=8, fit_tau=1.0)
+    assert policy.ranked.opened(other.engine) is policy.ranked.table
+
+
 def test_an_ibis_table_of_another_backend_stays_where_it_is(log, expected):
     import ibis
 

@@ -1,6 +1,7 @@
 """Little memory, a full disk: the same answer, or a clear error and nothing half-written."""
 
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -34,7 +35,7 @@ def log(tmp_path_factory):
     return path
 
 
-def command(*words, small_files=False, stdout=subprocess.PIPE):
+def command(*words, small_files=False, stdout=subprocess.PIPE, spill=None):
     def limit():
         resource.setrlimit(resource.RLIMIT_FSIZE, (SMALL_FILES, SMALL_FILES))
 
@@ -44,6 +45,7 @@ def command(*words, small_files=False, stdout=subprocess.PIPE):
         stderr=subprocess.PIPE,
         text=True,
         preexec_fn=limit if small_files else None,
+        env={**os.environ, **({} if spill is None else {"TMPDIR": str(spill)})},
         check=False,
     )
 
@@ -72,14 +74,16 @@ def test_what_is_asked_of_the_engine_is_what_it_does():
 
 
 def test_no_room_for_what_does_not_fit_in_memory(log, tmp_path):
-    page = tmp_path / "page.html"
+    page, spill = tmp_path / "page.html", tmp_path / "spill"
+    spill.mkdir()
     words = ("evaluate", log, *COLUMNS, *EVALUATE, "--memory-limit", "60MB", "--threads", "1", "--html", page)
-    ran = command(*words, small_files=True)
+    ran = command(*words, small_files=True, spill=spill)
     assert ran.returncode == 1, ran.stderr
     assert ran.stderr.startswith("error: DuckDB ")
     assert "hint: " in ran.stderr
     assert "Traceback" not in ran.stderr
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [spill]
+    assert list(spill.iterdir()) == []
 
 
 def test_a_full_disk_leaves_nothing_half_written(log, tmp_path):

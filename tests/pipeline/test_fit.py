@@ -199,6 +199,13 @@ def test_saving_and_loading_gives_the_same_decisions(policy, tmp_path, month):
         ws.save_policy(policy, folder)
 
 
+def test_a_folder_that_looks_like_a_partition_is_none(policy, month, tmp_path):
+    _, _, test = month
+    folder = ws.save_policy(policy, tmp_path / "page=3" / "policy")
+    one, other = (ws.evaluate({"p": p}, test, tau=0.05)["p"].value for p in (policy, folder))
+    assert one == pytest.approx(other, rel=1e-12)
+
+
 def test_choosing_one_at_a_time_and_in_tables_agree(policy, month):
     world, _, _ = month
     pages = pq.read_table(world.contexts_path).slice(0, 25)

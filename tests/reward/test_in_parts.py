@@ -141,6 +141,27 @@ def test_bad_tables_of_contexts_are_refused_as_on_one_machine(world):
     assert found.report["contexts"]["without_features"] == here.report["contexts"]["without_features"] > 1_000
 
 
+def test_numbers_that_would_be_rounded_are_no_keys_of_the_log(world):
+    pages = pa.table({"page": [0.0, 1.5, 2.5], "topic": ["a", "b", "c"]})
+    found = learned(world, parted_here(), contexts=pages, fit_tau=1.0)
+    assert found.report["contexts"]["known"] - found.report["contexts"]["without_features"] == 1
+
+
+def test_tables_of_contexts_may_be_text_files(world, tmp_path):
+    path = tmp_path / "pages.csv"
+    path.write_text("page,topic\n" + "\n".join(f"{page},t{page % 7}" for page in range(1_200)))
+    found, here = (learned(world, engine, contexts=path, fit_tau=1.0) for engine in (parted_here(), "duckdb"))
+    assert found.report["contexts"]["columns"] == here.report["contexts"]["columns"] == ["topic"]
+    assert found.report["contexts"]["without_features"] == here.report["contexts"]["without_features"] == 0
+
+
+def test_with_every_bucket_in_use_nobody_claims_to_know_how_many_features_there_are(world):
+    found = learned(world, parted_here(), fit_tau=1.0, weight_bits=8)
+    assert found.report["contexts"]["features"] is None
+    assert "share a bucket" not in found.summary()[1]
+    assert "about" in learned(world, parted_here(), fit_tau=1.0).summary()[1]
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [({"learn_from": "events"}, "One pass over events"), ({"model": "sklearn"}, "A model of your own")],

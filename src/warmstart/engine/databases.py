@@ -24,14 +24,19 @@ EXTRAS = {"postgres": "warmstart[postgres]"}
 OURS = {"duckdb": "Name the DuckDB file itself.", "pyspark": "Pass engine='spark' (--engine spark)."}
 
 
+def has_scheme(source: Any) -> bool:
+    """Tell whether a source is written as a URL, of whatever kind."""
+    return isinstance(source, str | Path) and URL.match(str(source)) is not None
+
+
 def is_url(source: Any) -> bool:
     """Tell whether a source is the URL of a database."""
-    return isinstance(source, str) and URL.match(source) is not None and not is_storage(source)
+    return isinstance(source, str) and has_scheme(source) and not is_storage(source)
 
 
 def is_storage(source: Any) -> bool:
     """Tell whether a source is a file or folder in a storage that clusters read."""
-    return isinstance(source, str) and URL.match(source) is not None and _kind(source) in STORAGES
+    return isinstance(source, str) and has_scheme(source) and _kind(source) in STORAGES
 
 
 def _rest(url: str) -> str:
@@ -40,7 +45,10 @@ def _rest(url: str) -> str:
 
 def without_credentials(url: str) -> str:
     """Return what may be shown of a URL: the kind of database, the server, the database."""
-    rest = _rest(url).rsplit("@", 1)[-1].split("?", 1)[0].split("#", 1)[0]
+    who, _, rest = _rest(url).rpartition("@")
+    # What stands before the @ may also be the name of a container.
+    rest = f"{who}@{rest}" if who and ":" not in who and is_storage(url) else rest
+    rest = rest.split("?", 1)[0].split("#", 1)[0]
     return printable(f"{_kind(url)}://{rest}")
 
 
@@ -53,7 +61,7 @@ def check_url(url: str) -> None:
     if in_front or any(part in name.lower() for name, _ in asked for part in SECRETS):
         raise UsageError(
             "The URL has a password in it.",
-            "Leave it out: Postgres takes it from PGPASSWORD or the password file (~/.pgpass).",
+            "Leave it out: Postgres takes it from PGPASSWORD or the password file (~/.pgpass), Spark has settings.",
         )
     try:
         urlsplit(url).port  # noqa: B018  it is looked at when it is asked for

@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 from warmstart.core.errors import ColumnError, SourceError, UsageError, no_such_column
 from warmstart.core.text import printable, quoted
 from warmstart.engine.connect import at_home
-from warmstart.engine.databases import check_url, is_storage, is_url, without_credentials
+from warmstart.engine.databases import check_url, has_scheme, is_storage, is_url, without_credentials
 from warmstart.engine.engine import Engine, Opened, StoredTable
 from warmstart.engine.files import expand, kind_of, one_kind
 
@@ -88,20 +88,22 @@ def _open_in_engine(engine: Engine, source: Any, *, as_text: bool, may_travel: b
 def describe(source: Any) -> str:
     """Name a source in a message."""
     if isinstance(source, str | Path):
-        return printable(source)
+        return without_credentials(str(source)) if has_scheme(source) else printable(source)
     if isinstance(source, StoredTable):
         where = source.path if source.url is None else without_credentials(source.url)
         return ", table ".join(printable(part) for part in (where, source.name) if part is not None)
     if isinstance(source, Sequence) and source:
-        return f"{printable(source[0])} and {len(source) - 1} more" if len(source) > 1 else describe(source[0])
+        return f"{describe(source[0])} and {len(source) - 1} more" if len(source) > 1 else describe(source[0])
     return f"the {_library(source)} table"
 
 
 def stored_table(source: Any, table: str | None) -> Any:
     """Return the database table that a path and a name mean; a source that is no database comes back as it is."""
     alone = source[0] if isinstance(source, list | tuple) and len(source) == 1 else source
+    for part in source if isinstance(source, list | tuple) else [source]:
+        if has_scheme(part):
+            check_url(str(part))
     if is_url(alone):
-        check_url(alone)
         if table is None:
             raise UsageError("A database has many tables.", "Say which with table=... (--table NAME).")
         return StoredTable(table, url=alone)

@@ -10,12 +10,14 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import duckdb
 import ibis
 import ibis.expr.types as ir
 from ibis.backends.pyspark.datatypes import PySparkSchema
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.core.broadcast import Broadcast
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -27,7 +29,7 @@ from warmstart.engine.duckdb_engine import DuckDBEngine
 from warmstart.engine.engine import BATCH, FileKind, Opened, Row, StoredTable
 from warmstart.engine.files import partition_root
 from warmstart.engine.parts import PART
-from warmstart.engine.text_files import text_columns
+from warmstart.engine.text_files import csv_dialect, text_columns
 
 if TYPE_CHECKING:
     import ibis.expr.schema as sch
@@ -58,6 +60,9 @@ _ALWAYS = {
 }
 
 
+_BACKENDS: WeakKeyDictionary[SparkSession, Backend] = WeakKeyDictionary()
+
+
 class SparkEngine:
     """An Ibis Spark connection."""
 
@@ -86,10 +91,10 @@ class SparkEngine:
             settings["spark.executor.memory"] = _java_size(memory_limit)
         if threads is not None:
             settings["spark.cores.max"] = str(threads)
-        running = SparkSession.getActiveSession()
-        if running is not None and running.sparkContext.master != master:
+        running = SparkContext._active_spark_context
+        if running is not None and running.master != master:
             raise UsageError(
-                f"This process has a Spark session already, of {quoted(running.sparkContext.master)}.",
+                f"This process has a Spark session already, of {quoted(running.master)}.",
                 "Stop it, or pass a DataFrame of it.",
             )
         return cls._of_session(master, settings)
@@ -106,7 +111,7 @@ class SparkEngine:
                 f"Spark cannot be started at {quoted(master)}: {first_lines(error)}", "Is its master running?"
             ) from error
         session.sparkContext.setLogLevel("ERROR")
-        return cls(ibis.pyspark.connect(session))
+        return cls.of_session(session)
 
     @property
     def session(self) -> SparkSession:
@@ -150,11 +155,10 @@ class SparkEngine:
     def _read_csv(self, paths: Sequence[str], *, as_text: bool) -> Opened:
         """Let DuckDB tell names and types, so that both engines read the same: Spark alone would make '007' a 7."""
         told = DuckDBEngine.embedded().open_files(paths, "csv", as_text=as_text)
-        separator = "\t" if ".tsv" in paths[0].lower() else ","
+        separator, quote, escape = csv_dialect(duckdb.connect(), paths[0])
+        written: dict[str, Any] = {"sep": separator, "quote": quote, "escape": escape or quote, "multiLine": True}
         schema = PySparkSchema.from_ibis(told.table.schema())
-        return Opened(
-            self._view(self.session.read.csv(list(paths), header=True, schema=schema, sep=separator)), told.names
-        )
+        return Opened(self._view(self.session.read.csv(list(paths), header=True, schema=schema, **written)), told.names)
 
     @classmethod
     def of_frame(cls, frame: DataFrame) -> tuple[SparkEngine, ir.Table]:
@@ -164,8 +168,10 @@ class SparkEngine:
 
     @classmethod
     def of_session(cls, session: Any) -> SparkEngine:
-        """Use a Spark session that somebody has."""
-        return cls(ibis.pyspark.connect(session))
+        """Use a Spark session that somebody has; the same session is always the same connection."""
+        if session not in _BACKENDS:
+            _BACKENDS[session] = ibis.pyspark.connect(session)
+        return cls(_BACKENDS[session])
 
     def open_frame(self, frame: DataFrame) -> ir.Table:
         """Show a DataFrame of this session to the engine."""
@@ -205,9 +211,14 @@ class SparkEngine:
         return self.session.sql(str(self.backend.compile(expression)))
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
-        """Keep the result of an expression in the cluster until it is released."""
+        """Run an expression and keep its result in the cluster until it is released.
+
+        Spark caches when it first needs the rows; counting them makes that now, while what they come from is kept too.
+        """
         with _engine_errors():
-            return self.backend._cached_table(expression)
+            held = self.backend._cached_table(expression)
+        self.fetch(held.agg(rows=held.count()))
+        return held
 
     def gather(self, expression: ir.Table) -> tuple[SparkEngine, ir.CachedTable]:
         """Run an expression once and keep its rows in the cluster."""

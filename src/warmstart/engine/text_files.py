@@ -34,6 +34,13 @@ def text_columns(connection: duckdb.DuckDBPyConnection, paths: Sequence[str], ki
     return columns
 
 
+def csv_dialect(connection: duckdb.DuckDBPyConnection, path: str) -> tuple[str, str, str]:
+    """Return how a CSV file is written: between values, around them, and before a quote inside them."""
+    found = _rows(connection, f"FROM sniff_csv({_literal(path)})")[0]
+    separator, quote, escape = (found[name] for name in ("Delimiter", "Quote", "Escape"))
+    return separator, "" if quote == "(empty)" else quote, "" if escape == "(empty)" else escape
+
+
 def _csv_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, str]:
     """DuckDB tells apart names that differ in case by renaming one; the header line has them as written."""
     found = _rows(connection, f"FROM sniff_csv({_literal(path)})")[0]

@@ -12,6 +12,7 @@ import numpy as np
 from warmstart.core.errors import DataError, no_such_column
 from warmstart.core.text import counted
 from warmstart.engine import open_whole
+from warmstart.engine.databases import is_storage
 from warmstart.engine.files import expand, kind_of
 from warmstart.features.rows import FeatureRows
 from warmstart.features.tables import FeatureSettings, feature_rows
@@ -94,7 +95,7 @@ def feature_batches(engine: Engine, source: Any) -> Iterator[pa.Table]:
     """Read a side's table a little at a time, where it is Parquet; else whole."""
     import pyarrow.parquet as pq
 
-    paths = expand(str(source)) if isinstance(source, str | Path) else []
+    paths = expand(str(source)) if isinstance(source, str | Path) and not is_storage(source) else []
     if paths and all(kind_of(path) == "parquet" for path in paths):
         for path in paths:
             file = pq.ParquetFile(path)

@@ -12,12 +12,14 @@ import ibis
 from warmstart.core.errors import DataError, no_such_column
 from warmstart.core.text import counted
 from warmstart.engine.databases import is_storage
+from warmstart.engine.files import expand, one_kind
 from warmstart.engine.sources import open_every_column
 from warmstart.features.batches import BATCH, feature_batches
 from warmstart.features.rows import FeatureRows
 from warmstart.features.tables import FeatureSettings, feature_rows
 
 if TYPE_CHECKING:
+    import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
     import pyarrow as pa
 
@@ -83,7 +85,7 @@ def _described(
             raise no_such_column(given, opened.names, where=what)
     place = {name: i for i, name in enumerate(opened.names)}
     table = opened.table
-    of_log = {key: table[place[given]].cast(contexts[key].type()) for key, given in keys.items()}
+    of_log = {key: _as_in_log(table[place[given]], contexts[key].type()) for key, given in keys.items()}
     rest = [table[i] for name, i in place.items() if name not in keys.values()]
     rows = table.select(*rest, **of_log).semi_join(contexts, list(keys))
     counts = rows.group_by(*keys).agg(rows=rows.count())
@@ -93,9 +95,16 @@ def _described(
     return rows, lambda: _some(engine, source, table, keys)
 
 
+def _as_in_log(column: ir.Value, kind: dt.DataType) -> ir.Value:
+    """Cast a key to the log's type; a number that would be rounded is no key of the log."""
+    if column.type().is_floating() and kind.is_integer():
+        return (column == column.floor()).ifelse(column.cast(kind), None)
+    return column.cast(kind)
+
+
 def _some(engine: PartedEngine, source: Any, table: ir.Table, keys: Mapping[str, str]) -> pa.Table:
     """Return the rows that tell what the columns are: of Parquet files the first, as on one machine."""
-    if isinstance(source, str | Path) and not is_storage(source):
+    if isinstance(source, str | Path) and not is_storage(source) and one_kind(expand(str(source))) == "parquet":
         return next(feature_batches(engine, source))
     return engine.fetch_arrow(table.order_by(list(keys.values())).limit(BATCH))
 

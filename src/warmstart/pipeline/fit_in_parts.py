@@ -169,8 +169,11 @@ def _some(rows: ir.Table, keys: tuple[str, ...], share: float) -> ir.Table:
 
 
 def _encoded_report(side: EncodedSide, model: ProductModel) -> dict[str, Any]:
-    """Report as on one machine; how many features there are is told from how full the buckets are."""
+    """Report as on one machine; how many features there are is told, about, from how full the buckets are."""
     buckets = 1 << side.settings.bits
     used = int(np.count_nonzero(model.weights.reshape(-1, model.width).any(axis=1)))
-    features = used if used == buckets else round(float(np.log1p(-used / buckets) / np.log1p(-1 / buckets)))
-    return side_report(side.settings, known=side.known, without=side.without, features=features, used=used)
+    # With every bucket in use there may be any number of features.
+    features = None if used == buckets else round(float(np.log1p(-used / buckets) / np.log1p(-1 / buckets)))
+    told = side_report(side.settings, known=side.known, without=side.without, features=features or 0, used=used)
+    sharing = None if features is None else told["sharing_a_bucket"]
+    return {**told, "features": features, "sharing_a_bucket": sharing, "estimated": True}

@@ -215,7 +215,8 @@ class FittedPolicy:
                 line += f"; {found['without_features']:,} without a row, known by their id alone"
             if found["features"]:
                 shared = f"{found['sharing_a_bucket']:.0%} share a bucket"
-                line += f"; {found['features']:,} features in {found['buckets']:,} buckets ({shared})"
+                about_so_many = "about " if found.get("estimated") else ""
+                line += f"; {about_so_many}{found['features']:,} features in {found['buckets']:,} buckets ({shared})"
             if found["left_out"]:
                 line += f"; left out: {', '.join(map(quoted, found['left_out']))}"
             lines.append(line + ".")

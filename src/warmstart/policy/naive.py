@@ -12,6 +12,7 @@ from warmstart.core.errors import SourceError
 from warmstart.core.names import ACTION, PROBABILITY
 from warmstart.core.text import quoted
 from warmstart.engine import PartedEngine, float_literal, runs_in_parts
+from warmstart.engine.databases import is_storage
 from warmstart.features import FeatureRows, encode_side, read_side
 from warmstart.features.encoded import BUCKETS, VALUES
 from warmstart.policy.kept_ranking import RankingInMemory
@@ -98,7 +99,7 @@ def _as_learned(fitted: FittedPolicy) -> dict[str, Any]:
 def _contexts_of(fitted: FittedPolicy) -> Any:
     """Return the table of contexts that the policy was learned with, which must still be there."""
     source = fitted.report.get("sources", {}).get("contexts")
-    if source is None or Path(source).exists():
+    if source is None or is_storage(source) or Path(source).exists():
         return source
     raise SourceError(
         f"To choose among all actions, the table of contexts that the policy was learned with is needed, and "

@@ -89,7 +89,7 @@ def load_policy(folder: str | Path) -> FittedPolicy:
             columns=columns,
             window=Window(**about["window"]),
             folds=_folds(about.get("folds")),
-            ranked=RankingFile(path / DECISIONS),
+            ranked=RankingFile(path.resolve() / DECISIONS),
             model=model,
             context_settings=_settings(about["context_features"]),
             action_settings=_settings(about["action_features"]),
@@ -153,6 +153,6 @@ def _load(path: Path) -> Any:
 def _largest(array: Any) -> int:
     """Return the largest number of an array that was opened, and let go of what was read for it."""
     largest = int(array.max(initial=0))
-    if isinstance(array, np.memmap):
+    if isinstance(array, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
         array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
     return largest

@@ -103,7 +103,8 @@ class PartedLearner:
         tables = {rate: np.zeros(size, dtype=np.float32) for rate in self.settings.learning_rates}
         cells = self.cells
         weight = (cells.n / ibis.greatest(cells.n / cells.context_n, ibis.literal(tau, "float64"))).mean()
-        mean_weight = self.engine.fetch(cells.agg(mean=weight))[0]["mean"]
+        # Rounded: the last digits of a sum depend on the order in which parts arrive.
+        mean_weight = float(f"{self.engine.fetch(cells.agg(mean=weight))[0]['mean']:.6g}")
         losses: dict[float, float] = {}
         for number in range(CELL_PASSES):
             told = Pass(self.sides, self.settings, number, tables, tau, mean_weight)
