@@ -42,10 +42,15 @@ TableOption = Annotated[
 ]
 EngineOption = Annotated[
     str,
-    typer.Option("--engine", autocompletion=one_of(ENGINES), metavar="NAME", help="Where to compute: duckdb or spark."),
+    typer.Option(
+        "--engine",
+        autocompletion=one_of(ENGINES),
+        metavar="NAME",
+        help="Where to compute: duckdb, spark or spark://HOST:PORT.",
+    ),
 ]
 MemoryOption = Annotated[
-    str | None, typer.Option("--memory-limit", metavar="SIZE", help="The engine's memory, such as 4GB (DuckDB).")
+    str | None, typer.Option("--memory-limit", metavar="SIZE", help="The engine's memory, such as 4GB.")
 ]
 ThreadsOption = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, help="The engine's threads.")]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
