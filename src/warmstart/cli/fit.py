@@ -134,7 +134,7 @@ def fit(
             table=table,
             reward_range=reward_range,
             drop_nulls=drop_nulls,
-            engine=connect(engine, memory_limit=memory_limit),
+            engine=connect(engine, memory_limit=memory_limit, threads=None if engine == "duckdb" else threads),
         )
         if train_until is not None or train_fraction is not None:
             log, _ = log.split(at=train_until, fraction=train_fraction)
