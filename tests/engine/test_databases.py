@@ -66,8 +66,9 @@ def test_a_password_in_a_url_is_refused_and_not_repeated(password):
         assert url not in str(caught.value)
         # Nor where a file belongs.
         log = ws.read_events(pa.table({"context": ["x"], "action": ["a"], "reward": [1]}), **NAMES | {"time": None})
-        with pytest.raises(ws.UsageError, match="The URL has a password in it"):
-            ws.evaluate({"file": url}, log, tau=0.1)
+        for policy in (url, f"naive:{url}"):
+            with pytest.raises(ws.UsageError, match="The URL has a password in it"):
+                ws.evaluate({"file": policy}, log, tau=0.1)
 
 
 def test_what_is_shown_of_a_url():

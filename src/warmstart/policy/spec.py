@@ -11,6 +11,7 @@ from typing import Any
 
 from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
+from warmstart.engine.databases import check_url, has_scheme
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.naive import NaivePolicy
 from warmstart.policy.saved import is_saved_policy, load_policy
@@ -69,7 +70,10 @@ def parse_policies(policies: Any) -> list[NamedPolicy]:
 def _loaded(source: Any) -> Any:
     """Open a folder that fit wrote; ``naive:FOLDER`` forgets its feasible sets."""
     if isinstance(source, str) and source.startswith(NAIVE):
-        return NaivePolicy(load_policy(source.removeprefix(NAIVE)))
+        folder = source.removeprefix(NAIVE)
+        if has_scheme(folder):
+            check_url(folder)
+        return NaivePolicy(load_policy(folder))
     return load_policy(source) if is_saved_policy(source) else source
 
 
