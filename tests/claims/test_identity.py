@@ -11,7 +11,7 @@ from tests.logs import read
 import warmstart as ws
 from warmstart.worlds import TableWorld
 
-TAUS = [0.1, 0.4]
+TAUS = [0.4]
 
 
 @pytest.fixture(scope="module")

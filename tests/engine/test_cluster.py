@@ -94,6 +94,7 @@ def test_a_worker_that_dies_does_not_change_what_is_learned(cluster, month, spar
     assert month.true_value(found.decisions) > 0.98 * month.true_value(ws.fit(train, **options).decisions)
 
 
+@pytest.mark.slow
 def test_a_driver_with_little_memory_collects_nothing_that_grows(month, tmp_path):
     """No result above a fifth of a megabyte may reach the driver: a table of all cells would.
 

@@ -138,6 +138,7 @@ def test_keys_of_many_types(keys, engine):
         "nanosecond timestamp",
     ],
 )
+@pytest.mark.slow_on_spark
 def test_times_of_many_types(times, engine):
     log = pa.table({"x": ["p", "p"], "a": ["a", "b"], "r": [1, 0], "t": times})
     if engine.name == "spark" and log["t"].type == pa.timestamp("ns"):
@@ -183,6 +184,7 @@ def test_a_log_without_rows(log):
 
 
 @pytest.mark.parametrize("bad", [None, math.nan, math.inf])
+@pytest.mark.slow_on_spark
 def test_missing_rewards_are_an_error_that_counts_them(log, bad, engine):
     rewards = [bad, bad, *log["reward"].to_pylist()[2:]]
     with pytest.raises(ws.MissingValueError, match=r"'reward' in 2 rows .*for example .*drop_nulls=True"):

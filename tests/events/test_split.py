@@ -61,6 +61,7 @@ def test_windows_can_be_split_again(engine):
 @pytest.mark.parametrize(
     "at", ["2026-10-03T12:00:00+00:00", "2026-10-03T14:00:00+02:00", "2026-10-03 12:00", dt.datetime(2026, 10, 3, 12)]
 )
+@pytest.mark.slow_on_spark
 def test_moments_may_be_written_in_many_ways(engine, at):
     early, _ = read(random_log(1), engine).split(at=at)
     assert early.window.last < moment(2).timestamp() * 1e6
@@ -77,6 +78,7 @@ def test_moments_may_be_written_in_many_ways(engine, at):
         ({"at": "2050-01-01"}, ws.EmptyWindowError, "later window has no events"),
     ],
 )
+@pytest.mark.slow_on_spark
 def test_splits_that_cannot_be(engine, options, error, message):
     with pytest.raises(error, match=message):
         read(random_log(1), engine).split(**options)
@@ -90,6 +92,7 @@ def test_an_integer_is_in_the_unit_of_the_logs_own_times(engine):
         read(random_log(1), engine).split(at=1_767_225_650)
 
 
+@pytest.mark.slow_on_spark
 def test_one_moment_cannot_be_split(engine):
     with pytest.raises(ws.EmptyWindowError):
         events_at([5, 5, 5], engine).split(fraction=0.5)
@@ -100,6 +103,7 @@ def test_without_times_a_split_is_a_wrong_call_that_names_folds(engine):
         read(random_log(1), engine, time=False).split(fraction=0.5)
 
 
+@pytest.mark.slow_on_spark
 def test_overlapping_windows_are_refused(engine):
     events = read(random_log(1), engine)
     early, _ = events.split(at=moment(3))
@@ -126,6 +130,7 @@ def test_the_same_file_read_twice_cannot_be_train_and_evaluated(tmp_path):
         ({"context": ["context", "time"], "action": "reward", "reward": "one"}, "has type string in the evaluated log"),
     ],
 )
+@pytest.mark.slow_on_spark
 def test_training_logs_that_do_not_match_are_refused(engine, columns, message):
     from tests.logs import table
 
@@ -150,6 +155,7 @@ def test_a_training_log_may_lack_times_or_be_the_only_one_with_them(engine, time
 
 
 @pytest.mark.parametrize("seed", range(5))
+@pytest.mark.slow_on_spark
 def test_a_dense_log_splits_exactly(engine, seed):
     """20,000 events within a minute and one months later: the first pass sees the minute as a dozen spans."""
     import numpy as np

@@ -74,6 +74,7 @@ def test_contexts_may_be_times_and_several(in_process, monkeypatch):
     assert ws.evaluate("uniform", both, tau=0.1)["uniform"].events == 300
 
 
+@pytest.mark.slow_on_spark
 def test_without_times_actions_are_assumed_to_be_showable_all_window(engine):
     found = ws.evaluate("uniform", read(random_log(1), engine, time=False), tau=0.1)
     assert not found.windows.live
@@ -104,6 +105,7 @@ def test_decisions_may_come_from_a_file(events, tmp_path):
         (rows(context=["elsewhere"], action=["a0"]), "decides no context"),
     ],
 )
+@pytest.mark.slow_on_spark
 def test_bad_decisions(events, table, message):
     with pytest.raises(ws.DecisionError, match=message):
         evaluate(events, table)
@@ -125,6 +127,7 @@ def test_integer_keys_of_different_widths_match(engine):
     assert evaluate(events, choice).value == pytest.approx(1)
 
 
+@pytest.mark.slow_on_spark
 def test_an_action_that_never_occurs_is_no_constant(events):
     with pytest.raises(ws.DecisionError, match="'a77' never occurs in 'action'"):
         ws.evaluate("constant:a77", events, tau=0.1)
@@ -162,6 +165,7 @@ def test_two_policies_of_one_name_are_refused():
         parse_policies(["uniform", "uniform"])
 
 
+@pytest.mark.slow_on_spark
 def test_a_misspelt_keyword_is_told(events):
     with pytest.raises(ws.UsageError, match="Did you mean 'uniform'"):
         ws.evaluate("unifrom", events, tau=0.1)
@@ -200,6 +204,7 @@ def test_decisions_of_another_connection_are_refused(events):
     assert evaluate(events, ibis.memtable(rows(context=["x0"], action=["a0"]))).matched > 0
 
 
+@pytest.mark.slow_on_spark
 def test_a_column_called_probability_cannot_be_a_key(engine):
     log = pa.table({"probability": ["p", "p"], "a": ["a", "b"], "r": [1.0, 0.0]})
     events = ws.read_events(log, context="probability", action="a", reward="r", engine=engine)
@@ -227,6 +232,7 @@ def test_uniform_without_a_feasible_action_anywhere_is_undecided_and_no_error(en
     assert found["logging"].value == 1
 
 
+@pytest.mark.slow_on_spark
 def test_policy_table_is_for_one_policy_and_a_known_window(events):
     with pytest.raises(ws.UsageError, match="one policy"):
         ws.policy_table(["uniform", "logging"], events)

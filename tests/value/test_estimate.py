@@ -93,6 +93,7 @@ def test_logging_is_the_plain_mean_reward_whatever_tau_and_weights(engine):
             assert estimate.effective_sample_size == pytest.approx(len(test))
 
 
+@pytest.mark.slow_on_spark
 def test_the_interval_of_logging_does_not_pay_for_tau(engine):
     loose, tight = ws.evaluate("logging", read(random_log(3), engine), tau=[0.9, 0.001])
     assert (loose.lower, loose.upper) == (tight.lower, tight.upper)
@@ -189,6 +190,7 @@ def test_without_a_reward_the_gain_may_still_be_anything_near_nothing(engine):
 
 
 @pytest.mark.parametrize("tau", ["0.05", "high", [], [0.1, 0.1], 0, 1.5, None])
+@pytest.mark.slow_on_spark
 def test_a_wrong_tau_is_a_wrong_call(engine, tau):
     with pytest.raises(ws.UsageError, match="tau"):
         ws.evaluate("uniform", read(random_log(1), engine), tau=tau)
