@@ -59,7 +59,7 @@ class Events:
 
     @property
     def table(self) -> ir.Table:
-        """Return the events of this window: context_0, ..., action, reward in [0, 1]; time in microseconds, if known."""
+        """Return the events of the window: context_0, ..., action, reward in [0, 1]; time in microseconds, if any."""
         if self.window.start is None and self.window.stop is None and self.folds is None:
             return self.log.table
         return self.log.table.filter(self.inside)
