@@ -1,7 +1,7 @@
 """``python -m benchmarks.doubly_robust``: doubly robust beside Open Bandit Pipeline's, on a log without propensities.
 
-200,000 events, 500 contexts with 8 features, 50 actions; every day another deterministic model chooses among the best
-five. Each tool estimates the value of a policy from the log alone, in a process of its own: its error against the
+200,000 events (or ``--events``), 500 contexts with 8 features, 50 actions; every day another deterministic model
+chooses. Each tool estimates the value of a policy from the log alone, in a process of its own: its error against the
 truth, its time after imports, its peak memory. OBP needs the package ``obp``; without it only ours is shown.
 """
 
@@ -20,23 +20,23 @@ from typing import Any
 
 import numpy as np
 
-EVENTS, CONTEXTS, FEATURES, ACTIONS, DAYS = 200_000, 500, 8, 50, 30
+CONTEXTS, FEATURES, ACTIONS, DAYS = 500, 8, 50, 30
 CONTEXT = [f"x{i}" for i in range(FEATURES)]
 
 
-def world(seed: int) -> dict[str, Any]:
+def world(seed: int, events: int) -> dict[str, Any]:
     rng = np.random.default_rng(seed)
     features = rng.normal(size=(CONTEXTS, FEATURES))
     scores = features @ rng.normal(size=(FEATURES, ACTIONS)) / np.sqrt(FEATURES)
     means = 1 / (1 + np.exp(3 - scores))
-    context = rng.integers(CONTEXTS, size=EVENTS)
-    day = np.arange(EVENTS) * DAYS // EVENTS
+    context = rng.integers(CONTEXTS, size=events)
+    day = np.arange(events) * DAYS // events
     daily = np.empty((DAYS, CONTEXTS), dtype=np.int64)
     for d in range(DAYS):
         noisy = scores + rng.normal(scale=1.0, size=scores.shape)
         daily[d] = noisy.argmax(axis=1)
     action = daily[day, context]
-    reward = (rng.random(EVENTS) < means[context, action]).astype(np.int64)
+    reward = (rng.random(events) < means[context, action]).astype(np.int64)
     probability = np.exp(2 * scores) / np.exp(2 * scores).sum(axis=1, keepdims=True)
     truth = float((probability * means)[context].sum(axis=1).mean())
     return {
@@ -66,12 +66,12 @@ def obps(data: dict[str, Any]) -> float:
     from obp.ope import DoublyRobust, RegressionModel
     from sklearn.linear_model import LogisticRegression
 
-    x = data["features"][data["context"]]
+    x, events = data["features"][data["context"]], len(data["context"])
     pscore = (
-        LogisticRegression(max_iter=1000).fit(x, data["action"]).predict_proba(x)[np.arange(EVENTS), data["action"]]
+        LogisticRegression(max_iter=1000).fit(x, data["action"]).predict_proba(x)[np.arange(events), data["action"]]
     )
     target = data["policy"][data["context"]][:, :, None]
-    position = np.zeros(EVENTS, dtype=int)
+    position = np.zeros(events, dtype=int)
     model = RegressionModel(n_actions=ACTIONS, len_list=1, base_model=LogisticRegression(max_iter=1000))
     expected = model.fit_predict(
         context=x,
@@ -95,7 +95,7 @@ def obps(data: dict[str, Any]) -> float:
     )
 
 
-def measure(tool: str, seed: int, folder: Path) -> None:
+def measure(tool: str, seed: int, events: int, folder: Path) -> None:
     if tool == "warmstart":
         import warmstart.pipeline
 
@@ -109,7 +109,7 @@ def measure(tool: str, seed: int, folder: Path) -> None:
 
         assert obp.ope
         assert sklearn.linear_model
-        data = world(seed)
+        data = world(seed, events)
         truth = data["truth"]
         start = time.perf_counter()
         value = obps(data)
@@ -117,16 +117,16 @@ def measure(tool: str, seed: int, folder: Path) -> None:
     print(json.dumps({"error": value / truth - 1, "seconds": seconds, "megabytes": peak()}))
 
 
-def write(seed: int, folder: Path) -> None:
+def write(seed: int, events: int, folder: Path) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    data = world(seed)
+    data = world(seed, events)
 
     def features(contexts: Any) -> dict[str, Any]:
         return dict(zip(CONTEXT, data["features"][contexts].T, strict=True))
 
-    log = {**features(data["context"]), "action": data["action"], "reward": data["reward"], "id": np.arange(EVENTS)}
+    log = {**features(data["context"]), "action": data["action"], "reward": data["reward"], "id": np.arange(events)}
     pq.write_table(pa.table(log), folder / "log.parquet")
     x, a = np.indices(data["policy"].shape)
     rows = {**features(x.ravel()), "action": a.ravel(), "probability": data["policy"].ravel()}
@@ -137,21 +137,23 @@ def write(seed: int, folder: Path) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--events", type=int, default=200_000)
     parser.add_argument("--tool", default=None)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, default=None)
     options = parser.parse_args()
     if options.tool is not None and options.folder is not None:
-        measure(options.tool, options.seed, options.folder)
+        measure(options.tool, options.seed, options.events, options.folder)
         return
     tools = ["warmstart", *(["obp"] if importlib.util.find_spec("obp") else [])]
     rows: dict[str, list[dict[str, float]]] = {tool: [] for tool in tools}
     with tempfile.TemporaryDirectory() as name:
         for seed in range(options.seeds):
-            write(seed, Path(name))
+            write(seed, options.events, Path(name))
             for tool in tools:
                 command = [sys.executable, "-m", "benchmarks.doubly_robust", "--tool", tool, "--seed", str(seed)]
-                ran = subprocess.run([*command, "--folder", name], check=True, capture_output=True, text=True)
+                command += ["--events", str(options.events), "--folder", name]
+                ran = subprocess.run(command, check=True, capture_output=True, text=True)
                 rows[tool].append(json.loads(ran.stdout.splitlines()[-1]))
     from benchmarks.learning import table
 

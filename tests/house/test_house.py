@@ -55,6 +55,24 @@ assert ws.evaluate("uniform", events, tau=0.1)["uniform"].value == 0.5
     assert not loaded_by(code) & {"pandas", "sklearn", "numba"}
 
 
+def test_learning_and_guessing_never_load_pandas(tmp_path):
+    code = f"""
+import warmstart as ws, pathlib
+folder = pathlib.Path({str(tmp_path)!r})
+rows = [f"{{i % 3}},{{i % 7}},{{'ab'[i // 3 % 2]}},{{i % 5 // 4}},2026-10-{{1 + i // 40:02}}" for i in range(400)]
+(folder / "log.csv").write_text("\\n".join(["page,hour,ad,click,at", *rows, ""]))
+(folder / "pages.csv").write_text("page,words\\n0,red shoes\\n1,blue hats\\n2,red hats\\n")
+names = dict(action="ad", reward="click", time="at")
+train, test = ws.read_events(folder / "log.csv", context="page", **names).split(fraction=0.5)
+ws.save_policy(ws.fit(train, contexts=folder / "pages.csv"), folder / "learned")
+learned = ws.evaluate({{"learned": folder / "learned"}}, test, train=train, live=False, estimators=["dr"])["learned"]
+assert learned.guesses
+by_columns = ws.read_events(folder / "log.csv", context=["page", "hour"], **names)
+assert ws.evaluate("constant:a", by_columns, live=False, estimators=["dr"])["constant:a"].guesses
+"""
+    assert not loaded_by(code) & {"pandas", "sklearn"}
+
+
 def test_importing_a_log_never_loads_pandas(tmp_path):
     code = f"""
 import warmstart as ws, pathlib

@@ -200,7 +200,10 @@ def _arrow_columns(frame: Any, given: list[str]) -> pa.Table:
 
     if hasattr(frame, "to_table"):
         return frame.to_table(columns=given)
-    table = frame.read_all() if hasattr(frame, "read_all") else pa.table(frame)
+    if isinstance(frame, pa.Table):
+        table = frame
+    else:
+        table = frame.read_all() if hasattr(frame, "read_all") else pa.table(frame)
     return table.select(given)
 
 

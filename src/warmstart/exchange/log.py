@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from warmstart.core.arrays import list_array, number_array, text_array, to_arrow
 from warmstart.core.errors import RewardRangeError, UsageError
-from warmstart.exchange.arrays import float_array, list_array, number_array, text_array
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -140,7 +140,7 @@ class CostRange:
     def rewarded(self, events: pa.Table, columns: Sequence[str]) -> pa.Table:
         """Add rewards to a batch of events, and keep these columns of it."""
         cost: Any = np.from_dlpack(events["cost"].combine_chunks()) if events.num_rows else np.zeros(0)
-        reward = float_array((self.high - cost) / (self.high - self.low))
+        reward = to_arrow((self.high - cost) / (self.high - self.low))
         chosen = events.select(list(columns))
         return chosen.add_column(chosen.column_names.index("cost"), "reward", reward)
 

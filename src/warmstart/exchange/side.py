@@ -7,7 +7,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from warmstart.exchange.arrays import list_array, number_array, text_array
+from warmstart.core.arrays import list_array, number_array, text_array
 from warmstart.exchange.seen import SeenKeys
 from warmstart.exchange.words import Features
 

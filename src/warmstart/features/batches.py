@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from warmstart.core.arrays import to_arrow
 from warmstart.core.errors import DataError, no_such_column
 from warmstart.core.text import counted
 from warmstart.engine import open_whole
@@ -74,7 +75,7 @@ def read_side(
         found = numbers.numbers(batch.select(list(keys.values())).rename_columns(list(keys)))
         known = np.flatnonzero(found >= 0)
         settings = settings or FeatureSettings.of_table(batch, list(keys.values()), bits=bits, cross_only=cross_only)
-        parts.append(feature_rows(batch.take(known), len(known), settings))
+        parts.append(feature_rows(batch.take(to_arrow(known)), len(known), settings))
         places.append(found[known])
     settings = settings or FeatureSettings(bits, constant=True)
     at = np.concatenate(places) if places else np.zeros(0, np.int64)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from warmstart.core.arrays import to_numpy
 from warmstart.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -81,10 +82,8 @@ def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 def positions(column: pa.Array, values: pa.Array) -> NDArray[np.int64]:
     """Return where values stand in a list of them; -1 for one that does not."""
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     cast = column if column.type == values.type else pc.cast(column, values.type)
-    found = pc.fill_null(pc.index_in(cast, value_set=values), pa.scalar(-1, pa.int32()))
-    positions: NDArray[np.int64] = found.to_numpy(zero_copy_only=False).astype(np.int64)
+    positions: NDArray[np.int64] = to_numpy(pc.index_in(cast, value_set=values), null=-1).astype(np.int64)
     return positions

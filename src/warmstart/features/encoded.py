@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 
+from warmstart.core.arrays import to_arrow
 from warmstart.core.errors import DataError, no_such_column
 from warmstart.core.text import counted
 from warmstart.engine.databases import is_storage
@@ -114,9 +115,9 @@ def _encode(rows: pa.Table, told: tuple[FeatureSettings, tuple[str, ...]]) -> pa
 
     settings, keys = told
     found = feature_rows(rows, rows.num_rows, settings)
-    starts = pa.array(found.starts, pa.int32())
+    starts = to_arrow(found.starts.astype("int32"))
     lists = [
-        pa.ListArray.from_arrays(starts, pa.array(found.buckets.astype("int32"))),
-        pa.ListArray.from_arrays(starts, pa.array(found.values)),
+        pa.ListArray.from_arrays(starts, to_arrow(found.buckets.astype("int32"))),
+        pa.ListArray.from_arrays(starts, to_arrow(found.values)),
     ]
     return pa.table([*(rows[key] for key in keys), *lists], names=[*keys, BUCKETS, VALUES])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
+from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.errors import ColumnError, no_such_column
 from warmstart.core.text import quoted
 from warmstart.features.crossfit import plain, positions
@@ -150,16 +151,16 @@ def _categories(name: str, column: pa.Array, weights: NDArray[np.float64]) -> _C
 
     encoded = pc.dictionary_encode(column)
     values = encoded.dictionary
-    events = np.bincount(encoded.indices.to_numpy(), weights=weights, minlength=len(values))
-    in_order = pc.sort_indices(values).to_numpy().astype(np.int64)
+    events = np.bincount(to_numpy(encoded.indices), weights=weights, minlength=len(values))
+    in_order = to_numpy(pc.sort_indices(values)).astype(np.int64)
     most_frequent = in_order[np.argsort(-events[in_order], kind="stable")][:MOST_CATEGORIES]
-    return _Categories(name, values.take(most_frequent))
+    return _Categories(name, values.take(to_arrow(most_frequent)))
 
 
 def _mean_words(column: pa.Array, weights: NDArray[np.float64]) -> float:
     import pyarrow.compute as pc
 
-    words = pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(column))).to_numpy()
+    words = to_numpy(pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(column))))
     return float(weights @ words) / max(float(weights.sum()), np.finfo(float).tiny)
 
 
@@ -170,7 +171,7 @@ def _as_floats(column: pa.Array) -> NDArray[np.float64]:
 
     if types.is_temporal(column.type):
         column = pc.cast(column, f"int{column.type.bit_width}")
-    floats: NDArray[np.float64] = pc.cast(column, "float64", safe=False).to_numpy(zero_copy_only=False)
+    floats: NDArray[np.float64] = to_numpy(pc.cast(column, "float64", safe=False))
     return floats
 
 

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from warmstart.core.arrays import to_numpy
+
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
@@ -56,11 +58,11 @@ class FeatureRows:
     def of_lists(cls, found: pa.ChunkedArray, values: pa.ChunkedArray, alone: FeatureRows) -> Self:
         """Build rows from lists of buckets and values; a row without lists is like the first of ``alone``."""
         lists, amounts = found.combine_chunks(), values.combine_chunks()
-        lengths = lists.value_lengths().fill_null(0).to_numpy()
+        lengths = to_numpy(lists.value_lengths(), null=0)
         rows = np.repeat(np.arange(len(lists)), lengths)
-        parts = (lists.flatten().to_numpy(), amounts.flatten().to_numpy())
+        parts = (to_numpy(lists.flatten()), to_numpy(amounts.flatten()))
         described = cls.of(rows, *parts, len(lists), names=0)
-        missing = lists.is_null().to_numpy(zero_copy_only=False)
+        missing = to_numpy(lists.is_null())
         if not missing.any():
             return described
         places = np.flatnonzero(missing)

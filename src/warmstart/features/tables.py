@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from warmstart.core.arrays import to_numpy
 from warmstart.core.errors import ColumnError
 from warmstart.core.text import quoted
 from warmstart.features.hashing import buckets
@@ -129,12 +130,12 @@ def _words(column: pa.Array, weights: pa.Array | None) -> _Part:
     """Count the words of lists. Every word is one feature of its row, however often it occurs."""
     import pyarrow.compute as pc
 
-    rows = pc.list_parent_indices(column).to_numpy()
+    rows = to_numpy(pc.list_parent_indices(column))
     flat = pc.list_flatten(column)
     encoded = flat if hasattr(flat, "dictionary") else pc.dictionary_encode(flat)
     names = encoded.dictionary.to_pylist()
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.float64)
-    amount = np.ones(len(rows)) if weights is None else pc.list_flatten(weights).to_numpy(zero_copy_only=False)
+    codes = to_numpy(encoded.indices).astype(np.float64)
+    amount = np.ones(len(rows)) if weights is None else to_numpy(pc.list_flatten(weights))
     empty = np.array([not name for name in names], dtype=bool)
     usable = np.isfinite(codes) & np.isfinite(amount)
     usable[usable] &= ~empty[codes[usable].astype(np.int64)]
@@ -151,7 +152,7 @@ def _categories(column: pa.Array, name: str) -> _Part:
     import pyarrow.compute as pc
 
     encoded = column if hasattr(column, "dictionary") else pc.dictionary_encode(column)
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.float64)
+    codes = to_numpy(encoded.indices).astype(np.float64)
     rows = np.flatnonzero(np.isfinite(codes))
     names = [f"{name}={value}" for value in encoded.dictionary.to_pylist()]
     return _Part(rows, codes[rows].astype(np.int64), np.full(len(rows), CONSTANT_VALUE), names, is_words=False)
@@ -160,7 +161,7 @@ def _categories(column: pa.Array, name: str) -> _Part:
 def _numbers(column: pa.Array, name: str, scale: tuple[float, float]) -> _Part:
     import pyarrow.compute as pc
 
-    numbers = pc.cast(column, "float64").to_numpy(zero_copy_only=False)
+    numbers = to_numpy(pc.cast(column, "float64"))
     rows = np.flatnonzero(np.isfinite(numbers))
     middle, spread = scale
     values = np.clip((numbers[rows] - middle) / spread, -LARGEST_NUMBER, LARGEST_NUMBER) * NUMBER_SCALE
@@ -178,7 +179,7 @@ def _gather(parts: Sequence[_Part], bits: int) -> tuple[NDArray[Any], NDArray[An
 def _scale(column: pa.ChunkedArray) -> tuple[float, float]:
     import pyarrow.compute as pc
 
-    numbers = pc.cast(column, "float64").to_numpy()
+    numbers = to_numpy(pc.cast(column, "float64"))
     numbers = numbers[np.isfinite(numbers)]
     if not len(numbers):
         return 0.0, 1.0

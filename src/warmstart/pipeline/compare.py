@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warmstart.core.arrays import to_numpy
 from warmstart.core.errors import UsageError
 from warmstart.core.names import ACTION, FOLD, PROPENSITY
 from warmstart.core.propensities import ComparedSource, PropensityComparison
@@ -64,7 +65,7 @@ def _compared(source: Any, engine: Engine, strata: ir.Table, levels: list[list[s
     bare = strata.drop(PROPENSITY) if PROPENSITY in strata.columns else strata
     found = engine.fetch_arrow(bare.order_by(bare.columns))
     contexts = found.select([name for name in found.column_names if name.startswith("context_")])
-    actions, n, folds = found[ACTION], found["n"].to_numpy(), found[FOLD].to_numpy().astype(np.int64)
+    actions, n, folds = found[ACTION], to_numpy(found["n"]), to_numpy(found[FOLD]).astype(np.int64)
     if source == "uniform":
         kinds = len(actions.unique())
         return ComparedSource("uniform", float(np.log(kinds)), 0.0)

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.files import write_atomically
 from warmstart.core.names import PROBABILITY, WindowName
 from warmstart.core.version import __version__
@@ -167,14 +168,13 @@ def _truth(world: AdWorld, policy: Any, train: Events, test: Events) -> Truth:
 def visible(policy: pa.Table, logging: pa.Table, tau: float) -> pa.Table:
     """Reduce a policy to what an estimate can see: probability * min(1, propensity / tau)."""
     import numpy as np
-    import pyarrow as pa
 
     keys = [name for name in logging.column_names if name != PROBABILITY]
     shown = logging.rename_columns([*keys, "propensity"])
     rows = policy.join(shown, keys, join_type="inner")
-    given = rows[PROBABILITY].to_numpy() if PROBABILITY in rows.column_names else np.ones(len(rows))
-    seen = given * np.minimum(1.0, rows["propensity"].to_numpy() / tau)
-    return rows.select(keys).append_column(PROBABILITY, pa.array(seen))
+    given = to_numpy(rows[PROBABILITY]) if PROBABILITY in rows.column_names else np.ones(len(rows))
+    seen = given * np.minimum(1.0, to_numpy(rows["propensity"]) / tau)
+    return rows.select(keys).append_column(PROBABILITY, to_arrow(seen))
 
 
 def _sampled_truth(world: AdWorld, learned: FittedPolicy, test: Events, *, seed: int) -> float:
@@ -187,7 +187,7 @@ def _sampled_truth(world: AdWorld, learned: FittedPolicy, test: Events, *, seed:
     traffic = test.table.group_by("context_0").agg(n=test.table.count())
     pages = test.engine.fetch_arrow(traffic.order_by("context_0"))
     chosen = np.random.default_rng(seed).choice(pages.num_rows, min(SAMPLED_CONTEXTS, pages.num_rows), replace=False)
-    some = pages.take(pa.array(np.sort(chosen)))
+    some = pages.take(to_arrow(np.sort(chosen)))
     file = pq.ParquetFile(world.contexts_path)
     parts = []
     for group in range(file.num_row_groups):

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.errors import EmptyWindowError, UsageError
 from warmstart.core.names import ACTION, REWARD, TIME
 from warmstart.engine import runs_in_parts
@@ -219,7 +220,7 @@ def _events_in_time(events: Events, examples: Examples, numbers: tuple[Numbering
     ordered = table.order_by(TIME) if TIME in table.columns else table
     found = events.engine.fetch_arrow(ordered.select(*events.columns.context_keys, ACTION, REWARD))
     x, a = (numbering.numbers(found) for numbering in numbers)
-    return event_stream(examples, x, a, found[REWARD].to_numpy(), tau)
+    return event_stream(examples, x, a, to_numpy(found[REWARD]), tau)
 
 
 def _ranking(
@@ -237,9 +238,9 @@ def _ranking(
         raise EmptyWindowError("No action is feasible anywhere.", "Ask for fewer events or a lower propensity.")
     context, action = examples.contexts[chosen], examples.actions[chosen]
     given = events.columns.fixed_to_given
-    keys = {given[key]: numbers[0].keys[key].take(context) for key in events.columns.context_keys}
-    actions = {given[ACTION]: numbers[1].keys[ACTION].take(action)}
-    return pa.table({**keys, **actions, "rank": rank, "score": learned.scores[chosen]})
+    keys = {given[key]: numbers[0].keys[key].take(to_arrow(context)) for key in events.columns.context_keys}
+    actions = {given[ACTION]: numbers[1].keys[ACTION].take(to_arrow(action))}
+    return pa.table({**keys, **actions, "rank": to_arrow(rank), "score": to_arrow(learned.scores[chosen])})
 
 
 def _side_report(side: Side, numbers: Numbering) -> dict[str, Any]:

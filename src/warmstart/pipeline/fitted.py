@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from warmstart.core.arrays import text_array
 from warmstart.core.errors import EmptyWindowError
 from warmstart.core.names import ACTION
 
@@ -58,7 +59,7 @@ def or_themselves(tables: tuple[Any, Any], events: Events, actions: Numbering, s
 
     name = events.columns.action
     keys = actions.keys[ACTION].combine_chunks()
-    return pa.table({name: keys, f"{name} itself": pa.array([str(key) for key in keys.to_pylist()])})
+    return pa.table({name: keys, f"{name} itself": text_array([str(key) for key in keys.to_pylist()])})
 
 
 def side_report(settings: FeatureSettings, *, known: int, without: int, features: int, used: int) -> dict[str, Any]:

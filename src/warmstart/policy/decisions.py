@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
 
+    from warmstart.core.names import Columns
     from warmstart.events import Cells
 
 SUM_TOLERANCE = 1e-6
@@ -71,29 +72,44 @@ def _like_the_log(column: ir.Value, wanted: dt.DataType, given: str, where: str)
 
 
 def _check(cells: Cells, table: ir.Table, where: str, *, has_probability: bool) -> None:
-    columns = cells.columns
-    probability = table[PROBABILITY]
-    absent = ibis.literal(False)
-    for key in columns.keys:
-        absent = absent | table[key].isnull()
+    """Look at all decisions in one query, and for the rows at fault only where there are some."""
+    columns, probability = cells.columns, table[PROBABILITY]
+    absent = ibis.or_(*(table[key].isnull() for key in columns.keys))
     improper = probability.isnull() | probability.isnan() | (probability < 0) | (probability > 1 + SUM_TOLERANCE)
-    if not cells.engine.fetch(table.limit(1)):
-        raise DecisionError(f"{where} has no decisions.")
-    kinds = ", ".join(f"{columns.fixed_to_given[key]} {cells.table[key].type()}" for key in columns.keys)
-    hint = f"The log has {kinds}."
-    _refuse(cells, table.filter(absent), f"{where} has rows without a context or an action of the log's type", hint)
-    _refuse(cells, table.filter(improper.fill_null(True)), f"{where} has a probability outside [0, 1]")
+    improper = improper.fill_null(True)
     repeats = table.group_by(*columns.keys).agg(rows=table.count())
-    _refuse(cells, repeats.filter(repeats.rows > 1), f"{where} decides the same context and action twice")
     sums = table.group_by(*columns.context_keys).agg(total=probability.sum())
-    crowded = sums.filter(sums.total > 1 + SUM_TOLERANCE)
     if has_probability:
-        _refuse(cells, crowded, f"{where}: the probabilities of a context sum to more than 1")
+        crowded, twice = f"{where}: the probabilities of a context sum to more than 1", ""
     else:
-        hint = "Add a column 'probability' if that is meant."
-        _refuse(cells, crowded, f"{where} decides a context twice, without probabilities", hint)
+        crowded = f"{where} decides a context twice, without probabilities"
+        twice = "Add a column 'probability' if that is meant."
+    kinds = ", ".join(f"{columns.fixed_to_given[key]} {cells.table[key].type()}" for key in columns.keys)
+    faults = {
+        "absent": (
+            table.filter(absent),
+            f"{where} has rows without a context or an action of the log's type",
+            f"The log has {kinds}.",
+        ),
+        "improper": (table.filter(improper), f"{where} has a probability outside [0, 1]", ""),
+        "repeated": (repeats.filter(repeats.rows > 1), f"{where} decides the same context and action twice", ""),
+        "crowded": (sums.filter(sums.total > 1 + SUM_TOLERANCE), crowded, twice),
+    }
+    found = cells.engine.fetch(_faults(table.mutate(absent=absent, improper=improper), columns))[0]
+    if not found["rows"]:
+        raise DecisionError(f"{where} has no decisions.")
+    for fault, (rows, message, hint) in faults.items():
+        if found[fault]:
+            raise DecisionError(f"{message} ({offenders(cells.engine, rows, columns.fixed_to_given)}).", hint)
 
 
-def _refuse(cells: Cells, rows: ir.Table, message: str, hint: str = "") -> None:
-    if shown := offenders(cells.engine, rows, cells.columns.fixed_to_given):
-        raise DecisionError(f"{message} ({shown}).", hint)
+def _faults(table: ir.Table, columns: Columns) -> ir.Table:
+    """Count the decisions, and what is wrong with them; sums of probabilities are those of proper ones."""
+    by_pair = table.group_by(*columns.keys)
+    marks = {name: table[name].cast("int64").sum() for name in ("absent", "improper")}
+    pairs = by_pair.agg(rows=table.count(), **marks, total=table[PROBABILITY].sum())
+    by_context = pairs.group_by(*columns.context_keys)
+    counts = {name: pairs[name].sum() for name in ("rows", *marks)}
+    contexts = by_context.agg(**counts, repeated=(pairs.rows > 1).cast("int64").sum(), total=pairs.total.sum())
+    crowded = (contexts.total > 1 + SUM_TOLERANCE).cast("int64").sum()
+    return contexts.agg(**{name: contexts[name].sum() for name in (*counts, "repeated")}, crowded=crowded)

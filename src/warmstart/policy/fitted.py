@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
+from warmstart.core.arrays import to_arrow
 from warmstart.core.errors import UsageError, no_such_column
 from warmstart.core.names import PROBABILITY, Columns
 from warmstart.core.text import quoted
@@ -150,12 +151,19 @@ class FittedPolicy:
         best, scores = self.best_of_all(rows, some, factors)
         known = {name: contexts[name] for name in self.columns.context if name in contexts.column_names}
         if explore is None:
-            return pa.table({**known, self.columns.action: keys.take(best), "score": scores})
+            return pa.table({**known, self.columns.action: keys.take(to_arrow(best)), "score": to_arrow(scores)})
         if taken := {PROBABILITY, "score"} & {*known, self.columns.action}:
             raise UsageError(f"A column of the log is called {quoted(min(taken))}, as in the result.", "Rename it.")
         drawn, probability = self._drawn(keys, best, check_explore(explore), check_generator(rng))
         scores = np.where(drawn == best, scores, self._scores(rows, some, factors, drawn))
-        return pa.table({**known, self.columns.action: keys.take(drawn), PROBABILITY: probability, "score": scores})
+        return pa.table(
+            {
+                **known,
+                self.columns.action: keys.take(to_arrow(drawn)),
+                PROBABILITY: to_arrow(probability),
+                "score": to_arrow(scores),
+            }
+        )
 
     @staticmethod
     def _drawn(
@@ -272,7 +280,7 @@ class FittedPolicy:
             raise UsageError(
                 "None of the actions given was in the training window.", "Give their features to score new ones."
             )
-        return self.actions.take(known), self.action_rows.take(known), self.factors[known]
+        return self.actions.take(to_arrow(known)), self.action_rows.take(known), self.factors[known]
 
     def _single_row(self, context: Mapping[str, Any]) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
         """Do for one row what ``feature_rows`` does for a table; words are quick, the rest takes its overhead."""

@@ -70,7 +70,7 @@ class RankingFile:
         import pyarrow.parquet as pq
 
         try:
-            return pq.read_table(self.path)
+            return pq.ParquetFile(self.path).read()
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"{printable(self.path)} is damaged: {printable(error)}", "Fit again.") from error
 

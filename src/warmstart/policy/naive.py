@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 
+from warmstart.core.arrays import to_arrow
 from warmstart.core.errors import SourceError
 from warmstart.core.names import ACTION, PROBABILITY
 from warmstart.core.text import quoted
@@ -61,7 +62,7 @@ def _chosen_here(cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.T
     numbering = Numbering.of_rows(cells.engine.fetch_arrow(contexts))
     side = read_side(cells.engine, *_table_of(cells, fitted), numbering, **_as_learned(fitted))
     best, _ = fitted.best_of_all(side.rows, fitted.action_rows, fitted.factors)
-    chosen = fitted.actions.take(pa.array(best))
+    chosen = fitted.actions.take(to_arrow(best))
     return cells.engine.open_arrow(numbering.keys.append_column(ACTION, pa.chunked_array([chosen])))
 
 

@@ -93,7 +93,7 @@ def load_policy(folder: str | Path) -> FittedPolicy:
             model=model,
             context_settings=_settings(about["context_features"]),
             action_settings=_settings(about["action_features"]),
-            actions=pq.read_table(path / "actions.parquet")["action"].combine_chunks(),
+            actions=pq.ParquetFile(path / "actions.parquet").read()["action"].combine_chunks(),
             action_rows=rows,
             factors=_load(path / "factors.npy"),
             lowest=float(about["lowest"]),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy import sparse
 
+from warmstart.core.arrays import to_arrow
 from warmstart.features.crossfit import Labels
 from warmstart.propensity.backoff import UNSEEN
 
@@ -65,7 +66,7 @@ class CountedRows:
         found = np.empty((contexts.num_rows, len(self.labels)))
         for fold in np.unique(folds).tolist():
             rows = np.flatnonzero(folds == fold)
-            found[rows] = self._of_fold(contexts.take(rows), fold)
+            found[rows] = self._of_fold(contexts.take(to_arrow(rows)), fold)
         return self.labels.values, found
 
     def _of_fold(self, contexts: pa.Table, fold: int) -> Floats:

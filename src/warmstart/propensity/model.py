@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from warmstart.core.arrays import to_arrow
 from warmstart.core.errors import UsageError
 from warmstart.features.crossfit import Labels, other_folds, scikit_learn, weighted_copy
 from warmstart.features.matrix import ContextMatrix
@@ -70,7 +71,7 @@ class PropensityModel:
         for model, rows in self._batches(folds):
             places = model.fitted.places(numbers[rows])
             known = places >= 0
-            probabilities = model.probabilities(contexts.take(rows))
+            probabilities = model.probabilities(contexts.take(to_arrow(rows)))
             found[rows[known]] = probabilities[np.flatnonzero(known), places[known]]
         return found
 
@@ -78,7 +79,7 @@ class PropensityModel:
         """Return the actions, and every row's propensities of them all (NaN as above). Meant for a batch of rows."""
         found = np.full((contexts.num_rows, len(self.labels)), np.nan)
         for model, rows in self._batches(folds):
-            found[np.ix_(rows, model.fitted.classes)] = model.probabilities(contexts.take(rows))
+            found[np.ix_(rows, model.fitted.classes)] = model.probabilities(contexts.take(to_arrow(rows)))
         return self.labels.values, found
 
     def _batches(self, folds: NDArray[np.int64]) -> Iterator[tuple[FoldModel, NDArray[np.int64]]]:
@@ -119,7 +120,7 @@ def learn_propensity(
         limit = min(most, LARGEST_FIT // len(np.unique(numbers[others])))
         drawn, weights = draw(n[others], limit, rng)
         rows = others[drawn]
-        taken = contexts.take(rows)
+        taken = contexts.take(to_arrow(rows))
         matrix = ContextMatrix.learn(taken, weights)
         training = _Training(matrix.apply(taken), numbers[rows], n[rows], weights)
         classifier = _best(candidates, training.drawn(ROWS_TO_CHOOSE, rng), rng)

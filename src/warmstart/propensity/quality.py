@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from warmstart.core.arrays import to_arrow
 from warmstart.propensity.model import batch_size, draw
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def shown_propensity(
     size = batch_size(len(model.labels))
     for start in range(0, len(numbers), size):
         batch = np.arange(start, min(start + size, len(numbers)))
-        _, p = model.rows(contexts.take(batch), folds[batch])
+        _, p = model.rows(contexts.take(to_arrow(batch)), folds[batch])
         found[batch] = np.where(numbers[batch] >= 0, p[np.arange(len(batch)), numbers[batch]], np.nan)
     return found
 
@@ -104,13 +105,17 @@ def calibration(
     seen = np.flatnonzero(n > 0)
     drawn, weights = draw(n[seen], most, np.random.default_rng(seed))
     rows = seen[drawn]
-    taken, numbers, own = contexts.combine_chunks().take(rows), model.labels.numbers(actions)[rows], folds[rows]
+    taken, numbers, own = (
+        contexts.combine_chunks().take(to_arrow(rows)),
+        model.labels.numbers(actions)[rows],
+        folds[rows],
+    )
     bins = len(EDGES) + 1
     expected, observed, variance, total = np.zeros(bins), np.zeros(bins), np.zeros(bins), 0.0
     size = batch_size(len(model.labels))
     for start in range(0, len(rows), size):
         batch = np.arange(start, min(start + size, len(rows)))
-        _, p = model.rows(taken.take(batch), own[batch])
+        _, p = model.rows(taken.take(to_arrow(batch)), own[batch])
         shown = np.where(numbers[batch] >= 0, p[np.arange(len(batch)), numbers[batch]], np.nan)
         known = ~np.isnan(shown)
         p, weight = np.nan_to_num(p[known]), weights[batch][known]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warmstart.core.arrays import to_arrow
 from warmstart.core.errors import UsageError
 from warmstart.features.crossfit import Labels, other_folds, scikit_learn, weighted_copy
 from warmstart.features.matrix import ContextMatrix
@@ -55,7 +56,7 @@ class RewardByAction:
             own, model = np.flatnonzero(folds == fold), self.learned[fold]
             for start in range(0, len(own), MOST_IN_A_BATCH):
                 rows = own[start : start + MOST_IN_A_BATCH]
-                x = model.matrix.apply(contexts.take(rows))
+                x = model.matrix.apply(contexts.take(to_arrow(rows)))
                 for action, among in _by_action(numbers[rows]):
                     found[rows[among]] = model.predict(x, among, action)
         return np.clip(found, 0.0, 1.0)
@@ -100,9 +101,9 @@ def learn_by_action(
     given = None if model is None else weighted_copy(model, seed)
     learned = {}
     for fold, rows in other_folds(n, folds):
-        matrix = ContextMatrix.learn(contexts.take(rows), n[rows])
+        matrix = ContextMatrix.learn(contexts.take(to_arrow(rows)), n[rows])
         overall = float(reward_sum[rows].sum() / n[rows].sum())
-        x = matrix.apply(contexts.take(rows))
+        x = matrix.apply(contexts.take(to_arrow(rows)))
         examples = [
             _Examples(action, x[among], n[rows[among]], reward_sum[rows[among]] / n[rows[among]])
             for action, among in _by_action(numbers[rows])

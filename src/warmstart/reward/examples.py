@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.names import ACTION
 
 if TYPE_CHECKING:
@@ -30,8 +32,11 @@ class Numbering:
     @classmethod
     def of_rows(cls, rows: pa.Table) -> Self:
         """Number the distinct rows of a table."""
-        distinct = rows.group_by(rows.column_names).aggregate([])
-        return cls(distinct.sort_by([(name, "ascending") for name in rows.column_names]).combine_chunks())
+        import pyarrow.compute as pc
+
+        distinct = rows.take(to_arrow(_first_of_each(rows.columns)))
+        in_order = pc.sort_indices(distinct, sort_keys=[(name, "ascending") for name in rows.column_names])
+        return cls(distinct.take(in_order).combine_chunks())
 
     def __len__(self) -> int:
         return int(self.keys.num_rows)
@@ -70,14 +75,13 @@ class Numbering:
 
         After each column codes are numbered anew, so that many columns do not overflow.
         """
-        import pyarrow as pa
         import pyarrow.compute as pc
 
         total = np.zeros(len(columns[0]), dtype=np.int64)
         unknown = np.zeros(len(columns[0]), dtype=bool)
         for i, (column, values) in enumerate(zip(columns, self._values, strict=True)):
             cast = column if column.type == values.type else pc.cast(column, values.type)
-            found = pc.fill_null(pc.index_in(cast, value_set=values), pa.scalar(-1, pa.int32())).to_numpy()
+            found = to_numpy(pc.index_in(cast, value_set=values), null=-1)
             unknown |= found < 0
             total = total * (len(values) + 1) + found
             if i > 0:
@@ -88,6 +92,20 @@ class Numbering:
                 unknown |= seen[place] != total if len(seen) else True
                 total = place
         return np.where(unknown, -1, total)
+
+
+def _first_of_each(columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
+    """Return the first of the rows that are alike, for all rows; Arrow's own grouping would load pandas."""
+    import pyarrow.compute as pc
+
+    codes, kinds = np.zeros(len(columns[0]), dtype=np.int64), 1
+    for column in columns:
+        encoded = pc.dictionary_encode(column.combine_chunks())
+        pairs = pc.dictionary_encode(to_arrow(codes * len(encoded.dictionary) + to_numpy(encoded.indices)))
+        codes, kinds = to_numpy(pairs.indices).astype(np.int64), len(pairs.dictionary)
+    first = np.zeros(kinds, dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return first
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,7 +139,7 @@ class Examples:
         # In the order of numbers, so that the same log gives the same model whatever order the engine answers in.
         order = np.lexsort((a, x))
         order = order[(x[order] >= 0) & (a[order] >= 0)]
-        return cls(x[order], a[order], *(found[name].to_numpy()[order] for name in SUMS))
+        return cls(x[order], a[order], *(to_numpy(found[name])[order] for name in SUMS))
 
     def __len__(self) -> int:
         return len(self.n)

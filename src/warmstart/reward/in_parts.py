@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import ibis
 import numpy as np
 
+from warmstart.core.arrays import to_numpy
 from warmstart.engine import Parts
 from warmstart.reward.credibility import ACTION_HALF, LOWEST_SHARE, ROUNDS
 from warmstart.reward.examples import SUMS
@@ -143,7 +144,7 @@ class PartedLearner:
             summed = parts.group_by(NUMBER).agg(expected=parts.expected.sum(), actual=parts.actual.sum())
             by_action = np.ones(actions)
             for batch in self.engine.stream(summed):
-                number, expected, actual = (batch[name].to_numpy() for name in (NUMBER, "expected", "actual"))
+                number, expected, actual = (to_numpy(batch[name]) for name in (NUMBER, "expected", "actual"))
                 by_action[number] = (actual + ACTION_HALF) / (expected + ACTION_HALF)
             known = Factors(known.keys, known.lowest, by_action, actions)
         return known

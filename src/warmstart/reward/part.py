@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.engine.parts import PART
 from warmstart.features import FeatureRows
 from warmstart.features.encoded import BUCKETS, VALUES
@@ -76,10 +77,10 @@ class Part:
     def of(cls, cells: pa.Table, keys: Sequence[str]) -> Self:
         """Number the contexts of a table of cells, whose actions have numbers."""
         contexts = Numbering.of_rows(cells.select(list(keys)))
-        x, a = contexts.numbers(cells), cells[NUMBER].to_numpy()
+        x, a = contexts.numbers(cells), to_numpy(cells[NUMBER])
         order = np.lexsort((a, x))
-        sums = (cells[name].to_numpy()[order] for name in SUMS)
-        predicted = cells[PREDICTED].to_numpy()[order] if PREDICTED in cells.column_names else np.zeros(len(order))
+        sums = (to_numpy(cells[name])[order] for name in SUMS)
+        predicted = to_numpy(cells[PREDICTED])[order] if PREDICTED in cells.column_names else np.zeros(len(order))
         return cls(Examples(x[order], a[order], *sums), contexts, predicted)
 
     def features(self, contexts: pa.Table, alone: FeatureRows) -> FeatureRows:
@@ -108,7 +109,7 @@ class Part:
         """Return some of the cells: their contexts' keys, the numbers of their actions, and other columns."""
         import pyarrow as pa
 
-        keys = self.contexts.keys.take(self.examples.contexts[cells])
+        keys = self.contexts.keys.take(to_arrow(self.examples.contexts[cells]))
         columns = {NUMBER: self.examples.actions[cells], **more}
         return pa.table([*keys.columns, *columns.values()], names=[*keys.column_names, *columns])
 

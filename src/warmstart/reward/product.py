@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -99,25 +99,30 @@ def learn(
     report = on_progress or (lambda *_: None)
     rows = (*x.arrays, x.squares, *a.arrays, a.squares)
 
-    def train_on(piece: NDArray[Any], table: NDArray[np.float32], rate: float) -> float:
+    def train_on(piece: NDArray[Any], table: NDArray[np.float32], rate: float, earlier: Future[float] | None) -> float:
+        if earlier is not None:
+            earlier.result()
         examples = (piece, stream.contexts, stream.actions, stream.targets, stream.importance)
         return float(train(*examples, *rows, table, 1 << bits[1], rate, kind))
 
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         for number in range(passes):
             order = np.arange(len(stream)) if rng is None else by_shuffled_context(stream.contexts, rng)
-            together = threads * PIECES if racing and len(tables) == 1 else 1
+            race = racing and len(tables) == 1
+            # As many chunks of every rate as there are threads: none idles, however many rates there are.
+            together = threads * PIECES if race else max(threads, 1)
             for begin in range(0, len(order), CHUNK * together):
                 part = order[begin : begin + CHUNK * together]
-                pieces = np.array_split(part, together)
-                jobs = {
-                    rate: [pool.submit(train_on, piece, table, rate * decay**number) for piece in pieces]
-                    for rate, table in tables.items()
-                }
-                found = {rate: sum(job.result() for job in waiting) for rate, waiting in jobs.items()}
+                pieces = np.array_split(part, together) if race else np.split(part, range(CHUNK, len(part), CHUNK))
+                jobs: dict[float, list[Future[float]]] = {rate: [] for rate in tables}
+                for piece in pieces:
+                    for rate, table in tables.items():
+                        earlier = jobs[rate][-1] if jobs[rate] and not race else None
+                        jobs[rate].append(pool.submit(train_on, piece, table, rate * decay**number, earlier))
+                found = {rate: [job.result() for job in waiting] for rate, waiting in jobs.items()}
                 if number == 0:
-                    losses = {rate: losses[rate] + loss_ for rate, loss_ in found.items()}
-                    weight += float(stream.importance[part].sum())
+                    losses = {rate: sum(some, start=losses[rate]) for rate, some in found.items()}
+                    weight = sum((float(stream.importance[piece].sum()) for piece in pieces), start=weight)
                 report((number + (begin + len(part)) / len(order)) / passes, min(losses.values()) / max(weight, 1e-12))
             best = min(tables, key=lambda rate: losses[rate])
             tables = {best: tables[best]}

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 
+from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.names import ACTION, FOLD, PROBABILITY, PROPENSITY
 from warmstart.reward import Numbering, learn_by_cell
 from warmstart.value.estimators import Weighed, point_estimate
@@ -43,11 +44,9 @@ class ScoresByColumns:
 
     def predict(self, contexts: Numbers, actions: Numbers, folds: Numbers) -> Floats:
         """Return the expected rewards."""
-        import pyarrow as pa
-
         keys = self.actions.keys[ACTION].combine_chunks()
-        known = pa.array(np.minimum(actions, len(keys) - 1), mask=actions >= len(keys))
-        scores: Floats = self.model.predict(self.contexts.keys.take(contexts), keys.take(known), folds)
+        known = to_arrow(np.minimum(actions, len(keys) - 1), actions < len(keys))
+        scores: Floats = self.model.predict(self.contexts.keys.take(to_arrow(contexts)), keys.take(known), folds)
         return scores
 
 
@@ -142,10 +141,10 @@ def _counted(x: Numbers, a: Numbers, n: Floats) -> Floats:
 
 
 def _floats(table: pa.Table, name: str) -> Floats:
-    values: Floats = table[name].to_numpy().astype(np.float64)
+    values: Floats = to_numpy(table[name]).astype(np.float64)
     return values
 
 
 def _numbers(table: pa.Table, name: str) -> Numbers:
-    values: Numbers = table[name].to_numpy().astype(np.int64)
+    values: Numbers = to_numpy(table[name]).astype(np.int64)
     return values

@@ -1,7 +1,8 @@
-"""Arrow arrays from Python lists by way of buffers: quicker, and without pandas, which ``pa.array`` imports."""
+"""Between Arrow, NumPy and lists by way of buffers: quicker than Arrow's own ways, and these import pandas."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,39 @@ from warmstart.core.errors import DataError
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+
+
+def to_numpy(column: pa.Array | pa.ChunkedArray, *, null: float = math.nan) -> NDArray[Any]:
+    """Return a column of numbers or truths, not to be written to; ``null`` stands where there is none.
+
+    >>> import pyarrow as pa
+    >>> to_numpy(pa.chunked_array([[1, 2], [3, None]])).tolist()
+    [1.0, 2.0, 3.0, nan]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_boolean(whole.type):
+        return to_numpy(pc.cast(whole, pa.int8()), null=null) if whole.null_count else _truths(whole)
+    if not whole.null_count:
+        return np.from_dlpack(whole)
+    values = pa.Array.from_buffers(whole.type, len(whole), [None, whole.buffers()[1]], offset=whole.offset)
+    return np.where(_truths(whole.is_null()), null, np.from_dlpack(values))
+
+
+def to_arrow(values: NDArray[Any], known: NDArray[Any] | None = None) -> pa.Array:
+    """Return an array of numbers, null where it is not known; what it shares with NumPy must not change.
+
+    >>> import numpy as np
+    >>> to_arrow(np.array([1, 2]), np.array([True, False])).to_pylist()
+    [1, None]
+    """
+    import pyarrow as pa
+
+    whole = np.ascontiguousarray(values)
+    bits = None if known is None else pa.py_buffer(np.packbits(known, bitorder="little"))
+    return pa.Array.from_buffers(pa.from_numpy_dtype(whole.dtype), len(whole), [bits, pa.py_buffer(whole)])
 
 
 def text_array(values: Sequence[str | None]) -> pa.Array:
@@ -42,13 +76,6 @@ def number_array(values: Sequence[float | None], kind: pa.DataType) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [bits, pa.py_buffer(numbers)], null_count=nulls)
 
 
-def float_array(values: NDArray[np.float64]) -> pa.Array:
-    """Return an array of NumPy's as one of Arrow's."""
-    import pyarrow as pa
-
-    return pa.Array.from_buffers(pa.float64(), len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
-
-
 def list_array(lengths: Sequence[int], values: pa.Array, present: Sequence[Any] | None = None) -> pa.Array:
     """Return lists of so many of the values each; null where ``present`` is None."""
     import pyarrow as pa
@@ -75,3 +102,10 @@ def _validity(values: Sequence[Any]) -> tuple[pa.Buffer | None, int]:
         return None, 0
     there = np.fromiter((value is not None for value in values), bool, len(values))
     return pa.py_buffer(np.packbits(there, bitorder="little")), int((~there).sum())
+
+
+def _truths(column: pa.Array) -> NDArray[Any]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    return np.from_dlpack(pc.cast(column, pa.uint8())).view(bool)
