@@ -18,7 +18,9 @@ class PartedHere(DuckDBEngine):
     def in_parts(self, tables, parts, function, schema, *, told):
         split = [self._split(table, parts) for table in tables]
         numbers = sorted({number for one in split for number in one})
-        return self._shown([function([one[number] for one in split], told) for number in numbers], schema)
+        nothing = [next(iter(one.values())).slice(0, 0) for one in split]
+        parts_ = [[one.get(number, empty) for one, empty in zip(split, nothing, strict=True)] for number in numbers]
+        return self._shown([function(tables_, told) for tables_ in parts_], schema)
 
     def _split(self, table, parts):
         place = sum(table[key].hash() % 1_000_003 * 31 for key in parts.keys) % parts.number

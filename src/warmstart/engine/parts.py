@@ -18,6 +18,7 @@ OnRows = Callable[["pa.Table", Any], "pa.Table"]
 # A part's rows of each table, and what every part is told, to other rows. A column of the rows is the part's number.
 OnPart = Callable[[Sequence["pa.Table"], Any], "pa.Table"]
 PART = "part_of_all"
+HASHES = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -45,3 +46,23 @@ class PartedEngine(Workshop, Protocol):
 def runs_in_parts(engine: Engine) -> TypeGuard[PartedEngine]:
     """Tell whether an engine spreads its work over processes or machines."""
     return hasattr(engine, "in_parts")
+
+
+def fetch_in_batches(engine: PartedEngine, rows: ir.Table) -> pa.Table:
+    """Bring rows here whose number does not grow with the log, or that are part of a model."""
+    import pyarrow as pa
+
+    batches = list(engine.stream(rows))
+    return pa.Table.from_batches(batches) if batches else engine.fetch_arrow(rows.limit(0))
+
+
+def some_of(rows: ir.Table, keys: Sequence[str], share: float) -> ir.Table:
+    """Keep a share of the keys, the same ones of every table."""
+    import ibis
+
+    if share >= 1:
+        return rows
+    place = ibis.literal(0, "int64")
+    for key in keys:
+        place = (place * 31 + rows[key].hash().cast("int64") % HASHES) % HASHES
+    return rows.filter(place.abs() < int(share * HASHES))

@@ -11,12 +11,11 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import ibis
 import numpy as np
 
 from warmstart.core.errors import EmptyWindowError
 from warmstart.core.names import ACTION
-from warmstart.engine import PartedEngine
+from warmstart.engine import PartedEngine, fetch_in_batches, some_of
 from warmstart.events import Events, open_cells
 from warmstart.features import EncodedSide, FeatureRows, Side, encode_side, read_side
 from warmstart.features.encoded import BUCKETS, VALUES
@@ -29,12 +28,10 @@ from warmstart.reward.part import NUMBER, Sides
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-    import pyarrow as pa
 
     from warmstart.events import Cells
 
 Report = Callable[[str, float, str], None]
-HASHES = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +85,7 @@ class PartedFit:
         return {"cells": found["cells"], "events": int(found["events"])}
 
     def _distinct_actions(self, cells: Cells) -> Numbering:
-        return Numbering.of_rows(self._fetched(cells.table.select(ACTION).distinct()))
+        return Numbering.of_rows(fetch_in_batches(self.engine, cells.table.select(ACTION).distinct()))
 
     def _sides(self, cells: Cells, tables: tuple[Any, Any], actions: Numbering) -> tuple[EncodedSide, Side]:
         settings, given = self.settings, self.events.columns.fixed_to_given
@@ -136,9 +133,11 @@ class PartedFit:
         for window in windows:
             with open_cells(window) as cells:
                 share = share or min(1.0, CELLS_TO_CHOOSE_WITH / self._counts_of(cells))
-                found.append(self._fetched(_some(cells.table, keys, share).select(*keys, ACTION, *SUMS)))
+                found.append(
+                    fetch_in_batches(self.engine, some_of(cells.table, keys, share).select(*keys, ACTION, *SUMS))
+                )
         x, a = sides
-        rows = self._fetched(_some(x.table, keys, share))
+        rows = fetch_in_batches(self.engine, some_of(x.table, keys, share))
         contexts = Numbering.of_rows(rows.select(list(keys)))
         features = FeatureRows.of_lists(rows[BUCKETS], rows[VALUES], x.alone)
         features = features.take(np.argsort(contexts.numbers(rows)))
@@ -149,23 +148,6 @@ class PartedFit:
     def _counts_of(self, cells: Cells) -> int:
         many: int = self.engine.fetch(cells.table.agg(cells=cells.table.count()))[0]["cells"]
         return many
-
-    def _fetched(self, rows: ir.Table) -> pa.Table:
-        """Bring rows here whose number does not grow with the log, or that are part of the model."""
-        import pyarrow as pa
-
-        batches = list(self.engine.stream(rows))
-        return pa.Table.from_batches(batches) if batches else self.engine.fetch_arrow(rows.limit(0))
-
-
-def _some(rows: ir.Table, keys: tuple[str, ...], share: float) -> ir.Table:
-    """Keep a share of the contexts, the same ones of every table."""
-    if share >= 1:
-        return rows
-    place = ibis.literal(0, "int64")
-    for key in keys:
-        place = (place * 31 + rows[key].hash().cast("int64") % HASHES) % HASHES
-    return rows.filter(place.abs() < int(share * HASHES))
 
 
 def _encoded_report(side: EncodedSide, model: ProductModel) -> dict[str, Any]:

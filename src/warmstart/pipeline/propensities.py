@@ -10,9 +10,10 @@ from warmstart.core.errors import EmptyWindowError, UsageError, no_such_column
 from warmstart.core.names import FOLD, PROPENSITY
 from warmstart.core.propensities import SOURCE_NAMES, PropensitySource, SourceName
 from warmstart.core.text import quoted
+from warmstart.engine import runs_in_parts
 from warmstart.events import open_strata
 from warmstart.propensity import best_strength, borrowed_propensity, check_logged, modelled_propensity
-from warmstart.value import Guesser
+from warmstart.value import Guesser, PartedGuesser
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -36,7 +37,7 @@ class Beside:
 
     source: PropensitySource
     strata: ir.Table | None = None
-    guesser: Guesser | None = None
+    guesser: Guesser | PartedGuesser | None = None
 
     @property
     def from_outside(self) -> bool:
@@ -78,7 +79,8 @@ def prepared(
         return Beside(source, weighed)
     described = any(cells.table[key].type().is_floating() for key in cells.columns.context_keys)
     by_columns = model is not None or described or repeating_share(cells) < REPEATING
-    return Beside(source, weighed, Guesser.learn(cells, weighed, by_columns=by_columns, model=model))
+    guesser = PartedGuesser if runs_in_parts(cells.engine) else Guesser
+    return Beside(source, weighed, guesser.learn(cells, weighed, by_columns=by_columns, model=model))
 
 
 def check_folds(cells: Cells, strata: ir.Table) -> None:

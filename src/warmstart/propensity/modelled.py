@@ -4,26 +4,63 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import ibis
 import numpy as np
 
 from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.names import ACTION, FOLD, PROPENSITY
+from warmstart.engine import fetch_in_batches, runs_in_parts, some_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    import pyarrow as pa
 
-    from warmstart.engine import Engine
+    from warmstart.engine import Engine, PartedEngine
+    from warmstart.propensity.model import PropensityModel
+
+# Where strata are not fetched; a model learns from no more than 200,000 a fold.
+STRATA_TO_LEARN_FROM = 1_000_000
 
 
-def modelled_propensity(engine: Engine, strata: ir.Table, *, model: Any = None, seed: int = 0) -> tuple[ir.Table, Any]:
-    """Add the propensity that a model learned from the other folds gives; null where it never saw the action."""
+def modelled_propensity(
+    engine: Engine, strata: ir.Table, *, model: Any = None, seed: int = 0
+) -> tuple[ir.Table, PropensityModel]:
+    """Add the propensity that a model learned from the other folds gives; null where it never saw the action.
+
+    On an engine in parts the strata stay there, and a model learns from a bounded number of them.
+    """
+    bare = strata.drop(PROPENSITY) if PROPENSITY in strata.columns else strata
+    if runs_in_parts(engine):
+        return _modelled_there(engine, bare, model, seed)
+    found = engine.fetch_arrow(bare.order_by(bare.columns))
+    learned = _learned(found, model, seed)
+    return engine.open_arrow(with_modelled(found, learned)), learned
+
+
+def with_modelled(rows: pa.Table, learned: PropensityModel) -> pa.Table:
+    """Add the propensities of a model to some strata."""
+    values = learned.propensity(_contexts(rows), rows[ACTION], _folds(rows))
+    return rows.append_column(PROPENSITY, to_arrow(values, np.isfinite(values)))
+
+
+def _modelled_there(engine: PartedEngine, strata: ir.Table, model: Any, seed: int) -> tuple[ir.Table, PropensityModel]:
+    many = engine.fetch(strata.agg(strata=strata.count()))[0]["strata"]
+    keys = [name for name in strata.columns if name.startswith("context_")]
+    found = fetch_in_batches(engine, some_of(strata, keys, STRATA_TO_LEARN_FROM / many))
+    learned = _learned(found.sort_by([(name, "ascending") for name in found.column_names]), model, seed)
+    schema = ibis.schema({**strata.schema(), PROPENSITY: "float64"})
+    return engine.materialise(engine.in_batches(strata, with_modelled, schema, told=learned)), learned
+
+
+def _learned(rows: pa.Table, model: Any, seed: int) -> PropensityModel:
     from warmstart.propensity.model import learn_propensity
 
-    found = engine.fetch_arrow(strata.order_by(strata.columns))
-    contexts = found.select([name for name in found.column_names if name.startswith("context_")])
-    n, folds = to_numpy(found["n"]), to_numpy(found[FOLD]).astype(np.int64)
-    learned = learn_propensity(contexts, found[ACTION], n, folds, model=model, seed=seed)
-    values = learned.propensity(contexts, found[ACTION], folds)
-    kept = found.drop_columns([PROPENSITY]) if PROPENSITY in found.column_names else found
-    column = to_arrow(values, np.isfinite(values))
-    return engine.open_arrow(kept.append_column(PROPENSITY, column)), learned
+    return learn_propensity(_contexts(rows), rows[ACTION], to_numpy(rows["n"]), _folds(rows), model=model, seed=seed)
+
+
+def _contexts(rows: pa.Table) -> pa.Table:
+    return rows.select([name for name in rows.column_names if name.startswith("context_")]).combine_chunks()
+
+
+def _folds(rows: pa.Table) -> Any:
+    return to_numpy(rows[FOLD]).astype(np.int64)

@@ -5,6 +5,7 @@ from warmstart.value.contributions import top_contributions
 from warmstart.value.estimate import estimate_value
 from warmstart.value.estimators import ESTIMATORS
 from warmstart.value.guesses import Guesser
+from warmstart.value.guesses_in_parts import PartedGuesser
 from warmstart.value.intervals import METHODS, interval
 from warmstart.value.outside import estimate_outside
 
@@ -12,6 +13,7 @@ __all__ = [
     "ESTIMATORS",
     "METHODS",
     "Guesser",
+    "PartedGuesser",
     "bias_bounds",
     "corollary_bound",
     "estimate_outside",

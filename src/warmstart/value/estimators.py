@@ -133,11 +133,13 @@ ESTIMATORS: Mapping[str, tuple[Weights, Callable[[GuessSums], tuple[float, float
 }
 
 
-def point_estimate(
-    name: str, rows: Weighed, *, events: float, model: float, model_sq: float, tau: float, delta: float
-) -> PointEstimate:
+def added_up(name: str, rows: Weighed, *, events: float, model: float, model_sq: float, tau: float) -> GuessSums:
+    """Return the sums that an estimator needs."""
+    weights, _ = ESTIMATORS[name]
+    return guess_sums(rows, weights(rows, tau), events=events, model=model, model_sq=model_sq)
+
+
+def point_estimate(name: str, sums: GuessSums, *, delta: float) -> PointEstimate:
     """Estimate the value of the whole, with a normal interval."""
-    weights, estimate = ESTIMATORS[name]
-    value, variance = estimate(guess_sums(rows, weights(rows, tau), events=events, model=model, model_sq=model_sq))
-    lower, upper = normal_ends(value, variance, delta)
-    return PointEstimate(name, value, lower, upper)
+    value, variance = ESTIMATORS[name][1](sums)
+    return PointEstimate(name, value, *normal_ends(value, variance, delta))

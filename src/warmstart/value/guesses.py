@@ -1,8 +1,8 @@
-"""Point estimates for policies: strata and a cross-fitted reward model as arrays, fetched and learned once."""
+"""Point estimates for policies: strata and a cross-fitted reward model as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
@@ -11,7 +11,7 @@ import numpy as np
 from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.names import ACTION, FOLD, PROBABILITY, PROPENSITY
 from warmstart.reward import Numbering, learn_by_cell
-from warmstart.value.estimators import Weighed, point_estimate
+from warmstart.value.estimators import GuessSums, Weighed, added_up, point_estimate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -51,12 +51,14 @@ class ScoresByColumns:
 
 
 @dataclass(frozen=True, eq=False)
-class Guesser:
-    """The evaluated window's strata as arrays, and a reward model over them."""
+class Strata:
+    """Strata as arrays, of a window or of some of its contexts: numbers of their contexts and actions, folds, sums.
 
-    cells: Cells
+    ``traffic``: the events of every context by fold. The number ``unseen`` stands for an action that was never shown.
+    """
+
     contexts: Numbering
-    actions: Numbering
+    unseen: int
     x: Numbers
     a: Numbers
     fold: Numbers
@@ -65,54 +67,33 @@ class Guesser:
     reward_sq_sum: Floats
     propensity: Floats
     traffic: Floats
-    scores: Scores
 
     @classmethod
-    def learn(cls, cells: Cells, strata: ir.Table, *, by_columns: bool, model: Any = None) -> Self:
-        """Fetch strata, with the propensities they have or else counted ones, and learn a reward model.
-
-        ``by_columns``: one regression of the context columns an action; else cell means that borrow.
-        """
-        found = cells.engine.fetch_arrow(strata.order_by([*cells.columns.keys, FOLD]))
-        contexts = Numbering.of_rows(found.select(list(cells.columns.context_keys)))
-        actions = Numbering.of_rows(found.select([ACTION]))
-        x, a, fold = contexts.numbers(found), actions.numbers(found), _numbers(found, FOLD)
-        n, rewards, squares = (_floats(found, name) for name in ("n", "reward_sum", "reward_sq_sum"))
-        folds = int(fold.max()) + 1
-        scores: Scores
-        if by_columns:
-            from warmstart.reward.by_action import learn_by_action
-
-            columns = found.select(list(cells.columns.context_keys))
-            learned = learn_by_action(columns, found[ACTION], n, rewards, fold, model=model)
-            scores = ScoresByColumns(contexts, actions, learned)
-        else:
-            scores = learn_by_cell(x, a, fold, n, rewards)
+    def of_rows(cls, rows: pa.Table, contexts: Numbering, a: Numbers, *, actions: int, folds: int) -> Self:
+        """Take the columns of a table, with the propensities it has or else counted ones."""
+        x, fold = contexts.numbers(rows), numbers(rows, FOLD)
+        n, rewards, squares = (floats(rows, name) for name in ("n", "reward_sum", "reward_sq_sum"))
         by_fold = np.bincount(x * folds + fold, weights=n, minlength=len(contexts) * folds)
         traffic = by_fold.astype(np.float64).reshape(-1, folds)
-        propensity = _floats(found, PROPENSITY) if PROPENSITY in found.column_names else _counted(x, a, n)
-        arrays = (x, a, fold, n, rewards, squares, propensity, traffic)
-        return cls(cells, contexts, actions, *arrays, scores)
+        known = floats(rows, PROPENSITY) if PROPENSITY in rows.column_names else _counted(x, a, n)
+        return cls(contexts, actions, x, a, fold, n, rewards, squares, known, traffic)
 
-    def guess(
-        self, policy: Policy, names: Sequence[str], *, taus: Sequence[float], delta: float
-    ) -> list[tuple[PointEstimate, ...]]:
-        """Return the estimates asked for, one tuple a tau."""
-        keys = self.cells.columns.keys
-        chosen = self.cells.engine.fetch_arrow(policy.on(self.cells).select(*keys, PROBABILITY))
-        x, a, h = self.contexts.numbers(chosen), self.actions.numbers(chosen), _floats(chosen, PROBABILITY)
-        a = np.where(a < 0, len(self.actions), a)
+    def guesses(
+        self, scores: Scores, chosen: pa.Table, a: Numbers, names: Sequence[str], taus: Sequence[float]
+    ) -> Iterator[Iterator[GuessSums]]:
+        """Return the sums behind every estimator at every tau, for a policy that chooses these contexts and actions."""
+        x, h = self.contexts.numbers(chosen), floats(chosen, PROBABILITY)
         expected = np.zeros_like(self.traffic)
         for fold in range(expected.shape[1]):
-            scores = self.scores.predict(x, a, np.full_like(x, fold))
-            expected[:, fold] = np.bincount(x, weights=h * scores, minlength=len(self.contexts))
+            found = scores.predict(x, a, np.full_like(x, fold))
+            expected[:, fold] = np.bincount(x, weights=h * found, minlength=len(self.contexts))
         rows = Weighed(
             n=self.n,
             reward_sum=self.reward_sum,
             reward_sq_sum=self.reward_sq_sum,
             propensity=np.where(np.isfinite(self.propensity), self.propensity, np.inf),
-            probability=_looked_up(x * (len(self.actions) + 1) + a, h, self.x * (len(self.actions) + 1) + self.a),
-            score=self.scores.predict(self.x, self.a, self.fold),
+            probability=_looked_up(x * (self.unseen + 1) + a, h, self.x * (self.unseen + 1) + self.a),
+            score=scores.predict(self.x, self.a, self.fold),
             expected=expected[self.x, self.fold],
         )
         sums = {
@@ -120,8 +101,53 @@ class Guesser:
             "model": float((self.traffic * expected).sum()),
             "model_sq": float((self.traffic * expected**2).sum()),
         }
-        found = [[point_estimate(name, rows, tau=tau, delta=delta, **sums) for name in names] for tau in taus]
-        return [tuple(guess for guess in guesses if np.isfinite(guess.value)) for guesses in found]
+        return ((added_up(name, rows, tau=tau, **sums) for name in names) for tau in taus)
+
+
+@dataclass(frozen=True, eq=False)
+class Guesser:
+    """The evaluated window's strata, fetched once, and a reward model over them."""
+
+    cells: Cells
+    actions: Numbering
+    strata: Strata
+    scores: Scores
+
+    @classmethod
+    def learn(cls, cells: Cells, strata: ir.Table, *, by_columns: bool, model: Any = None) -> Self:
+        """Fetch strata and learn a reward model.
+
+        ``by_columns``: one regression of the context columns an action; else cell means that borrow.
+        """
+        found = cells.engine.fetch_arrow(strata.order_by([*cells.columns.keys, FOLD]))
+        columns = found.select(list(cells.columns.context_keys))
+        contexts, actions = Numbering.of_rows(columns), Numbering.of_rows(found.select([ACTION]))
+        folds = int(numbers(found, FOLD).max()) + 1
+        held = Strata.of_rows(found, contexts, actions.numbers(found), actions=len(actions), folds=folds)
+        scores: Scores
+        if by_columns:
+            from warmstart.reward.by_action import learn_by_action
+
+            learned = learn_by_action(columns, found[ACTION], held.n, held.reward_sum, held.fold, model=model)
+            scores = ScoresByColumns(contexts, actions, learned)
+        else:
+            scores = learn_by_cell(held.x, held.a, held.fold, held.n, held.reward_sum)
+        return cls(cells, actions, held, scores)
+
+    def guess(
+        self, policy: Policy, names: Sequence[str], *, taus: Sequence[float], delta: float
+    ) -> list[tuple[PointEstimate, ...]]:
+        """Return the estimates asked for, one tuple a tau."""
+        chosen = self.cells.engine.fetch_arrow(policy.on(self.cells).select(*self.cells.columns.keys, PROBABILITY))
+        a = self.actions.numbers(chosen)
+        sums = self.strata.guesses(self.scores, chosen, np.where(a < 0, len(self.actions), a), names, taus)
+        return [finite_estimates(names, some, delta) for some in sums]
+
+
+def finite_estimates(names: Sequence[str], sums: Iterable[GuessSums], delta: float) -> tuple[PointEstimate, ...]:
+    """Return the estimates that sums give, but for those that they do not."""
+    found = (point_estimate(name, some, delta=delta) for name, some in zip(names, sums, strict=True))
+    return tuple(guess for guess in found if np.isfinite(guess.value))
 
 
 def _looked_up(codes: Numbers, values: Floats, wanted: Numbers) -> Floats:
@@ -140,11 +166,13 @@ def _counted(x: Numbers, a: Numbers, n: Floats) -> Floats:
     return shares
 
 
-def _floats(table: pa.Table, name: str) -> Floats:
+def floats(table: pa.Table, name: str) -> Floats:
+    """Return a column as floats, with NaN for nulls."""
     values: Floats = to_numpy(table[name]).astype(np.float64)
     return values
 
 
-def _numbers(table: pa.Table, name: str) -> Numbers:
+def numbers(table: pa.Table, name: str) -> Numbers:
+    """Return a column of whole numbers."""
     values: Numbers = to_numpy(table[name]).astype(np.int64)
     return values
