@@ -107,7 +107,7 @@ def test_a_driver_with_little_memory_collects_nothing_that_grows(month, tmp_path
     policy = tmp_path / "policy"
     features = ["--contexts", month.contexts_path, "--actions", month.actions_path]
     fit = ["fit", month.events_path, *COLUMNS, *features, "--fit-tau", "1", "--weight-bits", "12", "--out", policy]
-    evaluate = ["evaluate", month.events_path, *COLUMNS, "--policy", policy, "--policy", "uniform", "--json"]
+    evaluate = ["evaluate", month.events_path, *COLUMNS, "--policy", policy, "--policy", "uniform", "--estimator", "dr"]
     audit = ["audit", month.events_path, *COLUMNS, "--json"]
     for command in ([*fit, "--train-fraction", "0.65"], [*evaluate, "--test-fraction", "0.35"], audit):
         words = [sys.executable, "-m", "warmstart", *map(str, command), "--engine", "spark", "--threads", "2"]

@@ -185,14 +185,14 @@ def test_nothing_feasible_and_nothing_to_learn(world):
 
 
 def test_some_contexts_are_the_same_of_every_table():
-    from warmstart.pipeline.fit_in_parts import _some
+    from warmstart.engine import some_of
 
     engine = parted_here()
     keys = pa.table({"context_0": list(range(2_000)), "context_1": [f"c{i % 7}" for i in range(2_000)]})
     one = engine.open_arrow(keys)
     other = engine.open_arrow(keys.take(pa.array(range(1_999, -1, -1))))
     chosen = [
-        {tuple(row.values()) for row in engine.fetch(_some(rows, ("context_0", "context_1"), 0.25))}
+        {tuple(row.values()) for row in engine.fetch(some_of(rows, ("context_0", "context_1"), 0.25))}
         for rows in (one, other)
     ]
     assert chosen[0] == chosen[1]

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warmstart.kernels.compiled import compiled
+from warmstart.kernels.prefetch import prefetch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,6 +47,25 @@ def score(
             part += values[r] * row[columns[r]]
         total += x_values[q] * part
     return total
+
+
+@compiled
+def ask_for(
+    context: int,
+    action: int,
+    x_starts: NDArray[Any],
+    x_buckets: NDArray[Any],
+    a_starts: NDArray[Any],
+    a_buckets: NDArray[Any],
+    weights: NDArray[Any],
+    width: int,
+) -> None:
+    """Ask for the weights of a pair before they are needed."""
+    columns = a_buckets[a_starts[action] : a_starts[action + 1]]
+    for q in range(x_starts[context], x_starts[context + 1]):
+        begin = np.int64(x_buckets[q]) * width
+        for r in range(columns.shape[0]):
+            prefetch(weights, begin + np.int64(columns[r]))
 
 
 @compiled
@@ -91,10 +111,13 @@ def train(
     rate: float,
     loss: int,
 ) -> Any:
-    """Pass once over examples, predicting each before learning from it; return the weighted loss of the predictions."""
+    """Pass once over examples, predicting each before learning from it; return the weighted loss of the predictions.
+
+    While weights move, those of the next example are asked for.
+    """
     total = 0.0
     for t in range(order.shape[0]):
-        i = order[t]
+        i, following = order[t], order[min(t + 1, order.shape[0] - 1)]
         x, a = contexts[i], actions[i]
         columns = a_buckets[a_starts[a] : a_starts[a + 1]]
         values = a_values[a_starts[a] : a_starts[a + 1]]
@@ -107,6 +130,7 @@ def train(
             total += w * (np.log1p(np.exp(-abs(p))) + max(p, np.float32(0)) - y * p)
         move = np.float32(step_size(loss, y, p, rate * w, x_squares[x] * a_squares[a]))
         # Also keeps denormal numbers out of the weights: they are a hundred times slower to work with.
+        ask_for(contexts[following], actions[following], x_starts, x_buckets, a_starts, a_buckets, weights, width)
         if abs(move) < SMALLEST_MOVE:
             continue
         for q in range(x_starts[x], x_starts[x + 1]):
@@ -134,6 +158,8 @@ def predict(
 ) -> None:
     """Score pairs of contexts and actions."""
     for i in range(contexts.shape[0]):
+        following = min(i + 1, contexts.shape[0] - 1)
+        ask_for(contexts[following], actions[following], x_starts, x_buckets, a_starts, a_buckets, weights, width)
         scores[i] = score(
             contexts[i], actions[i], x_starts, x_buckets, x_values, a_starts, a_buckets, a_values, weights, width
         )
