@@ -95,6 +95,7 @@ def test_spark_guesses_what_duckdb_guesses(spark):
     assert_alike(there, here)
 
 
+@pytest.mark.slow_on_spark
 def test_spark_models_what_duckdb_models(spark):
     log, policy = described(1_500)
     here, there = (

@@ -227,7 +227,8 @@ class SparkEngine:
     def in_batches(self, rows: ir.Table, function: OnRows, schema: sch.Schema, *, told: Any) -> ir.Table:
         """Turn rows into others, some at a time and in any order."""
         held = self.session.sparkContext.broadcast(told)
-        return self._view(self._run(rows).mapInArrow(_over_batches(function, held), PySparkSchema.from_ibis(schema)))
+        frame = self._run(rows).mapInArrow(_over_batches(function, held), PySparkSchema.from_ibis(schema))
+        return self._view(frame, held)
 
     def in_parts(
         self, tables: Sequence[ir.Table], parts: Parts, function: OnPart, schema: sch.Schema, *, told: Any
@@ -240,8 +241,8 @@ class SparkEngine:
         groups = [frame.withColumn(PART, part).groupBy(PART) for frame in frames]
         wanted = PySparkSchema.from_ibis(schema)
         if len(groups) == 1:
-            return self._view(groups[0].applyInArrow(_over_part(function, held), wanted))
-        return self._view(groups[0].cogroup(groups[1]).applyInArrow(_over_two_parts(function, held), wanted))
+            return self._view(groups[0].applyInArrow(_over_part(function, held), wanted), held)
+        return self._view(groups[0].cogroup(groups[1]).applyInArrow(_over_two_parts(function, held), wanted), held)
 
     def progress(self) -> float | None:
         """Return how many of the running stages' tasks are done, in percent."""
@@ -251,11 +252,14 @@ class SparkEngine:
         done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
         return 100 * done / tasks if tasks else None
 
-    def _view(self, frame: DataFrame) -> ir.Table:
+    def _view(self, frame: DataFrame, told: Broadcast[Any] | None = None) -> ir.Table:
+        """Give a frame a name; what its workers were told they may forget with it, and get again if they must."""
         name = f"warmstart_{uuid.uuid4().hex}"
         frame.createTempView(name)
         table = self.backend.table(name)
         weakref.finalize(table.op(), self.session.catalog.dropTempView, name)
+        if told is not None:
+            weakref.finalize(table.op(), told.unpersist).atexit = False
         return table
 
 

@@ -1,0 +1,23 @@
+"""Functions that run where the rows are."""
+
+import gc
+
+import ibis
+import pyarrow as pa
+import pytest
+
+
+@pytest.mark.slow_on_spark
+def test_workers_may_forget_what_they_were_told_with_the_rows_it_was_for(spark, monkeypatch):
+    from pyspark.core.broadcast import Broadcast
+
+    forgotten = []
+    monkeypatch.setattr(Broadcast, "unpersist", lambda told: forgotten.append(told.value))
+    rows = spark.open_arrow(pa.table({"i": [1, 2, 3]}))
+    found = spark.in_batches(rows, lambda batch, told: batch.slice(0, told), ibis.schema({"i": "int64"}), told=2)
+    gc.collect()
+    assert not forgotten
+    assert spark.fetch(found.agg(rows=found.count()))[0]["rows"] == 2
+    del found
+    gc.collect()
+    assert forgotten == [2]
