@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 
+@pytest.mark.spark
 @pytest.mark.slow_on_spark
 def test_workers_may_forget_what_they_were_told_with_the_rows_it_was_for(spark, monkeypatch):
     from pyspark.core.broadcast import Broadcast

@@ -161,6 +161,20 @@ def test_our_interval_contains_vowpal_wabbits_clopper_pearson_where_that_is_exac
             assert ours.upper >= high - 1e-12
 
 
+@pytest.mark.parametrize("source", ["logged", "model"])
+def test_uniform_over_all_actions_has_guesses_too(duckdb, source):
+    """Shown evenly, so that its weights are 1 (those of a model nearly), and what it earns is what was earned."""
+    size = 3_000
+    rng = np.random.default_rng(0)
+    rewards = (rng.random(size) < 0.3).astype(float)
+    log = pa.table({"x": rng.normal(size=size), "a": rng.integers(3, size=size), "r": rewards, "p": [1 / 3] * size})
+    events = ws.read_events(log, context="x", action="a", reward="r", propensity="p", engine=duckdb)
+    found = ws.evaluate("uniform", events, tau=0.01, propensities=source, estimators=["ips", "dr"])["uniform"]
+    assert [guess.estimator for guess in found.guesses] == ["ips", "dr"]
+    for guess in found.guesses:
+        assert guess.value == pytest.approx(rewards.mean(), abs=1e-6 if source == "logged" else 0.01)
+
+
 def test_an_unknown_estimator_is_refused(duckdb):
     with pytest.raises(ws.UsageError, match="switch-dr"):
         ws.evaluate("uniform", read(random_log(1), duckdb), estimators=["magic"])

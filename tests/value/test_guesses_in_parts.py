@@ -88,6 +88,26 @@ def test_models_learn_from_a_bounded_number_of_strata(monkeypatch):
         assert lower - 0.02 < value < upper + 0.02, (tau, name)
 
 
+@pytest.mark.usefixtures("many_parts")
+def test_few_contexts_of_many_strata_are_sampled_too(monkeypatch):
+    """Logged propensities, all different, make a stratum of every event."""
+    monkeypatch.setattr("warmstart.propensity.modelled.STRATA_TO_LEARN_FROM", 500)
+    rng = np.random.default_rng(0)
+    size = 3_000
+    shown, p = rng.integers(2, size=size), rng.uniform(0.4, 0.6, size)
+    log = pa.table({"x": rng.integers(4, size=size), "a": shown, "r": shown * 1.0, "p": p, "i": range(size)})
+    engine, fetched = parted_here(), []
+    stream = engine.stream
+    monkeypatch.setattr(
+        engine, "stream", lambda rows, *more: (fetched.append(b.num_rows) or b for b in stream(rows, *more))
+    )
+    events = ws.read_events(log, context="x", action="a", reward="r", propensity="p", event_id="i", engine=engine)
+    found = ws.evaluate("constant:1", events, propensities="model", tau=0.01)["constant:1"]
+    assert 400 < max(fetched) < 600
+    assert found.value == pytest.approx(1.0, abs=0.15)
+
+
+@pytest.mark.spark
 def test_spark_guesses_what_duckdb_guesses(spark):
     rows = random_log(5, events=900)
     policy = half_decided(rows)
@@ -95,6 +115,7 @@ def test_spark_guesses_what_duckdb_guesses(spark):
     assert_alike(there, here)
 
 
+@pytest.mark.spark
 @pytest.mark.slow_on_spark
 def test_spark_models_what_duckdb_models(spark):
     log, policy = described(1_500)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def to_numpy(column: pa.Array | pa.ChunkedArray, *, null: float = math.nan) -> NDArray[Any]:
-    """Return a column of numbers or truths, not to be written to; ``null`` stands where there is none.
+    """Return a column of numbers (decimals as floats) or truths, not to be written to, with ``null`` for nulls.
 
     >>> import pyarrow as pa
     >>> to_numpy(pa.chunked_array([[1, 2], [3, None]])).tolist()
@@ -26,6 +26,8 @@ def to_numpy(column: pa.Array | pa.ChunkedArray, *, null: float = math.nan) -> N
     import pyarrow.compute as pc
 
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if pa.types.is_decimal(whole.type):
+        whole = pc.cast(whole, pa.float64())
     if pa.types.is_boolean(whole.type):
         return to_numpy(pc.cast(whole, pa.int8()), null=null) if whole.null_count else _truths(whole)
     if not whole.null_count:
@@ -35,7 +37,7 @@ def to_numpy(column: pa.Array | pa.ChunkedArray, *, null: float = math.nan) -> N
 
 
 def to_arrow(values: NDArray[Any], known: NDArray[Any] | None = None) -> pa.Array:
-    """Return an array of numbers, null where it is not known; what it shares with NumPy must not change.
+    """Return an array of numbers or truths, null where it is not known; what it shares with NumPy must not change.
 
     >>> import numpy as np
     >>> to_arrow(np.array([1, 2]), np.array([True, False])).to_pylist()
@@ -43,9 +45,9 @@ def to_arrow(values: NDArray[Any], known: NDArray[Any] | None = None) -> pa.Arra
     """
     import pyarrow as pa
 
-    whole = np.ascontiguousarray(values)
+    whole = np.packbits(values, bitorder="little") if values.dtype == bool else np.ascontiguousarray(values)
     bits = None if known is None else pa.py_buffer(np.packbits(known, bitorder="little"))
-    return pa.Array.from_buffers(pa.from_numpy_dtype(whole.dtype), len(whole), [bits, pa.py_buffer(whole)])
+    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [bits, pa.py_buffer(whole)])
 
 
 def text_array(values: Sequence[str | None]) -> pa.Array:

@@ -57,7 +57,7 @@ def fetch_in_batches(engine: PartedEngine, rows: ir.Table) -> pa.Table:
 
 
 def some_of(rows: ir.Table, keys: Sequence[str], share: float) -> ir.Table:
-    """Keep a share of the keys, the same ones of every table."""
+    """Keep a share of the rows, all or none of those with the same keys, and the same keys of every table."""
     import ibis
 
     if share >= 1:

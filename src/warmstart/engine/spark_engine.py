@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import re
 import sys
 import uuid
@@ -17,7 +18,7 @@ import ibis
 import ibis.expr.types as ir
 from ibis.backends.pyspark.datatypes import PySparkSchema
 from py4j.protocol import Py4JError
-from pyspark import SparkContext
+from pyspark import SparkContext, cloudpickle
 from pyspark.core.broadcast import Broadcast
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -226,7 +227,7 @@ class SparkEngine:
 
     def in_batches(self, rows: ir.Table, function: OnRows, schema: sch.Schema, *, told: Any) -> ir.Table:
         """Turn rows into others, some at a time and in any order."""
-        held = self.session.sparkContext.broadcast(told)
+        held = self._tell(told)
         frame = self._run(rows).mapInArrow(_over_batches(function, held), PySparkSchema.from_ibis(schema))
         return self._view(frame, held)
 
@@ -234,7 +235,7 @@ class SparkEngine:
         self, tables: Sequence[ir.Table], parts: Parts, function: OnPart, schema: sch.Schema, *, told: Any
     ) -> ir.Table:
         """Turn parts of one or two tables into other rows."""
-        held = self.session.sparkContext.broadcast(told)
+        held = self._tell(told)
         part = F.pmod(F.xxhash64(*parts.keys), F.lit(parts.number)).cast("int")
         # Named anew: Spark cannot tell apart the columns of two tables that came from one.
         frames = [self._run(table).toDF(*table.columns) for table in tables]
@@ -243,6 +244,12 @@ class SparkEngine:
         if len(groups) == 1:
             return self._view(groups[0].applyInArrow(_over_part(function, held), wanted), held)
         return self._view(groups[0].cogroup(groups[1]).applyInArrow(_over_two_parts(function, held), wanted), held)
+
+    def _tell(self, told: Any) -> Broadcast[Any]:
+        try:
+            return self.session.sparkContext.broadcast(_Packed(told))
+        except (pickle.PicklingError, TypeError, AttributeError) as error:
+            raise EngineError(f"The workers cannot be sent a model: {first_lines(error)}") from error
 
     def progress(self) -> float | None:
         """Return how many of the running stages' tasks are done, in percent."""
@@ -277,6 +284,16 @@ def _in_spark_types(frame: pa.Table) -> pa.Table:
 def _java_size(size: str) -> str:
     """Write 4GB as Java does, 4g."""
     return size.lower().replace(" ", "").removesuffix("b").removesuffix("i")
+
+
+class _Packed:
+    """What workers are told, packed as Spark packs functions: a class of a notebook's own travels too."""
+
+    def __init__(self, told: Any) -> None:
+        self.told = told
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return cloudpickle.loads, (cloudpickle.dumps(self.told),)  # type: ignore[no-untyped-call]
 
 
 def _over_batches(function: OnRows, told: Broadcast[Any]) -> Any:
@@ -334,6 +351,7 @@ def _cause(error: Exception) -> str:
 
 
 def _hint(error: Exception) -> str:
-    if "No module named 'warmstart'" in str(error):
-        return "Install warmstart where the workers are, and name their Python with PYSPARK_PYTHON."
+    if missing := re.search(r"No module named '(warmstart|sklearn)", str(error)):
+        name = {"sklearn": "scikit-learn"}.get(missing[1], missing[1])
+        return f"Install {name} where the workers are, and name their Python with PYSPARK_PYTHON."
     return ""

@@ -129,8 +129,8 @@ def train(
         else:
             total += w * (np.log1p(np.exp(-abs(p))) + max(p, np.float32(0)) - y * p)
         move = np.float32(step_size(loss, y, p, rate * w, x_squares[x] * a_squares[a]))
-        # Also keeps denormal numbers out of the weights: they are a hundred times slower to work with.
         ask_for(contexts[following], actions[following], x_starts, x_buckets, a_starts, a_buckets, weights, width)
+        # Also keeps denormal numbers out of the weights: they are a hundred times slower to work with.
         if abs(move) < SMALLEST_MOVE:
             continue
         for q in range(x_starts[x], x_starts[x + 1]):

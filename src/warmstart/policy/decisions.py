@@ -104,7 +104,7 @@ def _check(cells: Cells, table: ir.Table, where: str, *, has_probability: bool) 
 
 
 def _faults(table: ir.Table, columns: Columns) -> ir.Table:
-    """Count the decisions, and what is wrong with them; sums of probabilities are those of proper ones."""
+    """Count the decisions and what is wrong with them; ``crowded`` only means something if nothing is improper."""
     by_pair = table.group_by(*columns.keys)
     marks = {name: table[name].cast("int64").sum() for name in ("absent", "improper")}
     pairs = by_pair.agg(rows=table.count(), **marks, total=table[PROBABILITY].sum())

@@ -27,5 +27,5 @@ def uniform_of_all(cells: Cells, *, feasible_from: WindowName, name: str) -> Pol
             f"'uniform' over {sizes[1]:,} actions in {sizes[0]:,} contexts that do not repeat is too large a table.",
             "Count propensities (propensities='counts'), or give a file of decisions.",
         )
-    table = contexts.cross_join(actions).mutate(**{PROBABILITY: float_literal(1 / max(sizes[1], 1))})
+    table = contexts.cross_join(actions).mutate(**{PROBABILITY: float_literal(1) / max(sizes[1], 1)})
     return Policy(name, table)

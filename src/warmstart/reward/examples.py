@@ -100,8 +100,9 @@ def _first_of_each(columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
 
     codes, kinds = np.zeros(len(columns[0]), dtype=np.int64), 1
     for column in columns:
-        encoded = pc.dictionary_encode(column.combine_chunks())
-        pairs = pc.dictionary_encode(to_arrow(codes * len(encoded.dictionary) + to_numpy(encoded.indices)))
+        values = pc.unique(column)
+        numbers = codes * len(values) + to_numpy(pc.index_in(column, value_set=values))
+        pairs = pc.dictionary_encode(to_arrow(numbers))
         codes, kinds = to_numpy(pairs.indices).astype(np.int64), len(pairs.dictionary)
     first = np.zeros(kinds, dtype=np.int64)
     first[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -105,7 +106,7 @@ def learn(
         examples = (piece, stream.contexts, stream.actions, stream.targets, stream.importance)
         return float(train(*examples, *rows, table, 1 << bits[1], rate, kind))
 
-    with ThreadPoolExecutor(max(threads, 1)) as pool:
+    with _prompt_pool(threads) as pool:
         for number in range(passes):
             order = np.arange(len(stream)) if rng is None else by_shuffled_context(stream.contexts, rng)
             race = racing and len(tables) == 1
@@ -128,6 +129,17 @@ def learn(
             tables = {best: tables[best]}
     (chosen, table), *_ = tables.items()
     return ProductModel(table, 1 << bits[1], loss, chosen, losses[chosen] / max(weight, 1e-12))
+
+
+@contextmanager
+def _prompt_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
+    """Open a pool of threads that drops what it has not begun when something goes wrong, or somebody stops it."""
+    with ThreadPoolExecutor(max(threads, 1)) as pool:
+        try:
+            yield pool
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def by_shuffled_context(contexts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:

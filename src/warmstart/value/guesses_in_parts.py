@@ -121,7 +121,7 @@ class PartedGuesser:
         chosen = chosen.left_join(self.numbers, ACTION)
         number = chosen[NUMBER].coalesce(self.told.actions).cast("int64")
         chosen = chosen.select(*self.parts.keys, PROBABILITY, **{NUMBER: number})
-        schema = ibis.schema({"tau": "int32", "estimator": "int32", **dict.fromkeys(SUMS, "float64")})
+        schema = ibis.schema({"tau": "int64", "estimator": "int64", **dict.fromkeys(SUMS, "float64")})
         told = (self.told, tuple(names), tuple(taus))
         found = self._engine.in_parts((self.strata, chosen), self.parts, guess_part, schema, told=told)
         added = found.group_by("tau", "estimator").agg(**{name: found[name].sum() for name in SUMS})
@@ -139,7 +139,7 @@ class PartedGuesser:
         """Choose how much cells borrow, if they do."""
         if not isinstance(self.told.model, BorrowingCells):
             return self
-        schema = ibis.schema({"strength": "int32", "error": "float64"})
+        schema = ibis.schema({"strength": "int64", "error": "float64"})
         found = self._engine.in_parts((self.strata,), self.parts, miss_part, schema, told=self.told)
         rows = self._engine.fetch(found.group_by("strength").agg(error=found.error.sum()).order_by("strength"))
         model = replace(self.told.model, strength=best_strength([row["error"] for row in rows]))
@@ -169,7 +169,7 @@ def guess_part(tables: Sequence[pa.Table], told: tuple[Told, Sequence[str], Sequ
 def _learned_by_columns(engine: PartedEngine, strata: ir.Table, keys: Sequence[str], many: int, model: Any) -> Any:
     from warmstart.reward.by_action import learn_by_action
 
-    found = fetch_in_batches(engine, some_of(strata, keys, STRATA_TO_LEARN_FROM / many))
+    found = fetch_in_batches(engine, some_of(strata, strata.columns, STRATA_TO_LEARN_FROM / many))
     found = found.sort_by([(name, "ascending") for name in (*keys, ACTION, FOLD)])
     n, rewards, folds = floats(found, "n"), floats(found, "reward_sum"), numbers(found, FOLD)
     return learn_by_action(found.select(list(keys)), found[ACTION], n, rewards, folds, model=model)
