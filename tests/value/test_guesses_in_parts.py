@@ -85,12 +85,12 @@ def test_models_learn_from_a_bounded_number_of_strata(monkeypatch):
     some = numbers_of(read_described(log, engine), policy, propensities="model")
     assert 800 < max(fetched) < 1_200
     for (tau, name, value, *_), (*_, lower, upper) in zip(some, whole, strict=True):
-        assert lower - 0.02 < value < upper + 0.02, (tau, name)
+        assert lower - 0.05 < value < upper + 0.05, (tau, name)
 
 
 @pytest.mark.usefixtures("many_parts")
-def test_few_contexts_of_many_strata_are_sampled_too(monkeypatch):
-    """Logged propensities, all different, make a stratum of every event."""
+def test_strata_that_logged_propensities_take_apart_are_put_together_to_learn_from(monkeypatch):
+    """They are all different here, so that every event is a stratum."""
     monkeypatch.setattr("warmstart.propensity.modelled.STRATA_TO_LEARN_FROM", 500)
     rng = np.random.default_rng(0)
     size = 3_000
@@ -103,7 +103,7 @@ def test_few_contexts_of_many_strata_are_sampled_too(monkeypatch):
     )
     events = ws.read_events(log, context="x", action="a", reward="r", propensity="p", event_id="i", engine=engine)
     found = ws.evaluate("constant:1", events, propensities="model", tau=0.01)["constant:1"]
-    assert 400 < max(fetched) < 600
+    assert fetched == [4 * 2 * 5]
     assert found.value == pytest.approx(1.0, abs=0.15)
 
 

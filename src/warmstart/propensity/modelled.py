@@ -44,8 +44,11 @@ def with_modelled(rows: pa.Table, learned: PropensityModel) -> pa.Table:
 
 
 def _modelled_there(engine: PartedEngine, strata: ir.Table, model: Any, seed: int) -> tuple[ir.Table, PropensityModel]:
-    many = engine.fetch(strata.agg(strata=strata.count()))[0]["strata"]
-    found = fetch_in_batches(engine, some_of(strata, strata.columns, STRATA_TO_LEARN_FROM / many))
+    keys = [*(name for name in strata.columns if name.startswith("context_")), ACTION, FOLD]
+    # Logged propensities take strata further apart.
+    summed = strata.group_by(*keys).agg(n=strata.n.sum())
+    many = engine.fetch(summed.agg(strata=summed.count()))[0]["strata"]
+    found = fetch_in_batches(engine, some_of(summed, keys, STRATA_TO_LEARN_FROM / many))
     learned = _learned(found.sort_by([(name, "ascending") for name in found.column_names]), model, seed)
     schema = ibis.schema({**strata.schema(), PROPENSITY: "float64"})
     return engine.materialise(engine.in_batches(strata, with_modelled, schema, told=learned)), learned

@@ -102,7 +102,7 @@ class PartedGuesser:
         actions, fold = Numbering.of_rows(found.select([ACTION])), numbers(found, FOLD)
         folds, many = int(fold.max()) + 1, engine.fetch(strata.agg(strata=strata.count()))[0]["strata"]
         if by_columns:
-            learned: PartModel = ByColumns(actions, _learned_by_columns(engine, strata, keys, many, model))
+            learned: PartModel = ByColumns(actions, _learned_by_columns(engine, strata, keys, model))
         else:
             of_actions = (actions.numbers(found), fold, floats(found, "n"), floats(found, "reward_sum"))
             learned = BorrowingCells(by_fold(*of_actions, shape=(len(actions) + 1, folds)), STRENGTHS[0])
@@ -166,11 +166,15 @@ def guess_part(tables: Sequence[pa.Table], told: tuple[Told, Sequence[str], Sequ
     return pa.table([list(column) for column in zip(*rows, strict=True)], names=["tau", "estimator", *SUMS])
 
 
-def _learned_by_columns(engine: PartedEngine, strata: ir.Table, keys: Sequence[str], many: int, model: Any) -> Any:
+def _learned_by_columns(engine: PartedEngine, strata: ir.Table, keys: Sequence[str], model: Any) -> Any:
     from warmstart.reward.by_action import learn_by_action
 
-    found = fetch_in_batches(engine, some_of(strata, strata.columns, STRATA_TO_LEARN_FROM / many))
-    found = found.sort_by([(name, "ascending") for name in (*keys, ACTION, FOLD)])
+    apart = (*keys, ACTION, FOLD)
+    # Propensities may take strata further apart.
+    summed = strata.group_by(*apart).agg(n=strata.n.sum(), reward_sum=strata.reward_sum.sum())
+    many = engine.fetch(summed.agg(strata=summed.count()))[0]["strata"]
+    found = fetch_in_batches(engine, some_of(summed, apart, STRATA_TO_LEARN_FROM / many))
+    found = found.sort_by([(name, "ascending") for name in apart])
     n, rewards, folds = floats(found, "n"), floats(found, "reward_sum"), numbers(found, FOLD)
     return learn_by_action(found.select(list(keys)), found[ACTION], n, rewards, folds, model=model)
 
