@@ -37,6 +37,25 @@ def _epoch_us(moment: Any) -> Any:
 RAGGED = re.compile(r"CSV Error on Line: (\d+)\nOriginal Line: ?(.*?)\n.*?^ *file = (.*?)$", re.DOTALL | re.MULTILINE)
 
 
+# What DuckDB's allocator holds and does not count grows with the limit: this share of what is above a gigabyte.
+UNCOUNTED, GIGABYTE = 0.06, 1e9
+SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b\s*", re.IGNORECASE)
+
+
+def _what_duckdb_counts(limit: str) -> str:
+    """Return the limit to set so that about as much as was asked for is used; what is no size is left to DuckDB.
+
+    >>> _what_duckdb_counts("500MB"), _what_duckdb_counts("4GB"), _what_duckdb_counts("50%")
+    ('500000KB', '3820000KB', '50%')
+    """
+    found = SIZE.fullmatch(limit)
+    if found is None:
+        return limit
+    number, unit, binary = found.groups()
+    size = float(number) * (1024 if binary else 1000) ** ("kmgt".index(unit.lower()) + 1)
+    return f"{(size - UNCOUNTED * max(size - GIGABYTE, 0.0)) / 1000:.0f}KB"
+
+
 class DuckDBEngine:
     """An Ibis DuckDB connection."""
 
@@ -56,8 +75,9 @@ class DuckDBEngine:
             "preserve_insertion_order": False,
         }
         if memory_limit is not None:
-            settings["memory_limit"] = memory_limit
+            settings["memory_limit"] = _what_duckdb_counts(memory_limit)
             # Give back sooner what is not in use: it does not count against the limit, but it is not free either.
+            settings["allocator_background_threads"] = True
             settings["allocator_flush_threshold"] = "16MB"
             settings["allocator_bulk_deallocation_flush_threshold"] = "64MB"
         if threads is not None:
