@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -51,6 +52,23 @@ def command(*words, small_files=False, stdout=subprocess.PIPE, spill=None):
 
 
 EVALUATE = ("--policy", "uniform", "--policy", "logging", "--test-fraction", "0.5", "--tau", "0.05", "--json")
+
+
+def test_where_several_threads_run_out_of_memory_one_tries_again(monkeypatch):
+    engine = connect("duckdb", threads=2)
+    keep, seen = engine.backend._cached_table, []
+
+    def keep_with_one(expression):
+        seen.append(engine.backend.con.execute("SELECT current_setting('threads')").fetchone()[0])
+        if seen[-1] > 1:
+            raise duckdb.OutOfMemoryException("too many threads")
+        return keep(expression)
+
+    monkeypatch.setattr(engine.backend, "_cached_table", keep_with_one)
+    held = engine.materialise(engine.open_arrow(pa.table({"i": [1, 2, 3]})))
+    assert engine.fetch(held.agg(rows=held.count())) == [{"rows": 3}]
+    assert seen == [2, 1]
+    assert engine.backend.con.execute("SELECT current_setting('threads')").fetchone()[0] == 2
 
 
 def test_a_memory_limit_changes_no_number(log):

@@ -182,9 +182,25 @@ class DuckDBEngine:
         return connection.execute(str(self.backend.compile(expression)))
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
-        """Run an expression once and keep its result in the engine until it is released."""
+        """Run an expression once and keep its result in the engine until it is released.
+
+        Every thread needs memory of its own: where several ran out of it, one may not.
+        """
         with _engine_errors():
-            return self.backend._cached_table(expression)
+            try:
+                return self.backend._cached_table(expression)
+            except duckdb.OutOfMemoryException:
+                with self._one_thread():
+                    return self.backend._cached_table(expression)
+
+    @contextmanager
+    def _one_thread(self) -> Iterator[None]:
+        threads = self.backend.con.execute("SELECT current_setting('threads')").fetchone()
+        self.backend.con.execute("SET threads=1")
+        try:
+            yield
+        finally:
+            self.backend.con.execute(f"SET threads={(threads or (1,))[0]}")
 
     def gather(self, expression: ir.Table) -> tuple[DuckDBEngine, ir.CachedTable]:
         """Run an expression once and keep its rows here."""
