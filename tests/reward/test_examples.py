@@ -61,3 +61,9 @@ def test_a_small_stream_is_repeated_and_a_large_one_is_not():
     assert len(repeated(stream)) == 3400
     large = Stream(*(np.tile(part, 3) for part in (stream.contexts, stream.actions, stream.targets, stream.importance)))
     assert repeated(large) is large
+
+
+def test_a_key_that_is_not_known_has_no_number():
+    known = Numbering.of_rows(pa.table({"x": [3, 1, 3], "y": ["a", "b", "b"]}))
+    rows = pa.table({"x": [1, 1, 2, 3, 3], "y": ["b", "a", "b", "a", "z"]})
+    assert known.numbers(rows).tolist() == [0, -1, -1, 1, -1]
