@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import UTC, datetime, timedelta
 from functools import cache
 
 import pyarrow as pa
@@ -135,6 +136,16 @@ def test_a_log_of_one_event_can_say_next_to_nothing(any_engine):
     assert (audit.power.contested, audit.power.smallest_gain) == (0, None)
     assert audit.explore.rows == (("x", "a", 1, 1.0, 1.0),)
     assert audit.verdict[0].startswith("Next to nothing")
+
+
+@pytest.mark.parametrize("year", [1, 1969, 2328, 9999])
+def test_the_last_microsecond_of_a_year_is_in_its_last_day(any_engine, year):
+    last = datetime(year, 12, 31, 23, 59, 59, 999_999, tzinfo=UTC)
+    log = pa.table({"x": ["x", "x"], "a": ["a", "b"], "r": [1, 0], "t": [last, last - timedelta(hours=1)]})
+    audit = ws.audit(ws.read_events(log, context="x", action="a", reward="r", time="t", engine=any_engine))
+    assert audit.log.days == 1
+    assert audit.origin.context_days == 1
+    assert audit.origin.one_action_days == 0
 
 
 def test_contexts_seen_once_in_equal_halves_say_nothing_of_context_drift(any_engine):

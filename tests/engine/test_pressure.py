@@ -54,21 +54,34 @@ def command(*words, small_files=False, stdout=subprocess.PIPE, spill=None):
 EVALUATE = ("--policy", "uniform", "--policy", "logging", "--test-fraction", "0.5", "--tau", "0.05", "--json")
 
 
-def test_where_several_threads_run_out_of_memory_one_tries_again(monkeypatch):
+@pytest.mark.parametrize(("asked", "by"), [("materialise", "_cached_table"), ("fetch", "con"), ("fetch_arrow", "con")])
+def test_where_several_threads_run_out_of_memory_one_tries_again(monkeypatch, asked, by):
     engine = connect("duckdb", threads=2)
-    keep, seen = engine.backend._cached_table, []
+    numbers = engine.open_arrow(pa.table({"i": [1, 2, 3]}))
+    connection, keep, seen = engine.backend.con, engine.backend._cached_table, []
 
-    def keep_with_one(expression):
-        seen.append(engine.backend.con.execute("SELECT current_setting('threads')").fetchone()[0])
+    def refuse_several():
+        seen.append(connection.execute("SELECT current_setting('threads')").fetchone()[0])
         if seen[-1] > 1:
             raise duckdb.OutOfMemoryException("too many threads")
+
+    class Crowded:
+        def execute(self, query):
+            if "thread" not in query:
+                refuse_several()
+            return connection.execute(query)
+
+    def keep_with_one(expression):
+        refuse_several()
         return keep(expression)
 
-    monkeypatch.setattr(engine.backend, "_cached_table", keep_with_one)
-    held = engine.materialise(engine.open_arrow(pa.table({"i": [1, 2, 3]})))
-    assert engine.fetch(held.agg(rows=held.count())) == [{"rows": 3}]
+    with monkeypatch.context() as crowded:
+        crowded.setattr(engine.backend, by, keep_with_one if by == "_cached_table" else Crowded())
+        found = getattr(engine, asked)(numbers)
+    rows = {"materialise": engine.fetch, "fetch": list, "fetch_arrow": pa.Table.to_pylist}[asked](found)
+    assert rows == [{"i": 1}, {"i": 2}, {"i": 3}]
     assert seen == [2, 1]
-    assert engine.backend.con.execute("SELECT current_setting('threads')").fetchone()[0] == 2
+    assert connection.execute("SELECT current_setting('threads')").fetchone()[0] == 2
 
 
 def test_a_memory_limit_changes_no_number(log):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from warmstart.core.arrays import to_numpy
 from warmstart.core.audit import LogFacts, Spread
 from warmstart.core.names import ACTION, MICROSECONDS_PER_DAY, TIME
 from warmstart.core.window import iso
@@ -46,9 +49,18 @@ def log_facts(cells: Cells, duplicates: int | None) -> LogFacts:
 
 
 def _spread(engine: Engine, rows: ir.Table) -> tuple[int, Spread]:
-    quantiles = {name: rows.n.quantile(share) for name, share in QUANTILES.items()}
-    found = engine.fetch(rows.agg(rows=rows.count(), least=rows.n.min(), most=rows.n.max(), **quantiles))[0]
-    return found.pop("rows"), Spread(**{name: float(value) for name, value in found.items()})
+    """Describe how many events each has, from how many have as many: as exact as a sort, and far smaller."""
+    alike = rows.group_by(rows.n).agg(rows=rows.count())
+    found = engine.fetch_arrow(alike.order_by(alike.n))
+    n, upto = to_numpy(found["n"]).astype(float), to_numpy(found["rows"]).cumsum()
+
+    def quantile(share: float) -> float:
+        place = share * float(upto[-1] - 1)
+        below, above = n[np.searchsorted(upto, [np.floor(place), np.ceil(place)], side="right")]
+        return float(below + (above - below) * (place % 1.0))
+
+    quantiles = {name: quantile(share) for name, share in QUANTILES.items()}
+    return int(upto[-1]), Spread(least=float(n[0]), most=float(n[-1]), **quantiles)
 
 
 def _days(events: Events) -> int | None:

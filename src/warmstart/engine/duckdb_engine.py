@@ -6,10 +6,10 @@ import re
 import tempfile
 import uuid
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 import ibis
@@ -24,6 +24,8 @@ from warmstart.engine.text_files import text_columns
 if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends.duckdb import Backend
+
+Result = TypeVar("Result")
 
 
 @ibis.udf.scalar.builtin(  # type: ignore[untyped-decorator]
@@ -162,14 +164,12 @@ class DuckDBEngine:
 
     def fetch(self, expression: ir.Table) -> list[Row]:
         """Run an expression with a small result and return its rows."""
-        with _engine_errors():
-            rows = self._run(expression).fetchall()
+        rows = self._with_fewer_threads(lambda: self._run(expression).fetchall())
         return [dict(zip(expression.columns, row, strict=True)) for row in rows]
 
     def fetch_arrow(self, expression: ir.Table) -> pa.Table:
         """Run an expression and return its result as an Arrow table."""
-        with _engine_errors():
-            return self._run(expression).to_arrow_table()
+        return self._with_fewer_threads(lambda: self._run(expression).to_arrow_table())
 
     def stream(self, expression: ir.Table, rows: int = BATCH) -> Iterator[pa.RecordBatch]:
         """Run an expression and give its result in order, in batches of about so many rows; nothing else may run."""
@@ -182,16 +182,17 @@ class DuckDBEngine:
         return connection.execute(str(self.backend.compile(expression)))
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
-        """Run an expression once and keep its result in the engine until it is released.
+        """Run an expression once and keep its result in the engine until it is released."""
+        return self._with_fewer_threads(lambda: self.backend._cached_table(expression))
 
-        Every thread needs memory of its own: where several ran out of it, one may not.
-        """
+    def _with_fewer_threads(self, query: Callable[[], Result]) -> Result:
+        """Run a query, again with one thread where several ran out of memory: each needs some of its own."""
         with _engine_errors():
             try:
-                return self.backend._cached_table(expression)
+                return query()
             except duckdb.OutOfMemoryException:
                 with self._one_thread():
-                    return self.backend._cached_table(expression)
+                    return query()
 
     @contextmanager
     def _one_thread(self) -> Iterator[None]:

@@ -200,8 +200,12 @@ def _hold_the_whole_log(evaluated: Events, train: Events | None) -> bool:
 
 
 def day_of(time: ir.Value) -> ir.Value:
-    """Return the day of a time in microseconds, counted from 1970, UTC."""
-    return (time / MICROSECONDS_PER_DAY).floor().cast("int64")
+    """Return the day of a time in microseconds, counted from 1970, UTC.
+
+    Late on a day some centuries away, the quotient of floats is the next day.
+    """
+    day = (time / MICROSECONDS_PER_DAY).floor().cast("int64")
+    return day - (day * MICROSECONDS_PER_DAY > time).cast("int64")
 
 
 def _overlap(train: Events, evaluated: Events) -> bool:

@@ -59,8 +59,10 @@ class ContextMatrix:
         from scipy import sparse
 
         parts = [encoder.rows(_column(contexts, encoder.name)) for encoder in self.encoders]
-        rows: sparse.csr_matrix[np.float64] = sparse.hstack(parts, format="csr")
-        return rows if self.width > WIDEST_DENSE else rows.toarray()
+        if self.width <= WIDEST_DENSE:
+            return np.hstack([part if isinstance(part, np.ndarray) else part.toarray() for part in parts])
+        rows: sparse.csr_matrix[np.float64] = sparse.hstack([sparse.csr_matrix(part) for part in parts], format="csr")
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,11 +75,9 @@ class _Numbers:
     per_spread: float
     width: int = 1
 
-    def rows(self, column: pa.Array) -> sparse.csr_matrix[np.float64]:
-        from scipy import sparse
-
+    def rows(self, column: pa.Array) -> NDArray[np.float64]:
         scaled = (_as_floats(column) - self.origin - self.mean) * self.per_spread
-        return sparse.csr_matrix(scaled[:, None])
+        return scaled[:, None]
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -44,9 +44,16 @@ class RewardByAction:
         return {fold: model.penalty for fold, model in self.learned.items() if model.penalty is not None}
 
     def predict(
-        self, contexts: pa.Table, actions: pa.Array | pa.ChunkedArray, folds: NDArray[np.int64]
+        self,
+        contexts: pa.Table,
+        which: NDArray[np.int64],
+        actions: pa.Array | pa.ChunkedArray,
+        folds: NDArray[np.int64],
     ) -> NDArray[np.float64]:
-        """Return what every row's action is expected to earn by the model of its fold, in [0, 1]."""
+        """Return what actions are expected to earn by the model of their folds, in [0, 1].
+
+        ``which``: the position of every action's context.
+        """
         contexts = contexts.combine_chunks()
         numbers = self.labels.numbers(actions)
         found = np.empty(len(numbers))
@@ -56,9 +63,10 @@ class RewardByAction:
             own, model = np.flatnonzero(folds == fold), self.learned[fold]
             for start in range(0, len(own), MOST_IN_A_BATCH):
                 rows = own[start : start + MOST_IN_A_BATCH]
-                x = model.matrix.apply(contexts.take(to_arrow(rows)))
+                seen, place = np.unique(which[rows], return_inverse=True)
+                x = model.matrix.apply(contexts.take(to_arrow(seen)))
                 for action, among in _by_action(numbers[rows]):
-                    found[rows[among]] = model.predict(x, among, action)
+                    found[rows[among]] = model.predict(x, place[among], action)
         return np.clip(found, 0.0, 1.0)
 
 
@@ -81,16 +89,18 @@ class FoldRewards:
 
 def learn_by_action(
     contexts: pa.Table,
+    which: NDArray[np.int64],
     actions: pa.Array | pa.ChunkedArray,
     n: NDArray[np.float64],
     reward_sum: NDArray[np.float64],
-    folds: NDArray[np.int64],
     *,
+    folds: NDArray[np.int64],
     model: Any = None,
     seed: int = 0,
 ) -> RewardByAction:
     """Learn, for every fold and action, the mean reward of cells from the n events of those of all other folds.
 
+    ``contexts``: distinct ones; ``which``: the position of every cell's.
     ``model``: a scikit-learn regressor; without one, a ridge regression, whose penalty is the one of all actions that
     predicts a held-out fifth of the rows best. An action of few events has its mean, shrunk to that of all actions:
     ``(rewards + k * overall) / (n + k)``.
@@ -101,11 +111,13 @@ def learn_by_action(
     given = None if model is None else weighted_copy(model, seed)
     learned = {}
     for fold, rows in other_folds(n, folds):
-        matrix = ContextMatrix.learn(contexts.take(to_arrow(rows)), n[rows])
+        seen, place = np.unique(which[rows], return_inverse=True)
+        taken = contexts.take(to_arrow(seen))
+        matrix = ContextMatrix.learn(taken, np.bincount(place, weights=n[rows]).astype(np.float64))
         overall = float(reward_sum[rows].sum() / n[rows].sum())
-        x = matrix.apply(contexts.take(to_arrow(rows)))
+        x = matrix.apply(taken)
         examples = [
-            _Examples(action, x[among], n[rows[among]], reward_sum[rows[among]] / n[rows[among]])
+            _Examples(action, x[place[among]], n[rows[among]], reward_sum[rows[among]] / n[rows[among]])
             for action, among in _by_action(numbers[rows])
         ]
         enough = [example for example in examples if example.events >= FEWEST_EVENTS]
@@ -149,8 +161,8 @@ def _penalty(examples: list[_Examples], rng: np.random.Generator) -> float:
         if held.all() or not held.any():
             continue
         kept = ~held
-        for i, penalty in enumerate(PENALTIES):
-            ridge = _ridge(example.x[kept], example.means[kept], example.n[kept], penalty=penalty)
+        ridges = _ridges(example.x[kept], example.means[kept], example.n[kept], PENALTIES)
+        for i, ridge in enumerate(ridges):
             missed = example.means[held] - np.clip(ridge.predict(example.x[held]), 0.0, 1.0)
             errors[i] += example.n[held] @ missed**2
     return PENALTIES[len(PENALTIES) - 1 - int(np.argmin(errors[::-1]))]
@@ -170,15 +182,21 @@ class Linear:
 
 
 def _ridge(x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64], *, penalty: float) -> Any:
-    """Solve the weighted ridge regression, its intercept free; wide matrices are left to scikit-learn's solvers."""
+    return _ridges(x, means, n, (penalty,))[0]
+
+
+def _ridges(x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64], penalties: Sequence[float]) -> list[Any]:
+    """Solve weighted ridge regressions, their intercept free; wide matrices are left to scikit-learn's solvers."""
     if x.shape[1] > WIDE:
-        return scikit_learn("linear_model").Ridge(alpha=penalty).fit(x, means, sample_weight=n)
+        ridge = scikit_learn("linear_model").Ridge
+        return [ridge(alpha=penalty).fit(x, means, sample_weight=n) for penalty in penalties]
     total, dense = float(n.sum()), x if isinstance(x, np.ndarray) else x.toarray()
     centre, mean = n @ dense / total, float(n @ means) / total
-    weighted = (dense - centre) * n[:, None]
-    square = weighted.T @ (dense - centre) + penalty * np.eye(x.shape[1])
-    coefficients = np.linalg.solve(square, weighted.T @ (means - mean)).astype(np.float64)
-    return Linear(coefficients, mean - float(centre @ coefficients))
+    apart = dense - centre
+    weighted = (apart * n[:, None]).T
+    squares = weighted @ apart + np.multiply.outer(penalties, np.eye(x.shape[1]))
+    solved = np.linalg.solve(squares, (weighted @ (means - mean))[:, None])[..., 0].astype(np.float64)
+    return [Linear(coefficients, mean - float(centre @ coefficients)) for coefficients in solved]
 
 
 def _copy_of(regressor: Any, x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64]) -> Any:

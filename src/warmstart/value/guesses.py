@@ -46,7 +46,7 @@ class ScoresByColumns:
         """Return the expected rewards."""
         keys = self.actions.keys[ACTION].combine_chunks()
         known = to_arrow(np.minimum(actions, len(keys) - 1), actions < len(keys))
-        scores: Floats = self.model.predict(self.contexts.keys.take(to_arrow(contexts)), keys.take(known), folds)
+        scores: Floats = self.model.predict(self.contexts.keys, contexts, keys.take(known), folds)
         return scores
 
 
@@ -120,15 +120,16 @@ class Guesser:
         ``by_columns``: one regression of the context columns an action; else cell means that borrow.
         """
         found = cells.engine.fetch_arrow(strata.order_by([*cells.columns.keys, FOLD]))
-        columns = found.select(list(cells.columns.context_keys))
-        contexts, actions = Numbering.of_rows(columns), Numbering.of_rows(found.select([ACTION]))
+        contexts, actions = (Numbering.of_rows(found.select(keys)) for keys in (cells.columns.context_keys, [ACTION]))
         folds = int(numbers(found, FOLD).max()) + 1
         held = Strata.of_rows(found, contexts, actions.numbers(found), actions=len(actions), folds=folds)
         scores: Scores
         if by_columns:
             from warmstart.reward.by_action import learn_by_action
 
-            learned = learn_by_action(columns, found[ACTION], held.n, held.reward_sum, held.fold, model=model)
+            learned = learn_by_action(
+                contexts.keys, held.x, found[ACTION], held.n, held.reward_sum, folds=held.fold, model=model
+            )
             scores = ScoresByColumns(contexts, actions, learned)
         else:
             scores = learn_by_cell(held.x, held.a, held.fold, held.n, held.reward_sum)

@@ -176,7 +176,8 @@ def _learned_by_columns(engine: PartedEngine, strata: ir.Table, keys: Sequence[s
     found = fetch_in_batches(engine, some_of(summed, apart, STRATA_TO_LEARN_FROM / many))
     found = found.sort_by([(name, "ascending") for name in apart])
     n, rewards, folds = floats(found, "n"), floats(found, "reward_sum"), numbers(found, FOLD)
-    return learn_by_action(found.select(list(keys)), found[ACTION], n, rewards, folds, model=model)
+    contexts = Numbering.of_rows(found.select(list(keys)))
+    return learn_by_action(contexts.keys, contexts.numbers(found), found[ACTION], n, rewards, folds=folds, model=model)
 
 
 def _summed(strata: Strata) -> tuple[Any, ...]:
