@@ -52,7 +52,7 @@ path.write_text("page,ad,click\\np,a,1\\np,b,0\\n")
 events = ws.read_events(path, context="page", action="ad", reward="click")
 assert ws.evaluate("uniform", events, tau=0.1)["uniform"].value == 0.5
 """
-    assert not loaded_by(code) & {"pandas", "sklearn", "numba"}
+    assert not loaded_by(code) & {"pandas", "sklearn", "numba", "scipy"}
 
 
 def test_learning_and_guessing_never_load_pandas(tmp_path):

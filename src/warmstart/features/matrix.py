@@ -56,11 +56,11 @@ class ContextMatrix:
 
     def apply(self, contexts: pa.Table) -> Matrix:
         """Turn contexts into rows, dense where there are few columns."""
-        from scipy import sparse
-
         parts = [encoder.rows(_column(contexts, encoder.name)) for encoder in self.encoders]
         if self.width <= WIDEST_DENSE:
             return np.hstack([part if isinstance(part, np.ndarray) else part.toarray() for part in parts])
+        from scipy import sparse
+
         rows: sparse.csr_matrix[np.float64] = sparse.hstack([sparse.csr_matrix(part) for part in parts], format="csr")
         return rows
 

@@ -106,11 +106,15 @@ def evaluate(
             else:
                 built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
             shared: dict[str, Any] = {"taus": taus, "delta": delta, "method": interval, "looks": looks}
-            if beside.from_outside and beside.strata is not None and not built.is_logging:
-                found = estimate_outside(built, cells, beside.strata, **shared)
-            else:
-                found = estimate_value(built, cells, weights_from=weights_from, rate=rate, **shared)
-            found = beside.with_guesses(built, found, estimators)
+            with built.kept(cells) as kept:
+                if beside.from_outside and beside.strata is not None and not kept.is_logging:
+                    found = estimate_outside(kept, cells, beside.strata, **shared)
+                else:
+                    found = estimate_value(kept, cells, weights_from=weights_from, rate=rate, **shared)
+                found = beside.with_guesses(kept, found, estimators)
+                if contributions and not kept.is_logging and not beside.from_outside:
+                    first = found[0].tau
+                    parts += top_contributions(kept, cells, tau=first, weights_from=weights_from, most=contributions)
             if policy.keyword is None and found[0].support.undecided >= 1:
                 raise DecisionError(
                     f"The policy {quoted(policy.name)} decides no context of the evaluated window.",
@@ -120,9 +124,6 @@ def evaluate(
                 learned_here.append(policy.name)
                 found = [e.uncertified() for e in found]
             estimates += found
-            if contributions and not built.is_logging and not beside.from_outside:
-                first = found[0].tau
-                parts += top_contributions(built, cells, tau=first, weights_from=weights_from, most=contributions)
     daily = live and not (of_all and all(policy.fitted is None for policy in named))
     whole = len(events) == events.log.rows
     spans = (events.window, None if train is None else train.window)

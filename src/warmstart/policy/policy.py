@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warmstart.core.names import PROBABILITY
@@ -28,6 +30,19 @@ class Policy:
     seated: bool = False
     held: bool = True
     is_logging: bool = False
+
+    @contextmanager
+    def kept(self, cells: Cells) -> Iterator[Policy]:
+        """Give the policy with its choices at hand for several questions: computed once, if that takes long."""
+        rows = self.on(cells)
+        if not self.held:
+            yield replace(self, table=rows, seated=True)
+            return
+        held = cells.engine.materialise(rows)
+        try:
+            yield replace(self, table=held, seated=True, held=False)
+        finally:
+            held.release()
 
     def on(self, cells: Cells) -> ir.Table:
         """Return its choices in the evaluated window's contexts with the columns of their cells.

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from warmstart.reward.credibility import Credibility
-from warmstart.reward.own_model import predict_with
 from warmstart.reward.product import ProductModel, Stream, learn
 from warmstart.reward.settings import FitSettings
 
@@ -58,6 +57,8 @@ class Learner:
     ) -> Learned:
         """Learn from cells, or from events in time order, with weights 1 / max(propensity, tau)."""
         if self.own_model is not None:
+            from warmstart.reward.own_model import predict_with
+
             model, predictions = None, predict_with(self.own_model, examples, self.x, self.a, tau)
         else:
             model = learn(

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.special import expit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,6 +51,8 @@ class ProductModel:
     def bounded(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Turn products into predictions."""
         if self.loss == "logistic":
+            from scipy.special import expit
+
             predictions: NDArray[np.float32] = expit(scores)
             return predictions
         return np.clip(scores, 0, 1)

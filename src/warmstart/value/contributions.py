@@ -24,31 +24,25 @@ def top_contributions(
 ) -> list[Contribution]:
     """Return the contexts, then the actions, with the largest parts of reward * probability / max(propensity, tau)."""
     rows = policy.on(cells)
-    held = cells.engine.materialise(rows) if policy.held else None
-    try:
-        rows = rows if held is None else held
-        floor = 0.0 if policy.is_logging else tau
-        weights_from = "evaluated" if policy.is_logging else weights_from
-        weight = divided(rows[PROBABILITY], counted_propensity(rows, weights_from), floor)
-        part = (rows.n > 0).ifelse(weight * rows.reward_sum, 0.0)
-        terms = rows.mutate(part=part, traffic=rows.context_n * rows[PROBABILITY])
-        total = cells.engine.fetch(terms.agg(total=terms.part.sum()))[0]["total"] or 0.0
-        if total <= 0:
-            return []
-        sides: list[tuple[Literal["context", "action"], Sequence[str]]] = [
-            ("context", cells.columns.context_keys),
-            ("action", (ACTION,)),
-        ]
-        found = []
-        for kind, keys in sides:
-            for row in cells.engine.fetch(_largest(terms, keys, most)):
-                name = tuple(row[key] for key in keys)
-                share, traffic = row["part"] / total, row["traffic"] / cells.evaluated.window.events
-                found.append(Contribution(policy.name, tau, kind, name, share, traffic, round(row["n"])))
-        return found
-    finally:
-        if held is not None:
-            held.release()
+    floor = 0.0 if policy.is_logging else tau
+    weights_from = "evaluated" if policy.is_logging else weights_from
+    weight = divided(rows[PROBABILITY], counted_propensity(rows, weights_from), floor)
+    part = (rows.n > 0).ifelse(weight * rows.reward_sum, 0.0)
+    terms = rows.mutate(part=part, traffic=rows.context_n * rows[PROBABILITY])
+    total = cells.engine.fetch(terms.agg(total=terms.part.sum()))[0]["total"] or 0.0
+    if total <= 0:
+        return []
+    sides: list[tuple[Literal["context", "action"], Sequence[str]]] = [
+        ("context", cells.columns.context_keys),
+        ("action", (ACTION,)),
+    ]
+    found = []
+    for kind, keys in sides:
+        for row in cells.engine.fetch(_largest(terms, keys, most)):
+            name = tuple(row[key] for key in keys)
+            share, traffic = row["part"] / total, row["traffic"] / cells.evaluated.window.events
+            found.append(Contribution(policy.name, tau, kind, name, share, traffic, round(row["n"])))
+    return found
 
 
 def _largest(terms: ir.Table, keys: Sequence[str], most: int) -> ir.Table:

@@ -65,11 +65,7 @@ def estimate_outside(
     A tau of "auto" is chosen with the mean reward of what the policy matched: nothing is certified here, so the
     evaluated rewards may have a say.
     """
-    choices = cells.engine.materialise(policy.on(cells))
-    try:
-        rows = cells.engine.materialise(weighed_rows(choices, strata, cells))
-    finally:
-        choices.release()
+    rows = cells.engine.materialise(weighed_rows(policy.on(cells), strata, cells))
     try:
         estimates = []
         for asked in taus:

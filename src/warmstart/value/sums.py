@@ -109,15 +109,10 @@ def fetch_sums(
     """
     other = None if weights_from == "evaluated" or policy.is_logging else weights_from
     with ExitStack() as kept:
-
-        def keep(rows: ir.Table) -> ir.Table:
-            table = cells.engine.materialise(rows)
-            kept.callback(table.release)
-            return table
-
-        rows = policy.on(cells)
-        rows = choices(keep(rows) if policy.held else rows, cells, weights_from=other)
-        rows = rows if other is None else keep(rows)
+        rows = choices(policy.on(cells), cells, weights_from=other)
+        if other is not None:
+            rows = held = cells.engine.materialise(rows)
+            kept.callback(held.release)
         floors = [_floor(0.0 if policy.is_logging else tau, rows, cells, rate) for tau in taus]
         row = cells.engine.fetch(value_sums(rows, [floor for floor, _ in floors]))[0]
         row["events"] = float(cells.evaluated.window.events)
