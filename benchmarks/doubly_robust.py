@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import importlib.util
 import json
-import resource
 import subprocess
 import sys
 import tempfile
@@ -51,7 +50,11 @@ def world(seed: int, events: int) -> dict[str, Any]:
 
 
 def peak() -> float:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    """Return this program's largest memory; what getrusage says may be that of the process that started it."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("VmHWM:"):
+            return float(line.split()[1]) / 1024
+    raise SystemExit("No VmHWM in /proc/self/status: this needs Linux.")
 
 
 def ours(path: Path, policy: Path) -> float:
@@ -97,8 +100,15 @@ def obps(data: dict[str, Any]) -> float:
 
 def measure(tool: str, seed: int, events: int, folder: Path) -> None:
     if tool == "warmstart":
+        import ibis.backends.duckdb
+        import pyarrow.compute
+        import pyarrow.parquet
+
         import warmstart.pipeline
 
+        assert ibis.backends.duckdb
+        assert pyarrow.compute
+        assert pyarrow.parquet
         assert warmstart.pipeline
         truth = json.loads((folder / "truth.json").read_text())
         start = time.perf_counter()
