@@ -2,7 +2,8 @@
 
 200,000 events (or ``--events``), 500 contexts with 8 features, 50 actions; every day another deterministic model
 chooses. Each tool estimates the value of a policy from the log alone, in a process of its own: its error against the
-truth, its time after imports, its peak memory. OBP needs the package ``obp``; without it only ours is shown.
+truth, its time after imports, its peak memory. OBP has logistic regressions for propensities and rewards, or, with
+``--boosted``, gradient boosting for rewards too. It needs the package ``obp``; without it only ours is shown.
 """
 
 from __future__ import annotations
@@ -65,8 +66,9 @@ def ours(path: Path, policy: Path) -> float:
     return found.guesses[0].value
 
 
-def obps(data: dict[str, Any]) -> float:
+def obps(data: dict[str, Any], *, boosted: bool) -> float:
     from obp.ope import DoublyRobust, RegressionModel
+    from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
 
     x, events = data["features"][data["context"]], len(data["context"])
@@ -75,7 +77,8 @@ def obps(data: dict[str, Any]) -> float:
     )
     target = data["policy"][data["context"]][:, :, None]
     position = np.zeros(events, dtype=int)
-    model = RegressionModel(n_actions=ACTIONS, len_list=1, base_model=LogisticRegression(max_iter=1000))
+    rewards = HistGradientBoostingClassifier() if boosted else LogisticRegression(max_iter=1000)
+    model = RegressionModel(n_actions=ACTIONS, len_list=1, base_model=rewards)
     expected = model.fit_predict(
         context=x,
         action=data["action"],
@@ -115,14 +118,16 @@ def measure(tool: str, seed: int, events: int, folder: Path) -> None:
         value = ours(folder / "log.parquet", folder / "policy.parquet")
     else:
         import obp.ope
+        import sklearn.ensemble
         import sklearn.linear_model
 
         assert obp.ope
+        assert sklearn.ensemble
         assert sklearn.linear_model
         data = world(seed, events)
         truth = data["truth"]
         start = time.perf_counter()
-        value = obps(data)
+        value = obps(data, boosted=tool == "obp boosted")
     seconds = time.perf_counter() - start
     print(json.dumps({"error": value / truth - 1, "seconds": seconds, "megabytes": peak()}))
 
@@ -148,6 +153,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--events", type=int, default=200_000)
+    parser.add_argument("--boosted", action="store_true")
     parser.add_argument("--tool", default=None)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, default=None)
@@ -155,7 +161,8 @@ def main() -> None:
     if options.tool is not None and options.folder is not None:
         measure(options.tool, options.seed, options.events, options.folder)
         return
-    tools = ["warmstart", *(["obp"] if importlib.util.find_spec("obp") else [])]
+    others = ["obp", *(["obp boosted"] if options.boosted else [])]
+    tools = ["warmstart", *(others if importlib.util.find_spec("obp") else [])]
     rows: dict[str, list[dict[str, float]]] = {tool: [] for tool in tools}
     with tempfile.TemporaryDirectory() as name:
         for seed in range(options.seeds):
