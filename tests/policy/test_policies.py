@@ -34,6 +34,35 @@ def test_a_policy_table_sums_to_one_in_every_decided_context(events):
         assert max(sums.values()) == pytest.approx(1)
 
 
+def test_choices_are_computed_once_for_all_questions_and_are_gone_after_an_error(duckdb, monkeypatch):
+    events, kept, left = read(random_log(1), duckdb), [], set(duckdb.backend.list_tables())
+    chosen = decisions({(f"x{i}", "a1"): 1.0 for i in range(6)})
+    materialise = type(duckdb).materialise
+
+    def counted(engine, expression):
+        kept.append("probability" in expression.columns)
+        return materialise(engine, expression)
+
+    monkeypatch.setattr(type(duckdb), "materialise", counted)
+    ws.evaluate({"mine": chosen}, events, tau=0.1, estimators=["dr"], contributions=3)
+    assert sum(kept) == 1
+    assert set(duckdb.backend.list_tables()) == left
+
+    class Refuses:
+        def fit(self, x, y, sample_weight=None):
+            return self
+
+        def predict(self, x):
+            raise ArithmeticError("no")
+
+        def get_params(self, deep=True):
+            return {}
+
+    with pytest.raises(ArithmeticError):
+        ws.evaluate({"mine": chosen}, events, tau=0.1, estimators=["dr"], reward_model=Refuses())
+    assert set(duckdb.backend.list_tables()) == left
+
+
 def test_uniform_chooses_each_day_among_live_actions_and_is_undecided_where_there_is_none(engine):
     """Feasible for p are a and b, from training; a is last shown on day 3, and b, shown on day 5, lives on."""
     log = [("p", "a", 0.0, 0), ("p", "b", 0.0, 1), ("q", "d", 0.0, 1)]

@@ -1,9 +1,9 @@
-"""One regression per action: ridge as scikit-learn does it, folds that stay apart, actions seen little or never."""
+"""One regression per action: logistic as scikit-learn does it, folds that stay apart, actions seen little or never."""
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from sklearn.linear_model import LinearRegression, Ridge
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
@@ -49,7 +49,7 @@ def test_the_truth_of_linear_rewards_is_found(world):
     assert np.mean((found - world.truth) ** 2) < 0.1 * np.mean((mean - world.truth) ** 2)
 
 
-def test_each_regression_is_scikit_learns_ridge(world):
+def test_each_regression_is_scikit_learns_logistic_one(world):
     learned = world.learn()
     found = learned.predict(world.contexts, world.which, world.actions, world.folds)
     assert set(learned.penalties) == {0, 1, 2}
@@ -59,11 +59,14 @@ def test_each_regression_is_scikit_learns_ridge(world):
         for action in range(3):
             rows = others[world.numbers[others] == action]
             own = np.flatnonzero((world.folds == fold) & (world.numbers == action))
-            direct = Ridge(alpha=penalty).fit(
-                matrix.apply(world.contexts.take(rows)), (world.reward_sum / world.n)[rows], sample_weight=world.n[rows]
+            x, rewards = matrix.apply(world.contexts.take(rows)), world.reward_sum[rows]
+            direct = LogisticRegression(C=1 / penalty, tol=1e-10, max_iter=10_000).fit(
+                np.vstack([x, x]),
+                np.repeat([True, False], len(rows)),
+                sample_weight=np.concatenate([rewards, world.n[rows] - rewards]),
             )
-            expected = np.clip(direct.predict(matrix.apply(world.contexts.take(own))), 0, 1)
-            assert found[own] == pytest.approx(expected, abs=1e-9)
+            expected = direct.predict_proba(matrix.apply(world.contexts.take(own)))[:, 1]
+            assert found[own] == pytest.approx(expected, abs=1e-5)
 
 
 def test_any_regressor_can_be_used_and_is_copied(world):
@@ -153,6 +156,26 @@ def test_wide_contexts_are_sparse_and_served():
     world.contexts = world.contexts.append_column("text", pa.array(texts))
     found = world.predict()
     assert ((found >= 0) & (found <= 1)).all()
+
+
+def test_wide_matrices_get_the_same_regressions(monkeypatch):
+    direct = World(200, folds=2)
+    found, penalties = direct.predict(), direct.learn().penalties
+    monkeypatch.setattr(module, "WIDE", 1)
+    assert direct.learn().penalties == penalties
+    assert direct.predict() == pytest.approx(found, abs=1e-3)
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_an_action_whose_rewards_never_differ_has_its_mean_shrunk(world, rate):
+    same = World()
+    same.reward_sum = np.where(same.numbers == 0, rate * same.n, same.reward_sum)
+    learned, others = same.learn(), same.folds != 1
+    own = others & (same.numbers == 0)
+    overall = same.reward_sum[others].sum() / same.n[others].sum()
+    expected = (rate * same.n[own].sum() + FEWEST_EVENTS * overall) / (same.n[own].sum() + FEWEST_EVENTS)
+    found = learned.predict(same.contexts, np.arange(3), pa.array(["pear"] * 3), np.ones(3, dtype=int))
+    assert found == pytest.approx(expected)
 
 
 def test_contexts_that_repeat_are_told_once():

@@ -191,17 +191,17 @@ class DuckDBEngine:
             try:
                 return query()
             except duckdb.OutOfMemoryException:
-                with self._one_thread():
+                if (threads := self._threads()) == 1:
+                    raise
+                self.backend.con.execute("SET threads=1")
+                try:
                     return query()
+                finally:
+                    self.backend.con.execute(f"SET threads={threads}")
 
-    @contextmanager
-    def _one_thread(self) -> Iterator[None]:
-        threads = self.backend.con.execute("SELECT current_setting('threads')").fetchone()
-        self.backend.con.execute("SET threads=1")
-        try:
-            yield
-        finally:
-            self.backend.con.execute(f"SET threads={(threads or (1,))[0]}")
+    def _threads(self) -> int:
+        found = self.backend.con.execute("SELECT current_setting('threads')").fetchone()
+        return int(found[0]) if found else 1
 
     def gather(self, expression: ir.Table) -> tuple[DuckDBEngine, ir.CachedTable]:
         """Run an expression once and keep its rows here."""
@@ -250,7 +250,7 @@ def _engine_errors() -> Iterator[None]:
     except duckdb.OutOfMemoryException as error:
         raise EngineError(
             f"DuckDB ran out of memory: {first_lines(error)}",
-            "Raise the memory limit, take fewer threads, or free space for what does not fit in memory.",
+            "Raise the memory limit, or free space for what does not fit in memory.",
         ) from error
     except duckdb.IOException as error:
         raise EngineError(

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
     from warmstart.events.log import LogTable
 
-# So many hexadecimal digits of the hash decide: folds are even to a part in a million.
-DECIDING = 8
+DIGITS = "0123456789abcdef"
+# So many hexadecimal digits of the hash decide: 16^6 values, among which folds are even to a part in 10,000.
+DECIDING = 6
 MOST_FOLDS = 100
 FOLD_OF_SPLIT = "fold_of_split"
 LARGEST, PLACES, LARGEST_WHOLE = 1e12, 1e6, 9e18
@@ -83,11 +84,10 @@ def with_folds(log: LogTable, folds: int, seed: int, *, name: str, salt: str = "
     if "alike" in table.columns:
         text = text + "|" + table.alike.cast("string")
     table = table.mutate(digest=_md5(text))
-    fold = ibis.literal(0, type="int64")
-    for begins in range(1, folds):
-        least = -(-begins * 16**DECIDING // folds)
-        fold = fold + (table.digest >= f"{least:0{DECIDING}x}").cast("int64")
-    return table.select(*own, **{name: fold})
+    number = ibis.literal(0, type="int64")
+    for place in range(DECIDING):
+        number = number * 16 + ibis.literal(DIGITS).find(table.digest.substr(place, 1)).cast("int64")
+    return table.select(*own, **{name: number % folds})
 
 
 def _written(log: LogTable, value: ir.Value) -> ir.Value:

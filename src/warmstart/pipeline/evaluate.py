@@ -64,8 +64,8 @@ def evaluate(
     lists of context columns, most specific first; "model", or a scikit-learn classifier, of the context columns;
     "logged"; "auto" takes logged ones where there are any, and a model where contexts do not repeat.
     ``estimators`` are best guesses at the whole beside the bound: ips, snips, dm, dr, switch-dr, shrunk-dr, with
-    ``reward_model``, any scikit-learn regressor of the context columns; by default shrunk cell means, or a ridge
-    regression an action where contexts do not repeat.
+    ``reward_model``, any scikit-learn regressor of the context columns; by default shrunk cell means, or a
+    logistic regression an action where contexts do not repeat or are numbers.
     ``contributions`` is how many of the contexts and actions that a value rests on most to name, at the first tau.
     ``on_step`` is told what is being done.
 

@@ -20,7 +20,7 @@ class Policy:
     """A table of context_0, ..., action, probability; a context without rows is undecided.
 
     ``seated``: the table carries the columns of the cells it was made from, so that no join is needed to value it.
-    ``held``: it takes more than a look at the cells to compute, so it is kept while it is valued.
+    ``held``: it takes more than a look at the cells to compute, so ``kept`` does it once for all questions.
     ``is_logging`` marks the logging policy itself, whose value is the plain mean reward: it needs no weights, so
     nothing of it is clipped.
     """

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from warmstart.core.arrays import to_arrow
 from warmstart.core.errors import UsageError
@@ -22,13 +23,14 @@ if TYPE_CHECKING:
 
 # An action of fewer events has no regression; its mean is believed by half at this many.
 FEWEST_EVENTS = 5.0
-# Noise over signal of columns of spread 1: from clear effects on common rewards to faint ones on rare rewards.
-PENALTIES = (1.0, 10.0, 100.0, 1_000.0, 10_000.0)
+# Of squared coefficients of columns of spread 1: from rewards that context decides to rewards that it hardly moves.
+PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0, 1_000.0)
 ACTIONS_TO_CHOOSE = 20
 HELD_OUT = 0.2
 MOST_IN_A_BATCH = 50_000
-# So many columns are solved for directly.
+# So many columns are solved for directly, until nothing moves the logarithm of the odds by more.
 WIDE = 300
+MOST_STEPS, CLOSE, LONGEST = 50, 1e-6, 5.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +42,7 @@ class RewardByAction:
 
     @property
     def penalties(self) -> dict[int, float]:
-        """Return the ridge penalty of every fold; nothing where the model is not ours."""
+        """Return the penalty of every fold; nothing where the model is not ours."""
         return {fold: model.penalty for fold, model in self.learned.items() if model.penalty is not None}
 
     def predict(
@@ -101,16 +103,16 @@ def learn_by_action(
     """Learn, for every fold and action, the mean reward of cells from the n events of those of all other folds.
 
     ``contexts``: distinct ones; ``which``: the position of every cell's.
-    ``model``: a scikit-learn regressor; without one, a ridge regression, whose penalty is the one of all actions that
-    predicts a held-out fifth of the rows best. An action of few events has its mean, shrunk to that of all actions:
-    ``(rewards + k * overall) / (n + k)``.
+    ``model``: a scikit-learn regressor; without one, a logistic regression, whose penalty is the one of all actions
+    that predicts a held-out fifth of the rows best. An action of few events, or of rewards that never differ, has its
+    mean, shrunk to that of all actions: ``(rewards + k * overall) / (n + k)``.
     """
     labels = Labels.of(actions)
     numbers = labels.numbers(actions)
     contexts = contexts.combine_chunks()
     given = None if model is None else weighted_copy(model, seed)
-    learned = {}
-    for fold, rows in other_folds(n, folds):
+
+    def of_fold(fold: int, rows: NDArray[np.int64]) -> FoldRewards:
         seen, place = np.unique(which[rows], return_inverse=True)
         taken = contexts.take(to_arrow(seen))
         matrix = ContextMatrix.learn(taken, np.bincount(place, weights=n[rows]).astype(np.float64))
@@ -120,17 +122,20 @@ def learn_by_action(
             _Examples(action, x[place[among]], n[rows[among]], reward_sum[rows[among]] / n[rows[among]])
             for action, among in _by_action(numbers[rows])
         ]
-        enough = [example for example in examples if example.events >= FEWEST_EVENTS]
+        enough = [example for example in examples if example.events >= FEWEST_EVENTS and example.differ]
         penalty = None if given is not None else _penalty(enough, np.random.default_rng([seed, fold]))
-        fit = partial(_ridge, penalty=penalty) if penalty is not None else partial(_copy_of, given)
-        learned[fold] = FoldRewards(
+        fit = partial(_logistic, penalty=penalty) if penalty is not None else partial(_copy_of, given)
+        return FoldRewards(
             matrix,
             overall,
             {example.action: example.shrunk_mean(overall) for example in examples},
             {example.action: fit(example.x, example.means, example.n) for example in enough},
             penalty,
         )
-    return RewardByAction(labels, learned)
+
+    # Matrices of one action are so small that threads would spend their time waiting for one another.
+    with threadpool_limits(limits=1, user_api="blas"):
+        return RewardByAction(labels, {fold: of_fold(fold, rows) for fold, rows in other_folds(n, folds)})
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,6 +150,10 @@ class _Examples:
     @property
     def events(self) -> float:
         return float(self.n.sum())
+
+    @property
+    def differ(self) -> bool:
+        return bool(0 < self.n @ self.means < self.events)
 
     def shrunk_mean(self, overall: float) -> float:
         return (float(self.n @ self.means) + FEWEST_EVENTS * overall) / (self.events + FEWEST_EVENTS)
@@ -161,42 +170,83 @@ def _penalty(examples: list[_Examples], rng: np.random.Generator) -> float:
         if held.all() or not held.any():
             continue
         kept = ~held
-        ridges = _ridges(example.x[kept], example.means[kept], example.n[kept], PENALTIES)
-        for i, ridge in enumerate(ridges):
-            missed = example.means[held] - np.clip(ridge.predict(example.x[held]), 0.0, 1.0)
+        learned = _logistics(example.x[kept], example.means[kept], example.n[kept], PENALTIES)
+        for i, regression in enumerate(learned):
+            missed = example.means[held] - regression.predict(example.x[held])
             errors[i] += example.n[held] @ missed**2
     return PENALTIES[len(PENALTIES) - 1 - int(np.argmin(errors[::-1]))]
 
 
 @dataclass(frozen=True, eq=False)
-class Linear:
-    """A linear regression."""
+class Logistic:
+    """A logistic regression."""
 
     coefficients: NDArray[np.float64]
     intercept: float
 
     def predict(self, x: Matrix) -> NDArray[np.float64]:
-        """Return intercept + x * coefficients."""
-        values: NDArray[np.float64] = np.asarray(x @ self.coefficients, dtype=np.float64) + self.intercept
-        return values
+        """Return 1 / (1 + exp(-(intercept + x * coefficients)))."""
+        odds: NDArray[np.float64] = np.asarray(x @ self.coefficients, dtype=np.float64) + self.intercept
+        return _chance(odds)
 
 
-def _ridge(x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64], *, penalty: float) -> Any:
-    return _ridges(x, means, n, (penalty,))[0]
+def _chance(odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    chance: NDArray[np.float64] = np.exp(-np.logaddexp(0.0, -odds))
+    return chance
 
 
-def _ridges(x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64], penalties: Sequence[float]) -> list[Any]:
-    """Solve weighted ridge regressions, their intercept free; wide matrices are left to scikit-learn's solvers."""
-    if x.shape[1] > WIDE:
-        ridge = scikit_learn("linear_model").Ridge
-        return [ridge(alpha=penalty).fit(x, means, sample_weight=n) for penalty in penalties]
-    total, dense = float(n.sum()), x if isinstance(x, np.ndarray) else x.toarray()
-    centre, mean = n @ dense / total, float(n @ means) / total
-    apart = dense - centre
-    weighted = (apart * n[:, None]).T
-    squares = weighted @ apart + np.multiply.outer(penalties, np.eye(x.shape[1]))
-    solved = np.linalg.solve(squares, (weighted @ (means - mean))[:, None])[..., 0].astype(np.float64)
-    return [Linear(coefficients, mean - float(centre @ coefficients)) for coefficients in solved]
+def _logistic(x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64], *, penalty: float) -> Logistic:
+    return _logistics(x, means, n, (penalty,))[0]
+
+
+def _logistics(
+    x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64], penalties: Sequence[float]
+) -> list[Logistic]:
+    """Learn logistic regressions of means of n events, their intercept free.
+
+    By Newton's method, each from the one before; wide matrices are left to scikit-learn's solvers.
+    """
+    rate, width = float(n @ means / n.sum()), x.shape[1]
+    if not 0 < rate < 1:
+        return [Logistic(np.zeros(width), np.copysign(np.inf, rate - 0.5))] * len(penalties)
+    if width > WIDE:
+        return [_by_scikit_learn(x, means, n, penalty) for penalty in penalties]
+    columns = np.column_stack([np.ones(len(n)), x if isinstance(x, np.ndarray) else x.toarray()])
+    at, found = np.array([np.log(rate / (1 - rate)), *np.zeros(width)]), {}
+    for penalty in sorted(penalties, reverse=True):
+        at = _newton(columns, means, n, at, np.array([0.0, *np.full(width, penalty)]))
+        found[penalty] = Logistic(at[1:], float(at[0]))
+    return [found[penalty] for penalty in penalties]
+
+
+def _newton(
+    columns: NDArray[np.float64],
+    means: NDArray[np.float64],
+    n: NDArray[np.float64],
+    at: NDArray[np.float64],
+    penalty: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    for _ in range(MOST_STEPS):
+        chance = _chance(columns @ at)
+        curvature = n * np.maximum(chance * (1 - chance), CLOSE)
+        slope = columns.T @ (n * (means - chance)) - penalty * at
+        step = np.linalg.solve((columns.T * curvature) @ columns + np.diag(penalty), slope)
+        farthest = float(np.abs(columns @ step).max())
+        at = at + step * min(1.0, LONGEST / max(farthest, CLOSE))
+        if farthest < CLOSE:
+            break
+    return at
+
+
+def _by_scikit_learn(x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64], penalty: float) -> Logistic:
+    """Let every row be rewards and, once more, their lack, because classes are whole."""
+    from scipy import sparse
+
+    twice = sparse.vstack([x, x]) if sparse.issparse(x) else np.vstack([x, x])
+    rewarded = np.repeat([1, 0], len(n))
+    regression = scikit_learn("linear_model").LogisticRegression(C=1 / penalty, max_iter=1_000)
+    regression.fit(twice, rewarded, sample_weight=np.concatenate([n * means, n * (1 - means)]))
+    return Logistic(regression.coef_[0], float(regression.intercept_[0]))
 
 
 def _copy_of(regressor: Any, x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64]) -> Any:
