@@ -157,6 +157,19 @@ def test_evaluations_say_the_same(there, split):
         assert flat(far) == flat(near), options
 
 
+def test_folds_do_not_depend_on_how_a_database_orders_text(server, small):
+    """Danish orders aa after z, and numeric collations order 9 before 10."""
+    rows = [(f"c{i}", f"a{i % 3}", i % 2) for i in range(300)]
+    values = ", ".join(map(str, rows))
+    near = pa.table(dict(zip("car", map(list, zip(*rows, strict=True)), strict=True)))
+    expected = [len(test) for _, test in ws.read_events(near, **ORDINARY).split(folds=5)]
+    with server.admin() as admin:
+        admin.execute("CREATE COLLATION IF NOT EXISTS by_number (provider = icu, locale = 'en-u-kn-true')")
+    for collation in ("da-x-icu", "by_number"):
+        far = small(f'c text COLLATE "{collation}", a text COLLATE "{collation}", r int', values)
+        assert [len(test) for _, test in far.split(folds=5)] == expected, collation
+
+
 def test_a_learned_policy_is_the_same(there, tmp_path):
     far, near = (events.split(fraction=0.6) for events in (there, here()))
     one, other = (ws.fit(train, seed=3) for train, _ in (far, near))
