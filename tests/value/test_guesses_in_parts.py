@@ -53,6 +53,30 @@ def read_described(log, engine):
     return ws.read_events(log, context=["x", "y"], action="a", reward="r", event_id="i", engine=engine)
 
 
+@pytest.mark.parametrize("propensities", ["counts", "model"])
+@pytest.mark.parametrize("engine", [lambda: connect("duckdb"), parted_here], ids=["in one piece", "in parts"])
+def test_minus_zero_is_zero(engine, propensities):
+    rng = np.random.default_rng(0)
+    x, a, r = rng.integers(-2, 3, size=400) / 10, rng.integers(0, 2, size=400), rng.integers(0, 2, size=400)
+
+    def found(zeros, chosen):
+        x_log = np.where(x == 0, zeros, x)
+        log = {"x": x_log, "y": x_log[::-1], "a": a, "r": r, "i": range(400)}
+        places = np.unique(np.column_stack([x, x[::-1]]), axis=0)
+        policy = {
+            "x": np.where(places[:, 0] == 0, chosen, places[:, 0]),
+            "y": places[:, 1] + 0.0,
+            "a": [1] * len(places),
+        }
+        return numbers_of(read_described(pa.table(log), engine()), pa.table(policy), propensities=propensities)
+
+    plain = found(0.0, 0.0)
+    assert len(plain) == 2 * len(ESTIMATORS)
+    some = np.where(rng.random(400) < 0.5, 0.0, -0.0)
+    for zeros, chosen in ((some, 0.0), (-0.0, 0.0), (some, -0.0)):
+        assert_alike(found(zeros, chosen), plain)
+
+
 @pytest.mark.usefixtures("many_parts")
 def test_cells_borrow_alike_in_parts_and_in_one_piece():
     rows = random_log(5, events=900)

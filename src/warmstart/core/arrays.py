@@ -36,6 +36,21 @@ def to_numpy(column: pa.Array | pa.ChunkedArray, *, null: float = math.nan) -> N
     return np.where(_truths(whole.is_null()), null, np.from_dlpack(values))
 
 
+def without_minus_zero(column: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+    """Return a column whose zeros are all the same: engines take -0.0 for 0.0, and Arrow does not.
+
+    >>> import pyarrow as pa
+    >>> without_minus_zero(pa.array([-0.0, 1.0, None])).to_pylist()
+    [0.0, 1.0, None]
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if column.type not in (pa.float32(), pa.float64()):
+        return column
+    return pc.add(column, to_arrow(np.zeros(1))[0].cast(column.type))
+
+
 def to_arrow(values: NDArray[Any], known: NDArray[Any] | None = None) -> pa.Array:
     """Return an array of numbers or truths, null where it is not known; what it shares with NumPy must not change.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from warmstart.core.arrays import to_numpy
+from warmstart.core.arrays import to_numpy, without_minus_zero
 from warmstart.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -70,14 +70,14 @@ def weighted_copy(model: Any, seed: int) -> Any:
 
 
 def plain(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Put a column into one piece, without a dictionary or views, which few functions of Arrow know."""
+    """Put a column into one piece, without a dictionary or views, which few functions of Arrow know, or -0.0."""
     import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import types
 
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     plain = whole.dictionary_decode() if types.is_dictionary(whole.type) else whole
-    return pc.cast(plain, "string") if types.is_string_view(plain.type) else plain
+    return without_minus_zero(pc.cast(plain, "string") if types.is_string_view(plain.type) else plain)
 
 
 def positions(column: pa.Array, values: pa.Array) -> NDArray[np.int64]:

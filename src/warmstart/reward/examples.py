@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from warmstart.core.arrays import to_arrow, to_numpy
+from warmstart.core.arrays import to_arrow, to_numpy, without_minus_zero
 from warmstart.core.names import ACTION
 
 if TYPE_CHECKING:
@@ -34,6 +34,7 @@ class Numbering:
         """Number the distinct rows of a table."""
         import pyarrow.compute as pc
 
+        rows = _settled(rows)
         distinct = rows.take(to_arrow(_first_of_each(rows.columns)))
         in_order = pc.sort_indices(distinct, sort_keys=[(name, "ascending") for name in rows.column_names])
         return cls(distinct.take(in_order).combine_chunks())
@@ -54,7 +55,7 @@ class Numbering:
     def _values(self) -> list[pa.Array]:
         import pyarrow.compute as pc
 
-        return [pc.unique(column) for column in self.keys.columns]
+        return [pc.unique(without_minus_zero(column)) for column in self.keys.columns]
 
     @cached_property
     def _known(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -81,7 +82,7 @@ class Numbering:
         unknown = np.zeros(len(columns[0]), dtype=bool)
         for i, (column, values) in enumerate(zip(columns, self._values, strict=True)):
             cast = column if column.type == values.type else pc.cast(column, values.type)
-            found = to_numpy(pc.index_in(cast, value_set=values), null=-1)
+            found = to_numpy(pc.index_in(without_minus_zero(cast), value_set=values), null=-1)
             unknown |= found < 0
             total = total * (len(values) + 1) + found
             if i > 0:
@@ -92,6 +93,12 @@ class Numbering:
                 unknown |= seen[place] != total if len(seen) else True
                 total = place
         return np.where(unknown, -1, total)
+
+
+def _settled(rows: pa.Table) -> pa.Table:
+    for i, name in enumerate(rows.column_names):
+        rows = rows.set_column(i, name, without_minus_zero(rows[name]))
+    return rows
 
 
 def _first_of_each(columns: Sequence[pa.ChunkedArray]) -> NDArray[np.int64]:
