@@ -93,13 +93,16 @@ def notes(audit: Audit) -> list[str]:
 
 
 def percent(share: float | None) -> str:
-    """Show a share with as many digits as it deserves.
+    """Show a share with as many digits as it deserves; what sums in another order may lack is nothing.
 
     >>> percent(0.5), percent(0.0123), percent(0.05), percent(0.00004), percent(0.9971), percent(None)
     ('50 %', '1.2 %', '5 %', '0.004 %', '99.7 %', '-')
+    >>> percent(1 - 1e-9), percent(1 - 1e-15), percent(1e-17)
+    ('nearly 100 %', '100 %', '0 %')
     """
     if share is None:
         return "-"
+    share = round(share, 12)
     if 0.995 <= share < 1:
         return "nearly 100 %" if share > NEARLY_ALL else f"{100 * share:.1f} %"
     size = abs(share)
