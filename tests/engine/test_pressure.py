@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import warmstart as ws
+from warmstart.core.errors import EngineError
 from warmstart.engine import connect
 
 NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
@@ -82,6 +83,19 @@ def test_where_several_threads_run_out_of_memory_one_tries_again(monkeypatch, as
     assert rows == [{"i": 1}, {"i": 2}, {"i": 3}]
     assert seen == [2, 1]
     assert connection.execute("SELECT current_setting('threads')").fetchone()[0] == 2
+
+
+def test_where_one_thread_runs_out_of_memory_nothing_is_tried_again(monkeypatch):
+    engine, tries = connect("duckdb", threads=1), []
+
+    def refuse(expression):
+        tries.append(expression)
+        raise duckdb.OutOfMemoryException("nothing left")
+
+    monkeypatch.setattr(engine.backend, "_cached_table", refuse)
+    with pytest.raises(EngineError, match="ran out of memory"):
+        engine.materialise(engine.open_arrow(pa.table({"i": [1]})))
+    assert len(tries) == 1
 
 
 def test_a_memory_limit_changes_no_number(log):

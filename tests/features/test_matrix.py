@@ -149,3 +149,9 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("warmstart.features.crossfit.import_module", absent)
     with pytest.raises(UsageError, match=r"warmstart\[models\]"):
         scikit_learn("base")
+
+
+def test_labels_take_minus_zero_for_zero():
+    labels = Labels.of(pa.array([0.0, 1.5, -0.0]))
+    assert labels.values.to_pylist() == [0.0, 1.5]
+    assert labels.numbers(pa.array([-0.0, 0.0, 1.5, 2.0])).tolist() == [0, 0, 1, -1]
