@@ -20,8 +20,8 @@ import pyarrow.compute as pc
 import warmstart as ws
 from benchmarks import uci, upworthy
 from benchmarks.learning import table
-from warmstart.value.choose_tau import CANDIDATES
-from warmstart.worlds import TableWorld
+from warmstart.estimators.tau import CANDIDATES
+from warmstart.simulation import TableWorld
 
 Errors = dict[str, dict[str, float]]
 

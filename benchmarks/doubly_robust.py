@@ -63,7 +63,7 @@ def ours(path: Path, policy: Path) -> float:
 
     events = ws.read_events(str(path), context=CONTEXT, action="action", reward="reward", event_id="id")
     found = ws.evaluate({"policy": str(policy)}, events, tau=0.001, estimators=["dr"])["policy"]
-    return found.guesses[0].value
+    return found.estimates[0].value
 
 
 def obps(data: dict[str, Any], *, boosted: bool) -> float:

@@ -19,8 +19,8 @@ from benchmarks.learning import table
 from warmstart.core.names import ACTION, FOLD
 from warmstart.events import open_cells, open_strata
 from warmstart.propensity.backoff import best_strength
-from warmstart.propensity.counted_rows import CountedRows
-from warmstart.propensity.model import learn_propensity
+from warmstart.propensity.classifier import learn_propensity
+from warmstart.propensity.compare import CountedRows
 from warmstart.propensity.quality import calibration, log_loss, shown_propensity
 
 DATA = Path(os.environ.get("WARMSTART_DATA", Path(__file__).parents[2] / "shared" / "data")) / "obd"
@@ -82,9 +82,9 @@ def values(log: pa.Table) -> list[list[str]]:
     hidden = ws.read_events(log, context=["position", "hours"], **names)
     for what, events, source in (("true", logged, "logged"), ("hidden: model", hidden, "model")):
         found = ws.evaluate("uniform", events, propensities=source)["uniform"]
-        guess = found.best_guess
+        point = found.best
         span = f"[{found.lower:.4f}, {found.upper:.4f}]"
-        best = "-" if guess is None else f"{guess.value:.4f} [{guess.lower:.4f}, {guess.upper:.4f}]"
+        best = "-" if point is None else f"{point.value:.4f} [{point.lower:.4f}, {point.upper:.4f}]"
         lines.append([what, f"{found.tau:g}", f"{found.value:.4f}", span, best])
     return lines
 
@@ -94,7 +94,7 @@ def main() -> None:
         log = read(name)
         head = ["source", "log-loss", "miscalibrated", "by chance", "mean |log ratio|", "correlation"]
         table(f"Open Bandit Dataset, {name}: propensities, held out", head, compared(log))
-        head = ["propensities", "tau", "value", "interval, approx.", "best guess (snips)"]
+        head = ["propensities", "tau", "value", "interval, approx.", "best estimate (snips)"]
         table(f"Open Bandit Dataset, {name}: the value of random (full data: .0035)", head, values(log))
 
 

@@ -84,7 +84,7 @@ def runs(name: str, seeds: int) -> Iterator[dict[tuple[str, str], float]]:
         for what, propensity, source in (("known", "p", "logged"), ("hidden", None, "model")):
             events = ws.read_events(pa.table(log), **names, propensity=propensity)
             found = ws.evaluate({"h": policy}, events, tau=0.01, propensities=source, estimators=ESTIMATORS)["h"]
-            errors |= {(what, guess.estimator): guess.value - truth for guess in found.guesses}
+            errors |= {(what, point.estimator): point.value - truth for point in found.estimates}
         yield errors
 
 
@@ -168,7 +168,7 @@ def learned(name: str, seed: int) -> dict[str, float]:
         found[method] = float((chosen == y[half:]).mean())
     decisions = distinct({**columns(x[half:]), "a": policies["warmstart"]})
     valued = ws.evaluate({"h": decisions}, later, propensities="model", estimators=["snips", "dr"])["h"]
-    found |= {f"error {guess.estimator}": guess.value - found["warmstart"] for guess in valued.guesses}
+    found |= {f"error {point.estimator}": point.value - found["warmstart"] for point in valued.estimates}
     found["error ips"] = valued.value - found["warmstart"]
     return found
 

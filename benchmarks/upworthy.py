@@ -123,7 +123,7 @@ def one_draw(archive: Archive, folder: Path, pages: int, seed: int) -> dict[str,
             "low": float(e.lower > should),
             "high": float(e.upper < should),
             "supported": e.support.supported,
-            "gain": e.on_supported.difference or 0.0,
+            "gain": e.gain.difference or 0.0,
         }
     return found
 
@@ -169,7 +169,7 @@ def natural_experiment() -> None:
         log = pa.table({"page": archive.page[ad], "ad": ad, "click": click})
         events = ws.read_events(log, context="page", action="ad", reward="click")
         audit = ws.audit(events)
-        gain = ws.evaluate("uniform", events, tau=0.01)["uniform"].on_supported
+        gain = ws.evaluate("uniform", events, tau=0.01)["uniform"].gain
         rows.append(
             [
                 name,

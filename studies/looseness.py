@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.months import markdown
-from warmstart.value.bets import Coefficients
-from warmstart.value.intervals import METHODS, TermSums, interval
-from warmstart.worlds import TableWorld
+from warmstart.estimators.intervals.bets import Coefficients
+from warmstart.estimators.intervals.methods import METHODS, TermSums, interval
+from warmstart.simulation import TableWorld
 
 SIZES = (10_000, 100_000, 1_000_000)
 TAUS = (0.01, 0.05, 0.2)

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 from warmstart.core.version import __version__
 
 if TYPE_CHECKING:
-    from warmstart.core.audit import Audit as Audit
     from warmstart.core.errors import ColumnError as ColumnError
     from warmstart.core.errors import DataError as DataError
     from warmstart.core.errors import DecisionError as DecisionError
@@ -27,24 +26,21 @@ if TYPE_CHECKING:
     from warmstart.core.errors import SourceError as SourceError
     from warmstart.core.errors import UsageError as UsageError
     from warmstart.core.errors import WarmstartError as WarmstartError
-    from warmstart.core.estimate import ValueEstimate as ValueEstimate
-    from warmstart.core.evaluation import Evaluation as Evaluation
-    from warmstart.core.joined import Joined as Joined
-    from warmstart.core.propensities import PropensityComparison as PropensityComparison
-    from warmstart.core.selection import Selection as Selection
-    from warmstart.core.selection import select as select
+    from warmstart.estimators import bias_bounds as bias_bounds
+    from warmstart.estimators import corollary_bound as corollary_bound
+    from warmstart.estimators import regret_bound as regret_bound
     from warmstart.events import Events as Events
     from warmstart.events import read_events as read_events
-    from warmstart.exchange.coba import from_coba as from_coba
-    from warmstart.exchange.export import Exported as Exported
-    from warmstart.exchange.export import export as export
-    from warmstart.exchange.frames import ImportedTables as ImportedTables
-    from warmstart.exchange.import_vw import Imported as Imported
-    from warmstart.exchange.import_vw import import_vw as import_vw
-    from warmstart.exchange.obp import from_obp as from_obp
-    from warmstart.exchange.obp import to_obp as to_obp
-    from warmstart.exchange.predictions import Decisions as Decisions
-    from warmstart.exchange.predictions import import_predictions as import_predictions
+    from warmstart.interop.coba import from_coba as from_coba
+    from warmstart.interop.export import Exported as Exported
+    from warmstart.interop.export import export as export
+    from warmstart.interop.frames import ImportedTables as ImportedTables
+    from warmstart.interop.obp import from_obp as from_obp
+    from warmstart.interop.obp import to_obp as to_obp
+    from warmstart.interop.vw.import_log import Imported as Imported
+    from warmstart.interop.vw.import_log import import_vw as import_vw
+    from warmstart.interop.vw.predictions import Decisions as Decisions
+    from warmstart.interop.vw.predictions import import_predictions as import_predictions
     from warmstart.joining import join as join
     from warmstart.pipeline import audit as audit
     from warmstart.pipeline import compare_propensities as compare_propensities
@@ -56,12 +52,16 @@ if TYPE_CHECKING:
     from warmstart.policy import load_policy as load_policy
     from warmstart.policy import save_policy as save_policy
     from warmstart.report import save_report as save_report
-    from warmstart.value import bias_bounds as bias_bounds
-    from warmstart.value import corollary_bound as corollary_bound
-    from warmstart.value import regret_bound as regret_bound
-    from warmstart.worlds import AdWorld as AdWorld
-    from warmstart.worlds import TableWorld as TableWorld
-    from warmstart.worlds import simulate as simulate
+    from warmstart.results.audit import Audit as Audit
+    from warmstart.results.estimate import ValueEstimate as ValueEstimate
+    from warmstart.results.evaluation import Evaluation as Evaluation
+    from warmstart.results.joined import Joined as Joined
+    from warmstart.results.propensities import PropensityComparison as PropensityComparison
+    from warmstart.results.selection import Selection as Selection
+    from warmstart.results.selection import select as select
+    from warmstart.simulation import AdWorld as AdWorld
+    from warmstart.simulation import TableWorld as TableWorld
+    from warmstart.simulation import simulate as simulate
 
 # Names are resolved when first used, so that importing the library stays quick.
 _ERRORS = (
@@ -79,25 +79,25 @@ _ERRORS = (
 )
 _HOMES = {
     **dict.fromkeys(_ERRORS, "warmstart.core.errors"),
-    "Audit": "warmstart.core.audit",
-    "ValueEstimate": "warmstart.core.estimate",
-    "Evaluation": "warmstart.core.evaluation",
-    "Joined": "warmstart.core.joined",
-    "PropensityComparison": "warmstart.core.propensities",
-    "Selection": "warmstart.core.selection",
-    "select": "warmstart.core.selection",
+    "Audit": "warmstart.results.audit",
+    "ValueEstimate": "warmstart.results.estimate",
+    "Evaluation": "warmstart.results.evaluation",
+    "Joined": "warmstart.results.joined",
+    "PropensityComparison": "warmstart.results.propensities",
+    "Selection": "warmstart.results.selection",
+    "select": "warmstart.results.selection",
     "Events": "warmstart.events",
     "read_events": "warmstart.events",
-    "Decisions": "warmstart.exchange.predictions",
-    "Exported": "warmstart.exchange.export",
-    "Imported": "warmstart.exchange.import_vw",
-    "ImportedTables": "warmstart.exchange.frames",
-    "export": "warmstart.exchange.export",
-    "from_coba": "warmstart.exchange.coba",
-    "from_obp": "warmstart.exchange.obp",
-    "import_predictions": "warmstart.exchange.predictions",
-    "import_vw": "warmstart.exchange.import_vw",
-    "to_obp": "warmstart.exchange.obp",
+    "Decisions": "warmstart.interop.vw.predictions",
+    "Exported": "warmstart.interop.export",
+    "Imported": "warmstart.interop.vw.import_log",
+    "ImportedTables": "warmstart.interop.frames",
+    "export": "warmstart.interop.export",
+    "from_coba": "warmstart.interop.coba",
+    "from_obp": "warmstart.interop.obp",
+    "import_predictions": "warmstart.interop.vw.predictions",
+    "import_vw": "warmstart.interop.vw.import_log",
+    "to_obp": "warmstart.interop.obp",
     "join": "warmstart.joining",
     "audit": "warmstart.pipeline",
     "compare_propensities": "warmstart.pipeline",
@@ -109,12 +109,12 @@ _HOMES = {
     "policy_table": "warmstart.pipeline",
     "true_value": "warmstart.pipeline",
     "save_report": "warmstart.report",
-    "AdWorld": "warmstart.worlds",
-    "TableWorld": "warmstart.worlds",
-    "simulate": "warmstart.worlds",
-    "bias_bounds": "warmstart.value",
-    "corollary_bound": "warmstart.value",
-    "regret_bound": "warmstart.value",
+    "AdWorld": "warmstart.simulation",
+    "TableWorld": "warmstart.simulation",
+    "simulate": "warmstart.simulation",
+    "bias_bounds": "warmstart.estimators",
+    "corollary_bound": "warmstart.estimators",
+    "regret_bound": "warmstart.estimators",
 }
 
 __all__ = [*_HOMES, "__version__"]  # noqa: PLE0604

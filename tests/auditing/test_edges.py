@@ -7,8 +7,8 @@ from functools import cache
 
 import pyarrow as pa
 import pytest
-from tests import audit_reference as plain
 from tests.auditing.test_reference import CLOSE, gappy_log, read, same, table
+from tests.support import audit_reference as plain
 
 import warmstart as ws
 
@@ -175,7 +175,7 @@ def test_rewards_that_never_differ_do_not_fire_a_check(reward):
 
 
 def test_a_verdict_of_next_to_nothing_does_not_name_much_traffic_as_its_reason():
-    """Nearly all traffic is contested; what is lacking is a mean reward above zero, beside which a gain is told."""
+    """Nearly all traffic is contested; what is lacking is a mean reward above zero, beside which a gain is inputs."""
     for log in ("no rewards", "a mean reward below 0"):
         audit = audit_of(log)
         assert audit.power.contested > 0.5

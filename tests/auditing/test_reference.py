@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests import audit_reference as plain
+from tests.support import audit_reference as plain
 
 import warmstart as ws
 

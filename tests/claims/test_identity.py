@@ -5,11 +5,11 @@
 
 import numpy as np
 import pytest
-from tests import reference
-from tests.logs import read
+from tests.support import reference
+from tests.support.logs import read
 
 import warmstart as ws
-from warmstart.worlds import TableWorld
+from warmstart.simulation import TableWorld
 
 TAUS = [0.4]
 
@@ -87,7 +87,7 @@ def test_the_expected_gain_over_logging_on_supported_traffic_is_exact(world, log
     expectation = 0.0
     for probability, rewarded in world.rewardings(log):
         found = ws.evaluate({"h": world.policy_from_array(h)}, read(rewarded, any_engine), tau=0.3, interval="kl")["h"]
-        expectation += probability * found.on_supported.difference
+        expectation += probability * found.gain.difference
     rows = [
         (x, a, world.reward_means[world.contexts.index(x), world.actions.index(a)], 0)
         for x, a in zip(log["context"].to_pylist(), log["action"].to_pylist(), strict=True)

@@ -4,10 +4,10 @@
 
 import numpy as np
 import pytest
-from tests.logs import read
+from tests.support.logs import read
 
 import warmstart as ws
-from warmstart.worlds import TableWorld
+from warmstart.simulation import TableWorld
 
 
 def random_world(seed):

@@ -4,10 +4,10 @@ stochastic average would. Checked by enumerating every log both ways of choosing
 
 import numpy as np
 import pytest
-from tests.logs import read
+from tests.support.logs import read
 
 import warmstart as ws
-from warmstart.worlds import TableWorld
+from warmstart.simulation import TableWorld
 
 TAU = 0.3
 MEANS = np.array([[0.9, 0.2], [0.4, 0.7]])

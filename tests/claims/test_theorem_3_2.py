@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
-from tests.logs import read
+from tests.support.logs import read
 
 import warmstart as ws
 

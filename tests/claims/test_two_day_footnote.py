@@ -3,7 +3,7 @@ that of a1 is zero; with weights from the evaluated window a2 is right, and a1 i
 """
 
 import pytest
-from tests.logs import moment, read
+from tests.support.logs import moment, read
 
 import warmstart as ws
 
@@ -20,8 +20,8 @@ def test_weights_from_all_data_double_what_the_second_day_showed(days):
     found = ws.evaluate(["constant:a1", "constant:a2"], day_two, train=day_one, tau=0.01, weights_from="all")
     assert found["constant:a1"].value == 0
     assert found["constant:a2"].value == pytest.approx(2 * 0.4)
-    assert found["constant:a2"].rho.mean == pytest.approx(2)
-    assert found["constant:a2"].rho.above_one == pytest.approx(1)
+    assert found["constant:a2"].weight_ratio.mean == pytest.approx(2)
+    assert found["constant:a2"].weight_ratio.above_one == pytest.approx(1)
     assert found["constant:a2"].propensity_error.tight == pytest.approx(1)
 
 

@@ -7,7 +7,7 @@ import sys
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from tests.logs import random_log, read, table
+from tests.support.logs import random_log, read, table
 
 import warmstart as ws
 

@@ -18,16 +18,16 @@ ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
 
 
 def test_the_words_are_those_that_the_rooms_take():
-    from warmstart.core.interval import IntervalName
-    from warmstart.core.joined import Duplicates, Repeated
     from warmstart.core.names import WINDOW_NAMES
-    from warmstart.core.propensities import SourceName
-    from warmstart.exchange.export import ExportFormat
-    from warmstart.exchange.import_vw import VWFormat
-    from warmstart.exchange.predictions import Scores
+    from warmstart.estimators import ESTIMATORS
+    from warmstart.interop.export import ExportFormat
+    from warmstart.interop.vw.import_log import VWFormat
+    from warmstart.interop.vw.predictions import Scores
+    from warmstart.results.interval import IntervalName
+    from warmstart.results.joined import Duplicates, Repeated
+    from warmstart.results.propensities import SourceName
     from warmstart.reward.product import LossName
-    from warmstart.value import ESTIMATORS
-    from warmstart.worlds import SCALES
+    from warmstart.simulation import SCALES
 
     taken = {
         "INTERVALS": get_args(IntervalName),

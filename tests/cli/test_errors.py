@@ -126,9 +126,9 @@ def use_the_library(case):
 
 
 def test_in_the_library(case):
-    with pytest.raises(case.error) as told:
+    with pytest.raises(case.error) as inputs:
         use_the_library(case)
-    assert case.message in told.value.message
+    assert case.message in inputs.value.message
 
 
 def test_on_the_command_line(case, monkeypatch, capsys):

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from tests.logs import random_log, read, table
+from tests.support.logs import random_log, read, table
 
 import warmstart as ws
 
@@ -56,11 +56,11 @@ def test_the_json_has_the_documented_fields(folder):
     assert {
         *("policy", "tau", "value", "lower", "upper", "delta", "interval", "guarantee", "joint_lower", "joint_upper"),
         *("events", "matched", "effective_sample_size", "support", "certified_lower", "certified_upper"),
-        *("on_supported", "propensity_error", "tau_choice", "guesses"),
+        *("gain", "propensity_error", "tau_choice", "estimates"),
     } <= set(found["policies"][0])
     row = found["policies"][0]
     assert set(row["support"]) == {"supported", "clipped", "unsupported", "undecided"}
-    assert set(row["on_supported"]) == {
+    assert set(row["gain"]) == {
         "share",
         "contested",
         "value",
@@ -116,7 +116,7 @@ def test_on_a_terminal_of_any_width_names_and_numbers_stay_whole(folder, columns
         assert row["policy"] in shown
         assert f"{row['value']:.2f}" in shown
         assert f"{row['support']['supported']:.1%}" in shown
-        assert f"{row['on_supported']['difference']:+.2f}" in shown
+        assert f"{row['gain']['difference']:+.2f}" in shown
     assert max(len(line) for line in shown.splitlines()) <= columns
 
 
@@ -208,7 +208,7 @@ def test_weights_from_all_show_rho_and_the_papers_error(folder):
         ).stdout
     )
     assert set(found["policies"][0]["propensity_error"]) == {"paper", "tight"}
-    assert set(found["policies"][0]["rho"]) == {"mean", "above_one"}
+    assert set(found["policies"][0]["weight_ratio"]) == {"mean", "above_one"}
 
 
 def test_help_has_examples_that_run_as_written(folder):
@@ -228,7 +228,7 @@ def test_select_estimators_and_sources_on_the_command_line(folder):
     ran = evaluate(folder, "--policy", "uniform", "--estimator", "dr", "--estimator", "snips", "--select", "--json")
     found = json.loads(ran.stdout)
     assert found["selected"]["looks"] == 1
-    assert [guess["estimator"] for guess in found["policies"][0]["guesses"]] == ["dr", "snips"]
+    assert [point["estimator"] for point in found["policies"][0]["estimates"]] == ["dr", "snips"]
     assert found["policies"][0]["tau_choice"]["rate_is_known"] is False
     shown = evaluate(folder, "--policy", "uniform", "--select", "--propensities", "back-off").stdout
     assert "SELECTED: none." in shown

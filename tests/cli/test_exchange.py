@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pyarrow.parquet as pq
-from tests.logs import random_log, table
+from tests.support.logs import random_log, table
 
 COLUMNS = ["--context", "context", "--action", "action", "--reward", "reward"]
 

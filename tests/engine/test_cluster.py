@@ -36,7 +36,7 @@ JOB = """
     else:
         policy = ws.fit(
             train, contexts=world.contexts_path, actions=world.actions_path, fit_tau=0.05, weight_bits=16,
-            on_progress=lambda *told: print(*told, flush=True),
+            on_progress=lambda *inputs: print(*inputs, flush=True),
         )
         ws.save_policy(policy, out)
 """
@@ -58,9 +58,9 @@ def cluster():
 def run(cluster, month, verb, out, *, kill_at):
     """Run a job; kill a worker, with the executors it has, as soon as the job says that it has come so far."""
     command = [sys.executable, "-c", textwrap.dedent(JOB), cluster.master, str(month.folder), verb, str(out)]
-    told = {**cluster.environment, "PYSPARK_SUBMIT_ARGS": f"--conf spark.sql.shuffle.partitions=2 {SHELL}"}
+    environment = {**cluster.environment, "PYSPARK_SUBMIT_ARGS": f"--conf spark.sql.shuffle.partitions=2 {SHELL}"}
     errors = out.with_suffix(".err")
-    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors.open("w"), text=True, env=told)
+    job = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors.open("w"), text=True, env=environment)
     killed = False
     for line in job.stdout:
         if not killed and line.startswith(kill_at):
@@ -103,7 +103,7 @@ def test_a_driver_with_little_memory_collects_nothing_that_grows(month, tmp_path
     need("spark", present=shutil.which("java") is not None)
     settings = ("driver.maxResultSize=200k", "sql.autoBroadcastJoinThreshold=-1", "sql.shuffle.partitions=2")
     small = " ".join(["--driver-memory 600m", *(f"--conf spark.{setting}" for setting in settings), SHELL])
-    told = {**Cluster().environment, "PYSPARK_SUBMIT_ARGS": small}
+    environment = {**Cluster().environment, "PYSPARK_SUBMIT_ARGS": small}
     policy = tmp_path / "policy"
     features = ["--contexts", month.contexts_path, "--actions", month.actions_path]
     fit = ["fit", month.events_path, *COLUMNS, *features, "--fit-tau", "1", "--weight-bits", "12", "--out", policy]
@@ -111,7 +111,7 @@ def test_a_driver_with_little_memory_collects_nothing_that_grows(month, tmp_path
     audit = ["audit", month.events_path, *COLUMNS, "--json"]
     for command in ([*fit, "--train-fraction", "0.65"], [*evaluate, "--test-fraction", "0.35"], audit):
         words = [sys.executable, "-m", "warmstart", *map(str, command), "--engine", "spark", "--threads", "2"]
-        ran = subprocess.run(words, capture_output=True, text=True, env=told, check=False)
+        ran = subprocess.run(words, capture_output=True, text=True, env=environment, check=False)
         assert ran.returncode == 0, ran.stderr
     control = f"""
         import warmstart as ws
@@ -121,7 +121,7 @@ def test_a_driver_with_little_memory_collects_nothing_that_grows(month, tmp_path
             cells.engine.fetch_arrow(cells.table)
     """
     ran = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(control)], capture_output=True, text=True, env=told, check=False
+        [sys.executable, "-c", textwrap.dedent(control)], capture_output=True, text=True, env=environment, check=False
     )
     assert "maxResultSize" in ran.stderr
 

@@ -5,7 +5,7 @@ from urllib.parse import quote
 import ibis
 import pyarrow as pa
 import pytest
-from tests.logs import random_log, table
+from tests.support.logs import random_log, table
 
 import warmstart as ws
 from warmstart.engine.databases import without_credentials

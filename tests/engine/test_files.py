@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from tests.logs import random_log, table
+from tests.support.logs import random_log, table
 
 import warmstart as ws
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.conftest import need
-from tests.postgres_server import PASSWORD, READER, programs, running_server
+from tests.support.postgres_server import PASSWORD, READER, programs, running_server
 
 import warmstart as ws
 from warmstart.cli import main
@@ -332,7 +332,7 @@ def test_a_connection_lost_between_rows_leaves_nothing_behind(server, there, mon
 
     monkeypatch.setattr(crossing, "_blocks", blocks)
     with pytest.raises(ws.EngineError, match="The connection to postgres was lost"):
-        there.engine.gather(ibis_rows(there))
+        there.engine.collect(ibis_rows(there))
     assert there.engine.beside.backend.list_tables() == []
 
 
@@ -346,7 +346,7 @@ def ibis_rows(events):
 
 def test_rows_come_in_blocks_and_all_of_them(there, monkeypatch):
     monkeypatch.setattr(crossing, "BLOCK", 1_000)
-    engine, held = there.engine.gather(there.table)
+    engine, held = there.engine.collect(there.table)
     assert sorted(row["context_0"] for row in engine.fetch(held)) == sorted(row[0] for row in ROWS)
     held.release()
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 import pyarrow as pa
 import pytest
-from tests.logs import START, random_log, read, table
+from tests.support.logs import START, random_log, read, table
 
 import warmstart as ws
 
@@ -104,7 +104,7 @@ def test_a_fold_has_folds_of_its_own_to_learn_from(duckdb):
     for train, test in read(log, duckdb, event_id="id").split(folds=5):
         for window in (train, test):
             found = ws.evaluate("uniform", window, tau=0.05, estimators=["dm", "dr"], propensities="back-off")
-            assert 0.2 < found["uniform"].guesses[0].value < 0.8
+            assert 0.2 < found["uniform"].estimates[0].value < 0.8
             assert "counts as 1000 events" not in str(found)
 
 
@@ -114,7 +114,7 @@ def test_folds_of_other_columns_may_overlap(duckdb):
     policy = ws.fit(with_id.split(folds=5)[0][0], fit_tau=1.0, weight_bits=8)
     found = ws.evaluate({"p": policy}, without.split(folds=5)[0][1], tau=0.1)
     assert found.learned_here == ("p",)
-    assert found["p"].on_supported.guarantee == found["p"].guarantee == "approximate"
+    assert found["p"].gain.guarantee == found["p"].guarantee == "approximate"
 
 
 def test_a_saved_policy_remembers_its_folds(duckdb, tmp_path):

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.logs import moment, random_log, read
+from tests.support.logs import moment, random_log, read
 
 import warmstart as ws
 
@@ -113,7 +113,7 @@ def test_overlapping_windows_are_refused(engine):
 
 def test_the_same_file_read_twice_cannot_be_train_and_evaluated(tmp_path):
     import pyarrow.parquet as pq
-    from tests.logs import table
+    from tests.support.logs import table
 
     path = tmp_path / "log.parquet"
     pq.write_table(table(random_log(1)), path)
@@ -132,7 +132,7 @@ def test_the_same_file_read_twice_cannot_be_train_and_evaluated(tmp_path):
 )
 @pytest.mark.slow_on_spark
 def test_training_logs_that_do_not_match_are_refused(engine, columns, message):
-    from tests.logs import table
+    from tests.support.logs import table
 
     log = table(random_log(1))
     log = log.append_column("one", [[1.0] * log.num_rows])

@@ -8,8 +8,8 @@ import pytest
 import warmstart as ws
 from warmstart.engine import connect
 from warmstart.features import FeatureSettings, feature_rows, read_side
+from warmstart.features.hashed import CONSTANT_VALUE
 from warmstart.features.hashing import buckets
-from warmstart.features.tables import CONSTANT_VALUE
 from warmstart.reward import Numbering
 
 BITS = 16

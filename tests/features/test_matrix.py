@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 from warmstart.core.errors import ColumnError, UsageError
-from warmstart.features.crossfit import Labels, other_folds, scikit_learn, weighted_copy
-from warmstart.features.matrix import MOST_CATEGORIES, WORD_BITS, ContextMatrix
+from warmstart.features.design_matrix import MOST_CATEGORIES, WORD_BITS, ContextMatrix
+from warmstart.features.folds import Labels, other_folds, scikit_learn, weighted_copy
 
 
 def learned(weights=None, **columns):
@@ -146,7 +146,7 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     def absent(name, *rest):
         raise ModuleNotFoundError(name)
 
-    monkeypatch.setattr("warmstart.features.crossfit.import_module", absent)
+    monkeypatch.setattr("warmstart.features.folds.import_module", absent)
     with pytest.raises(UsageError, match=r"warmstart\[models\]"):
         scikit_learn("base")
 

@@ -66,9 +66,9 @@ names = dict(action="ad", reward="click", time="at")
 train, test = ws.read_events(folder / "log.csv", context="page", **names).split(fraction=0.5)
 ws.save_policy(ws.fit(train, contexts=folder / "pages.csv"), folder / "learned")
 learned = ws.evaluate({{"learned": folder / "learned"}}, test, train=train, live=False, estimators=["dr"])["learned"]
-assert learned.guesses
+assert learned.estimates
 by_columns = ws.read_events(folder / "log.csv", context=["page", "hour"], **names)
-assert ws.evaluate("constant:a", by_columns, live=False, estimators=["dr"])["constant:a"].guesses
+assert ws.evaluate("constant:a", by_columns, live=False, estimators=["dr"])["constant:a"].estimates
 """
     assert not loaded_by(code) & {"pandas", "sklearn"}
 

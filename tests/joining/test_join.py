@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.joining import reference
+from tests.support import join_reference as reference
 
 import warmstart as ws
 from warmstart.joining.span import span

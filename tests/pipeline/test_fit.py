@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.logs import random_log, read
+from tests.support.logs import random_log, read
 
 import warmstart as ws
 
@@ -331,13 +331,13 @@ def test_an_interrupted_fit_leaves_nothing(month, tmp_path, monkeypatch):
 
 
 def test_progress_tells_the_step_the_share_and_the_loss(month):
-    told = []
-    ws.fit(month[1], weight_bits=8, on_progress=lambda *now: told.append(now))
-    steps = [step for step, _, _ in told]
+    seen = []
+    ws.fit(month[1], weight_bits=8, on_progress=lambda *now: seen.append(now))
+    steps = [step for step, _, _ in seen]
     assert steps[0] == "summing events into cells"
     assert steps[-1] == "learning"
-    assert told[-1][1] == pytest.approx(1.0)
-    assert told[-1][2].startswith("loss 0.")
+    assert seen[-1][1] == pytest.approx(1.0)
+    assert seen[-1][2].startswith("loss 0.")
 
 
 def test_ranking_of_the_best_is_what_decisions_say(policy):

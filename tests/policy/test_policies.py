@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pytest
-from tests.logs import decisions, moment, random_log, read, table
+from tests.support.logs import decisions, moment, random_log, read, table
 
 import warmstart as ws
 from warmstart.engine import connect
@@ -257,7 +257,7 @@ def test_uniform_without_a_feasible_action_anywhere_is_undecided_and_no_error(en
     first, second = read([("p", "a", 0.0, 0), ("q", "a", 1.0, 1)], engine).split(at=moment(1))
     found = ws.evaluate(["uniform", "logging"], second, train=first, tau=0.1)
     assert found["uniform"].support.undecided == 1
-    assert found["uniform"].on_supported.difference is None
+    assert found["uniform"].gain.difference is None
     assert found["logging"].value == 1
 
 

@@ -4,11 +4,11 @@ from collections import Counter, defaultdict
 
 import pyarrow as pa
 import pytest
-from tests.logs import churning_log, moment, read
+from tests.support.logs import churning_log, moment, read
 
 from warmstart.events import open_cells
-from warmstart.policy.kept_ranking import RankingInMemory
 from warmstart.policy.ranking import ranked_policy
+from warmstart.policy.ranking_store import RankingInMemory
 
 
 def live_days(rows):

@@ -13,9 +13,9 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from warmstart.core.errors import UsageError
-from warmstart.features.matrix import ContextMatrix
+from warmstart.features.design_matrix import ContextMatrix
 from warmstart.propensity import model as module
-from warmstart.propensity.model import _Training, draw, learn_propensity
+from warmstart.propensity.classifier import _Training, draw, learn_propensity
 from warmstart.propensity.quality import calibration, log_loss
 
 NAMES = np.array(["pear", "apple", "fig", "date", "lime"])

@@ -6,11 +6,11 @@ from collections import defaultdict
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.logs import random_log, read, table
+from tests.support.logs import random_log, read, table
 
 import warmstart as ws
 from warmstart.events import open_cells, open_strata
-from warmstart.pipeline.propensities import with_propensities
+from warmstart.pipeline.prepare import with_propensities
 from warmstart.propensity.backoff import STRENGTHS, UNSEEN, best_strength, borrowed_propensity
 
 
@@ -108,8 +108,8 @@ def test_contexts_that_do_not_repeat_get_a_model_and_that_is_said(modelled):
     assert found["best"].certified_lower is None
     assert found["best"].lower < truth < found["best"].upper
     # The regressions are linear and the world is not: the model alone is off, and what it lacks the log supplies.
-    for guess in found["best"].guesses:
-        assert guess.value == pytest.approx(truth, abs=0.06 if guess.estimator == "dm" else 0.03), guess.estimator
+    for point in found["best"].estimates:
+        assert point.value == pytest.approx(truth, abs=0.06 if point.estimator == "dm" else 0.03), point.estimator
     by_truth = -np.log(p[np.arange(len(p)), events.engine.fetch_arrow(events.table)["action"].to_numpy()]).mean()
     assert found.propensities.log_loss == pytest.approx(by_truth, abs=0.02)
 
@@ -129,7 +129,7 @@ def test_a_classifier_of_the_users_own(modelled):
     forest = RandomForestClassifier(30, min_samples_leaf=50, random_state=0)
     found = ws.evaluate({"best": policy}, events, tau=0.02, propensities=forest)
     assert found.propensities.reason == "a classifier was given"
-    assert found["best"].guesses[0].value == pytest.approx(truth, abs=0.05)
+    assert found["best"].estimates[0].value == pytest.approx(truth, abs=0.05)
 
 
 def test_logged_propensities_are_used_and_checked(engine):

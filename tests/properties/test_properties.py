@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.logs import decisions, read
+from tests.support.logs import decisions, read
 
 import warmstart as ws
 from warmstart.events import open_cells
@@ -65,7 +65,7 @@ def test_the_order_of_events_changes_nothing(any_engine, rows, h, seed):
     assert (one is None) == (other is None)
     if one is not None:
         assert other.value == pytest.approx(one.value, abs=1e-12)
-        assert other.on_supported.difference == pytest.approx(one.on_supported.difference, abs=1e-12)
+        assert other.gain.difference == pytest.approx(one.gain.difference, abs=1e-12)
 
 
 @few(25)

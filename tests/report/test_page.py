@@ -7,7 +7,7 @@ import shutil
 import pyarrow as pa
 import pytest
 from tests.conftest import need
-from tests.logs import moment, random_log, read, table
+from tests.support.logs import moment, random_log, read, table
 
 import warmstart as ws
 
@@ -204,6 +204,6 @@ def test_the_page_shows_how_tau_was_chosen_and_the_guesses(duckdb, tmp_path):
     ws.save_report(found, tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert f"tau was chosen: {found['uniform'].tau:g} for uniform" in text
-    assert "Best guesses at all traffic" in text
+    assert "Best estimates of all traffic" in text
     ws.save_report(ws.evaluate("uniform", late, train=early, tau=0.05), tmp_path / "fixed.html")
     assert "tau was chosen" not in (tmp_path / "fixed.html").read_text(encoding="utf-8")

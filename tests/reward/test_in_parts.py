@@ -3,14 +3,14 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.logs import random_log, table
-from tests.parted_here import parted_here
+from tests.support.logs import random_log, table
+from tests.support.parted_here import parted_here
 
 import warmstart as ws
-import warmstart.reward.in_parts as in_parts
-from warmstart.engine.parts import PART
+import warmstart.reward.distributed_sgd as in_parts
+from warmstart.engine.partitioned import PART
 from warmstart.features import FeatureRows
-from warmstart.reward.part import LOSS, average_pieces
+from warmstart.reward.distributed_part import LOSS, average_pieces
 
 NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
 
@@ -185,14 +185,14 @@ def test_nothing_feasible_and_nothing_to_learn(world):
 
 
 def test_some_contexts_are_the_same_of_every_table():
-    from warmstart.engine import some_of
+    from warmstart.engine import sample_by_key
 
     engine = parted_here()
     keys = pa.table({"context_0": list(range(2_000)), "context_1": [f"c{i % 7}" for i in range(2_000)]})
     one = engine.open_arrow(keys)
     other = engine.open_arrow(keys.take(pa.array(range(1_999, -1, -1))))
     chosen = [
-        {tuple(row.values()) for row in engine.fetch(some_of(rows, ("context_0", "context_1"), 0.25))}
+        {tuple(row.values()) for row in engine.fetch(sample_by_key(rows, ("context_0", "context_1"), 0.25))}
         for rows in (one, other)
     ]
     assert chosen[0] == chosen[1]

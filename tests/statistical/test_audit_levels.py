@@ -11,8 +11,8 @@ from scipy.stats import binom, chi2, norm
 
 import warmstart as ws
 from warmstart.auditing import assumption_checks, context_drift
+from warmstart.estimators.intervals.methods import normal_ends
 from warmstart.events import open_daily_cells
-from warmstart.value.intervals import normal_ends
 
 FIRST_DAY = 20_000 * 86_400_000_000
 CONTEXTS, ACTIONS, DAYS = 15, 5, 20

@@ -8,10 +8,10 @@ import pytest
 from studies.looseness import ends_and_truth
 
 import warmstart as ws
-from warmstart.value.bets import Coefficients
-from warmstart.value.gain import GainSums, gain_ends
-from warmstart.value.intervals import METHODS, TermSums, interval, normal_ends
-from warmstart.worlds import TableWorld
+from warmstart.estimators.gain import GainSums, gain_ends
+from warmstart.estimators.intervals.bets import Coefficients
+from warmstart.estimators.intervals.methods import METHODS, TermSums, interval, normal_ends
+from warmstart.simulation import TableWorld
 
 
 def window(seed, *, events_per_day=300):

@@ -2,11 +2,11 @@
 
 from warmstart.auditing.checks import assumption_checks
 from warmstart.auditing.drift import action_churn, context_drift
-from warmstart.auditing.exploration import exploration, recommended_tau
-from warmstart.auditing.explore import explore_first
 from warmstart.auditing.facts import duplicates, log_facts
 from warmstart.auditing.origin import origin
 from warmstart.auditing.power import power
+from warmstart.auditing.support import exploration, recommended_tau
+from warmstart.auditing.where_to_explore import explore_first
 
 __all__ = [
     "action_churn",

@@ -14,8 +14,8 @@ import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
-from warmstart.core.audit import Check
 from warmstart.core.names import DAY, MICROSECONDS_PER_DAY
+from warmstart.results.audit import Check
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

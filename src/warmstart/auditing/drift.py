@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import ibis
 
 from warmstart.auditing.origin import EPOCH
-from warmstart.core.audit import Churn, ContextDrift
 from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY
+from warmstart.results.audit import Churn, ContextDrift
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -26,7 +26,7 @@ from warmstart.cli.options import (
 from warmstart.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from warmstart.core.audit import Audit
+    from warmstart.results.audit import Audit
 
 ExploreOption = Annotated[
     Path | None,
@@ -108,10 +108,10 @@ def _write(found: Audit, path: Path) -> None:
     import pyarrow.csv as pa_csv
     import pyarrow.parquet as pq
 
-    from warmstart.core.files import whole_file
+    from warmstart.core.files import atomic_file
 
     rows = found.explore.to_arrow()
-    with whole_file(path) as part:
+    with atomic_file(path) as part:
         if path.suffix == ".csv":
             pa_csv.write_csv(rows, part)
         else:

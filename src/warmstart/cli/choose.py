@@ -56,11 +56,11 @@ def choose(
     import pyarrow.parquet as pq
     from rich.console import Console
 
-    from warmstart.core.files import whole_file
-    from warmstart.core.tables import TextTable
+    from warmstart.core.files import atomic_file
     from warmstart.engine import connect, open_whole
     from warmstart.policy import load_policy
     from warmstart.report import show
+    from warmstart.results.text_table import TextTable
 
     if seed is not None and (explore is None or seed < 0):
         raise UsageError("--seed is a number from 0 on, of the draws of --explore.")
@@ -73,7 +73,7 @@ def choose(
         typer.echo(f"Drawn with --seed {seed}.", err=True)
     chosen = policy.choose_table(given, allowed, explore=explore, rng=np.random.default_rng(seed))
     if out is not None:
-        with whole_file(out) as path:
+        with atomic_file(out) as path:
             pq.write_table(chosen, path)
     elif json:
         about = {} if explore is None else {"explore": explore, "seed": seed}

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from warmstart.cli.completion import SCALES, one_of
-from warmstart.core.audit_words import percent
 from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
+from warmstart.results.audit_words import percent
 
 if TYPE_CHECKING:
     from warmstart.core.names import WindowName
-    from warmstart.core.tables import TextTable
-    from warmstart.pipeline.experiment import Experiment, Line
+    from warmstart.demo.experiment import Experiment, Line
+    from warmstart.results.text_table import TextTable
 
 OutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Where to leave the log, the policies, the results and the pages.")
@@ -46,8 +46,8 @@ def demo(*, scale: ScaleOption = "small", seed: SeedOption = 0, out: OutOption =
     """Run the paper's experiment on a simulated month, and show the truth beside every estimate."""
     from rich.console import Console
 
+    from warmstart.demo.experiment import run_experiment
     from warmstart.engine import connect
-    from warmstart.pipeline.experiment import run_experiment
     from warmstart.report import Share, save_report, show
 
     _make_room(out)
@@ -81,7 +81,7 @@ def _make_room(out: Path) -> None:
 
 
 def _table(found: Experiment, weights_from: WindowName) -> TextTable:
-    from warmstart.core.tables import TextTable
+    from warmstart.results.text_table import TextTable
 
     own = weights_from == "evaluated"
     header = ["method", "tau", "estimate", "interval", "should be", "truth", "supported"]

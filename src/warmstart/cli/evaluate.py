@@ -26,15 +26,15 @@ from warmstart.cli.options import (
     check_folder,
 )
 from warmstart.core.errors import UsageError
-from warmstart.core.selection import select as find_best
-from warmstart.core.tau import Tau
 from warmstart.core.text import quoted
+from warmstart.results.selection import select as find_best
+from warmstart.results.tau import Tau
 
 if TYPE_CHECKING:
-    from warmstart.core.interval import IntervalName
     from warmstart.core.names import WindowName
     from warmstart.events import Events
     from warmstart.policy import NamedPolicy
+    from warmstart.results.interval import IntervalName
 
 PolicyOption = Annotated[
     list[str],
@@ -124,7 +124,7 @@ EstimatorOption = Annotated[
         "--estimator",
         autocompletion=one_of(ESTIMATORS),
         metavar="NAME",
-        help="A best guess at the whole beside the bound: snips, dm, dr, switch-dr, shrunk-dr. May be repeated.",
+        help="A best estimate at the whole beside the bound: snips, dm, dr, switch-dr, shrunk-dr. May be repeated.",
     ),
 ]
 DeltaOption = Annotated[float, typer.Option("--delta", help="How often an interval may miss.")]

@@ -79,7 +79,7 @@ def simulate(
 
     from warmstart.core.text import printable
     from warmstart.report import Share
-    from warmstart.worlds import simulate as write
+    from warmstart.simulation import simulate as write
 
     with Share(Console(stderr=True)) as share:
         world = write(

@@ -13,7 +13,7 @@ from warmstart.core.text import first_lines, printable
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[Path]:
+def atomic_file(path: Path) -> Iterator[Path]:
     """Give a temporary path beside ``path``; rename it when the block succeeds, remove it when it fails."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
@@ -26,7 +26,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """Give a temporary folder beside ``path``; rename it when the block succeeds, remove it when it fails."""
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
@@ -49,5 +49,5 @@ def cannot_write(where: object, error: OSError) -> OutputError:
 
 def write_atomically(path: Path, text: str) -> None:
     """Write a text file, whole or not at all."""
-    with whole_file(path) as temporary:
+    with atomic_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8")

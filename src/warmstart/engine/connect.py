@@ -13,13 +13,13 @@ from warmstart.core.text import quoted
 from warmstart.engine.database_engine import DatabaseEngine
 from warmstart.engine.databases import connect_database
 from warmstart.engine.duckdb_engine import DuckDBEngine
-from warmstart.engine.engine import Engine, StoredTable, Workshop
+from warmstart.engine.engine import Engine, LocalEngine, StoredTable
 
 if TYPE_CHECKING:
     from ibis.backends import BaseBackend
 
 
-def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: int | None = None) -> Workshop:
+def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: int | None = None) -> LocalEngine:
     """Connect to an engine by name: ``duckdb`` (embedded), ``spark`` (on this machine) or ``spark://host:port``."""
     if name == "duckdb":
         return DuckDBEngine.embedded(memory_limit=memory_limit, threads=threads)
@@ -33,7 +33,7 @@ def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: i
     raise UsageError(f"There is no engine {quoted(name)}.", "Choose 'duckdb', 'spark' or 'spark://host:port'.")
 
 
-def at_home(source: Any, asked: str | Engine) -> tuple[Engine, Any]:
+def resolve_engine(source: Any, asked: str | Engine) -> tuple[Engine, Any]:
     """Return the engine where a source lives, or else the one asked for, and the source as it is known there."""
     if isinstance(source, ir.Table) and (backend := _backend_of(source)) is not None:
         return _engine(backend, asked), source

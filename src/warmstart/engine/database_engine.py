@@ -93,7 +93,7 @@ class DatabaseEngine:
         with self._batches(expression) as batches:
             yield from batches
 
-    def gather(self, expression: ir.Table) -> tuple[DuckDBEngine, ir.CachedTable]:
+    def collect(self, expression: ir.Table) -> tuple[DuckDBEngine, ir.CachedTable]:
         """Run an expression in the database and keep its rows in the engine beside it."""
         with self._batches(expression) as batches:
             return self.beside, self.beside.keep(batches)

@@ -111,8 +111,8 @@ class DuckDBEngine:
             if kind == "json":
                 table = self.backend.read_json(list(paths))
             else:
-                told = {} if as_text or len(paths) == 1 else {"dtypes": list(columns.values())}
-                table = self.backend.read_csv(list(paths), all_varchar=as_text, **told)
+                types = {} if as_text or len(paths) == 1 else {"dtypes": list(columns.values())}
+                table = self.backend.read_csv(list(paths), all_varchar=as_text, **types)
         except duckdb.Error as error:
             raise SourceError(f"Cannot read {printable(paths[0])}: {first_lines(error, 3)}") from error
         return Opened(table, (*columns, *table.columns[len(columns) :]))
@@ -203,7 +203,7 @@ class DuckDBEngine:
         found = self.backend.con.execute("SELECT current_setting('threads')").fetchone()
         return int(found[0]) if found else 1
 
-    def gather(self, expression: ir.Table) -> tuple[DuckDBEngine, ir.CachedTable]:
+    def collect(self, expression: ir.Table) -> tuple[DuckDBEngine, ir.CachedTable]:
         """Run an expression once and keep its rows here."""
         return self, self.materialise(expression)
 

@@ -77,7 +77,7 @@ class Engine(Protocol):
         """Run an expression and give its result in order, in batches of about so many rows; nothing else may run."""
         ...
 
-    def gather(self, expression: ir.Table) -> tuple[Workshop, ir.CachedTable]:
+    def collect(self, expression: ir.Table) -> tuple[LocalEngine, ir.CachedTable]:
         """Run an expression once and keep its rows where the work goes on, until they are released."""
         ...
 
@@ -86,7 +86,7 @@ class Engine(Protocol):
         ...
 
 
-class Workshop(Engine, Protocol):
+class LocalEngine(Engine, Protocol):
     """An engine of our own, in which results may be kept."""
 
     @property

@@ -11,7 +11,7 @@ import ibis.expr.types as ir
 
 from warmstart.core.errors import ColumnError, SourceError, UsageError, no_such_column
 from warmstart.core.text import printable, quoted
-from warmstart.engine.connect import at_home
+from warmstart.engine.connect import resolve_engine
 from warmstart.engine.databases import check_url, has_scheme, is_storage, is_url, without_credentials
 from warmstart.engine.engine import Engine, Opened, StoredTable
 from warmstart.engine.files import expand, kind_of, one_kind
@@ -122,7 +122,7 @@ def stored_table(source: Any, table: str | None) -> Any:
 
 
 def _from_database(table: ir.Table) -> pa.Table:
-    home, _ = at_home(table, "duckdb")
+    home, _ = resolve_engine(table, "duckdb")
     if not home.remote:
         raise _of_another_connection()
     return home.fetch_arrow(table)

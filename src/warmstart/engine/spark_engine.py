@@ -29,7 +29,7 @@ from warmstart.core.text import first_lines, printable, quoted
 from warmstart.engine.duckdb_engine import DuckDBEngine
 from warmstart.engine.engine import BATCH, FileKind, Opened, Row, StoredTable
 from warmstart.engine.files import partition_root
-from warmstart.engine.parts import PART
+from warmstart.engine.partitioned import PART
 from warmstart.engine.text_files import csv_dialect, text_columns
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends.pyspark import Backend
 
-    from warmstart.engine.parts import OnPart, OnRows, Parts
+    from warmstart.engine.partitioned import MapPartition, MapRows, Parts
 
 
 @ibis.udf.scalar.builtin(  # type: ignore[untyped-decorator]
@@ -155,11 +155,13 @@ class SparkEngine:
 
     def _read_csv(self, paths: Sequence[str], *, as_text: bool) -> Opened:
         """Let DuckDB tell names and types, so that both engines read the same: Spark alone would make '007' a 7."""
-        told = DuckDBEngine.embedded().open_files(paths, "csv", as_text=as_text)
+        opened = DuckDBEngine.embedded().open_files(paths, "csv", as_text=as_text)
         separator, quote, escape = csv_dialect(duckdb.connect(), paths[0])
         written: dict[str, Any] = {"sep": separator, "quote": quote, "escape": escape or quote, "multiLine": True}
-        schema = PySparkSchema.from_ibis(told.table.schema())
-        return Opened(self._view(self.session.read.csv(list(paths), header=True, schema=schema, **written)), told.names)
+        schema = PySparkSchema.from_ibis(opened.table.schema())
+        return Opened(
+            self._view(self.session.read.csv(list(paths), header=True, schema=schema, **written)), opened.names
+        )
 
     @classmethod
     def of_frame(cls, frame: DataFrame) -> tuple[SparkEngine, ir.Table]:
@@ -221,21 +223,21 @@ class SparkEngine:
         self.fetch(held.agg(rows=held.count()))
         return held
 
-    def gather(self, expression: ir.Table) -> tuple[SparkEngine, ir.CachedTable]:
+    def collect(self, expression: ir.Table) -> tuple[SparkEngine, ir.CachedTable]:
         """Run an expression once and keep its rows in the cluster."""
         return self, self.materialise(expression)
 
-    def in_batches(self, rows: ir.Table, function: OnRows, schema: sch.Schema, *, told: Any) -> ir.Table:
+    def map_batches(self, rows: ir.Table, function: MapRows, schema: sch.Schema, *, inputs: Any) -> ir.Table:
         """Turn rows into others, some at a time and in any order."""
-        held = self._tell(told)
+        held = self._tell(inputs)
         frame = self._run(rows).mapInArrow(_over_batches(function, held), PySparkSchema.from_ibis(schema))
         return self._view(frame, held)
 
-    def in_parts(
-        self, tables: Sequence[ir.Table], parts: Parts, function: OnPart, schema: sch.Schema, *, told: Any
+    def map_partitions(
+        self, tables: Sequence[ir.Table], parts: Parts, function: MapPartition, schema: sch.Schema, *, inputs: Any
     ) -> ir.Table:
         """Turn parts of one or two tables into other rows."""
-        held = self._tell(told)
+        held = self._tell(inputs)
         part = F.pmod(F.xxhash64(*parts.keys), F.lit(parts.number)).cast("int")
         # Named anew: Spark cannot tell apart the columns of two tables that came from one.
         frames = [self._run(table).toDF(*table.columns) for table in tables]
@@ -245,9 +247,9 @@ class SparkEngine:
             return self._view(groups[0].applyInArrow(_over_part(function, held), wanted), held)
         return self._view(groups[0].cogroup(groups[1]).applyInArrow(_over_two_parts(function, held), wanted), held)
 
-    def _tell(self, told: Any) -> Broadcast[Any]:
+    def _tell(self, inputs: Any) -> Broadcast[Any]:
         try:
-            return self.session.sparkContext.broadcast(_Packed(told))
+            return self.session.sparkContext.broadcast(_Packed(inputs))
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             raise EngineError(f"The workers cannot be sent a model: {first_lines(error)}") from error
 
@@ -259,14 +261,14 @@ class SparkEngine:
         done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
         return 100 * done / tasks if tasks else None
 
-    def _view(self, frame: DataFrame, told: Broadcast[Any] | None = None) -> ir.Table:
-        """Give a frame a name; what its workers were told they may forget with it, and get again if they must."""
+    def _view(self, frame: DataFrame, inputs: Broadcast[Any] | None = None) -> ir.Table:
+        """Give a frame a name; broadcast inputs may be dropped with it, and get again if they must."""
         name = f"warmstart_{uuid.uuid4().hex}"
         frame.createTempView(name)
         table = self.backend.table(name)
         weakref.finalize(table.op(), self.session.catalog.dropTempView, name)
-        if told is not None:
-            weakref.finalize(table.op(), told.unpersist).atexit = False
+        if inputs is not None:
+            weakref.finalize(table.op(), inputs.unpersist).atexit = False
         return table
 
 
@@ -287,36 +289,36 @@ def _java_size(size: str) -> str:
 
 
 class _Packed:
-    """What workers are told, packed as Spark packs functions: a class of a notebook's own travels too."""
+    """Inputs of the workers, packed as Spark packs functions: a class of a notebook's own travels too."""
 
-    def __init__(self, told: Any) -> None:
-        self.told = told
+    def __init__(self, inputs: Any) -> None:
+        self.inputs = inputs
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return cloudpickle.loads, (cloudpickle.dumps(self.told),)  # type: ignore[no-untyped-call]
+        return cloudpickle.loads, (cloudpickle.dumps(self.inputs),)  # type: ignore[no-untyped-call]
 
 
-def _over_batches(function: OnRows, told: Broadcast[Any]) -> Any:
+def _over_batches(function: MapRows, inputs: Broadcast[Any]) -> Any:
     def over(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         for batch in batches:
             if batch.num_rows:
-                yield from function(pa.Table.from_batches([batch]), told.value).to_batches()
+                yield from function(pa.Table.from_batches([batch]), inputs.value).to_batches()
 
     return over
 
 
-def _over_part(function: OnPart, told: Broadcast[Any]) -> Any:
+def _over_part(function: MapPartition, inputs: Broadcast[Any]) -> Any:
     def over(rows: pa.Table) -> pa.Table:
-        return function([rows], told.value)
+        return function([rows], inputs.value)
 
     return over
 
 
-def _over_two_parts(function: OnPart, told: Broadcast[Any]) -> Any:
+def _over_two_parts(function: MapPartition, inputs: Broadcast[Any]) -> Any:
     def over(one: pa.Table, other: pa.Table) -> pa.Table:
-        return function([one, other], told.value)
+        return function([one, other], inputs.value)
 
     return over
 

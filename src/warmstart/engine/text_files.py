@@ -47,8 +47,8 @@ def _csv_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, 
     types = [column["type"] for column in found["Columns"]]
     names = [column["name"] for column in found["Columns"]]
     if found["HasHeader"]:
-        told = {"delim": found["Delimiter"], "quote": found["Quote"], "escape": found["Escape"]}
-        options = [f"{name} = {_literal('' if value == '(empty)' else value)}" for name, value in told.items()]
+        dialect = {"delim": found["Delimiter"], "quote": found["Quote"], "escape": found["Escape"]}
+        options = [f"{name} = {_literal('' if value == '(empty)' else value)}" for name, value in dialect.items()]
         options += ["header = false", "all_varchar = true", "null_padding = true", f"skip = {found['SkipRows'] or 0}"]
         header = _rows(connection, f"FROM read_csv({_literal(path)}, {', '.join(options)}) LIMIT 1")
         if header and len(header[0]) == len(names):

@@ -3,10 +3,10 @@
 from warmstart.core.window import Window
 from warmstart.events.cells import Cells, days_known, open_cells, window_counts
 from warmstart.events.daily import DailyCells, open_daily_cells
-from warmstart.events.events import Events
 from warmstart.events.folds import Folds
 from warmstart.events.read import read_events
 from warmstart.events.strata import FOLDS, open_strata
+from warmstart.events.window import Events
 
 __all__ = [
     "FOLDS",

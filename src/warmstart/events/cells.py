@@ -14,12 +14,12 @@ from warmstart.core.errors import ColumnError, EngineError, UsageError
 from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, WindowName
 from warmstart.core.text import quoted
 from warmstart.engine import StoredTable
-from warmstart.events.events import Events
+from warmstart.events.window import Events
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-    from warmstart.engine import Workshop
+    from warmstart.engine import LocalEngine
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Cells:
     the numbers of its actions, ``context_actions`` (evaluated), ``context_actions_train``, ``context_actions_all``.
     """
 
-    engine: Workshop
+    engine: LocalEngine
     evaluated: Events
     train: Events | None
     table: ir.Table
@@ -77,7 +77,7 @@ def open_cells(evaluated: Events, train: Events | None = None, *, live: bool = F
         train = _beside(evaluated, train)
     with ExitStack() as kept:
         # In two steps: grouping and windows in one query would compete for memory, and spill.
-        engine, summed = evaluated.engine.gather(cell_sums(evaluated, train, live=live))
+        engine, summed = evaluated.engine.collect(cell_sums(evaluated, train, live=live))
         try:
             check_sums(engine, summed, evaluated)
             if train is not None:
@@ -89,12 +89,12 @@ def open_cells(evaluated: Events, train: Events | None = None, *, live: bool = F
             summed.release()
         traffic = None
         if live and evaluated.engine.remote:
-            _, traffic = evaluated.engine.gather(by_context_and_day(evaluated))
+            _, traffic = evaluated.engine.collect(by_context_and_day(evaluated))
             kept.callback(traffic.release)
         yield Cells(engine, evaluated, train, held, traffic)
 
 
-def check_sums(engine: Workshop, summed: ir.Table, events: Events, *, column: str = "n") -> None:
+def check_sums(engine: LocalEngine, summed: ir.Table, events: Events, *, column: str = "n") -> None:
     """Refuse sums from a database that has got, or lost, events since it was asked how many there are."""
     if not events.engine.remote:
         return
@@ -134,7 +134,7 @@ def shown_actions(summed: ir.Table, evaluated: Events, train: Events | None, kep
     parts = [table.select(ACTION, TIME) for table in logs.values()]
     events = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
     spans = events.group_by(ACTION).agg(first_time=events[TIME].min(), last_time=events[TIME].max())
-    _, held = evaluated.engine.gather(spans)
+    _, held = evaluated.engine.collect(spans)
     kept.callback(held.release)
     return held
 

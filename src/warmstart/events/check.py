@@ -17,7 +17,7 @@ from warmstart.core.names import PROPENSITY, REWARD, TIME
 from warmstart.core.text import counted, quoted
 from warmstart.core.window import Window
 from warmstart.engine import offenders
-from warmstart.events.log import TIME_AS_WRITTEN, LogTable, missing, ticks_per_second
+from warmstart.events.log_table import TIME_AS_WRITTEN, LogTable, missing, ticks_per_second
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

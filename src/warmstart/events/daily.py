@@ -15,7 +15,7 @@ from warmstart.events.cells import Cells, check_sums, day_of, shown_actions, wit
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-    from warmstart.events.events import Events
+    from warmstart.events.window import Events
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ def open_daily_cells(events: Events) -> Iterator[DailyCells]:
             kept.callback(table.release)
             return table
 
-        engine, summed = events.engine.gather(_by_day(events))
+        engine, summed = events.engine.collect(_by_day(events))
         try:
             check_sums(engine, summed, events)
             traffic = keep(_traffic(summed, events))

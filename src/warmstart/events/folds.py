@@ -12,7 +12,7 @@ from warmstart.core.names import EVENT_ID, REWARD, TIME
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-    from warmstart.events.log import LogTable
+    from warmstart.events.log_table import LogTable
 
 DIGITS = "0123456789abcdef"
 # So many hexadecimal digits of the hash decide: 16^6 values, among which folds are even to a part in 10,000.

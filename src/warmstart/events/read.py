@@ -11,10 +11,10 @@ from typing import Any
 from warmstart.core.errors import UsageError
 from warmstart.core.names import Columns
 from warmstart.core.text import quoted
-from warmstart.engine import at_home, stored_table
+from warmstart.engine import resolve_engine, stored_table
 from warmstart.events.check import check_log
-from warmstart.events.events import Events
-from warmstart.events.log import raw_log, settled
+from warmstart.events.log_table import raw_log, settled
+from warmstart.events.window import Events
 
 
 def read_events(
@@ -58,7 +58,7 @@ def read_events(
     contexts = (context,) if isinstance(context, str) else tuple(context)
     columns = Columns(contexts, action, reward, time, propensity, event_id)
     _check_call(columns, reward_range)
-    held, source = at_home(stored_table(source, table), engine)
+    held, source = resolve_engine(stored_table(source, table), engine)
     low, high = reward_range
     raw = replace(raw_log(held, source, columns), reward_range=(float(low), float(high)))
     checked, window, dropped = check_log(raw, drop_nulls=drop_nulls)

@@ -33,7 +33,7 @@ def open_strata(cells: Cells, *, folds: int = FOLDS, seed: int = 0) -> Iterator[
     summed = table.group_by(**keys, fold=table[FOLD], **logged).agg(
         n=table.count().cast("float64"), reward_sum=reward.sum(), reward_sq_sum=(reward * reward).sum()
     )
-    _, held = events.engine.gather(summed)
+    _, held = events.engine.collect(summed)
     try:
         check_sums(cells.engine, held, events)
         yield held

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from warmstart.core.errors import DataError, EmptyWindowError, UsageError
-from warmstart.core.files import whole_file
-from warmstart.core.joined import Duplicates, Impressions, Joined, Outcomes, Repeated
+from warmstart.core.files import atomic_file
 from warmstart.core.names import REWARD, TIME
 from warmstart.core.text import quoted
 from warmstart.core.window import Moment, microseconds
-from warmstart.engine import Engine, at_home, offenders, stored_table
+from warmstart.engine import Engine, offenders, resolve_engine, stored_table
 from warmstart.joining.attribution import (
     COUNT,
     OUTCOME_TIME,
@@ -31,12 +30,13 @@ from warmstart.joining.attribution import (
 )
 from warmstart.joining.sides import Side, check_keys_agree, open_impressions, open_outcomes
 from warmstart.joining.span import span
+from warmstart.results.joined import Duplicates, Impressions, Joined, Outcomes, Repeated
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
     import pyarrow as pa
 
-    from warmstart.engine import Workshop
+    from warmstart.engine import LocalEngine
 
 
 def join(
@@ -90,7 +90,7 @@ def join(
     rules = Rules(_duplicates(duplicates, timed=timed), _window(window, timed=timed), None, keep_young)
     _check_call(rules, until, repeated)
     path, step = _checked_path(out, impressions, outcomes), on_step or (lambda _: None)
-    home, shown = at_home(stored_table(impressions, impressions_table), engine)
+    home, shown = resolve_engine(stored_table(impressions, impressions_table), engine)
     if home.remote:
         raise UsageError(
             "Impressions do not leave the database that they are in.", "Copy both tables to Parquet, and join those."
@@ -103,7 +103,7 @@ def join(
     check_keys_agree(left, right)
     rules = _until(rules, until, left, right)
     step("finding the impression of every outcome")
-    workshop, keys = cast("Workshop", home), left.keys
+    workshop, keys = cast("LocalEngine", home), left.keys
     with (
         workshop.materialise(attributed(left.table, right.table, keys)) as found,
         workshop.materialise(rewards(found, keys, rules)) as rewarded,
@@ -149,12 +149,12 @@ def _too_young(left: Side, rules: Rules) -> int:
     return int(found["too_young"])
 
 
-def _to_parquet(engine: Workshop, rows: ir.Table, left: Side, path: Path) -> int:
+def _to_parquet(engine: LocalEngine, rows: ir.Table, left: Side, path: Path) -> int:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     written = 0
-    with whole_file(path) as temporary, ExitStack() as stack:
+    with atomic_file(path) as temporary, ExitStack() as stack:
         writer = None
         for batch in engine.stream(rows):
             table = _under_given_names(pa.Table.from_batches([batch]), left)

@@ -14,7 +14,7 @@ from warmstart.core.text import counted, quoted
 from warmstart.engine import offenders, open_source
 from warmstart.engine.sources import describe, open_every_column
 from warmstart.events.check import ZONE_AT_THE_END
-from warmstart.events.log import (
+from warmstart.events.log_table import (
     TIME_AS_WRITTEN,
     as_key,
     as_number,

@@ -17,12 +17,12 @@ from warmstart.auditing import (
     power,
     recommended_tau,
 )
-from warmstart.core.audit import Audit
 from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
 from warmstart.events import Events, open_cells, open_daily_cells
 from warmstart.policy import build_policy, parse_policies
+from warmstart.results.audit import Audit
 
 if TYPE_CHECKING:
     from warmstart.events import Cells, DailyCells

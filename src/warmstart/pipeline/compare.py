@@ -10,11 +10,11 @@ import numpy as np
 from warmstart.core.arrays import to_numpy
 from warmstart.core.errors import UsageError
 from warmstart.core.names import ACTION, FOLD, PROPENSITY
-from warmstart.core.propensities import ComparedSource, PropensityComparison
 from warmstart.core.text import quoted
 from warmstart.events import Events, open_cells, open_strata
-from warmstart.pipeline.propensities import check_coarser, check_folds, context_levels
+from warmstart.pipeline.prepare import check_coarser, check_folds, context_levels
 from warmstart.propensity import best_strength, check_logged
+from warmstart.results.propensities import ComparedSource, PropensityComparison
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -56,8 +56,8 @@ def compare_propensities(
 
 
 def _compared(source: Any, engine: Engine, strata: ir.Table, levels: list[list[str]], seed: int) -> ComparedSource:
-    from warmstart.propensity.counted_rows import CountedRows
-    from warmstart.propensity.model import learn_propensity
+    from warmstart.propensity.classifier import learn_propensity
+    from warmstart.propensity.compare import CountedRows
     from warmstart.propensity.quality import calibration, log_loss, shown_propensity
 
     if source == "logged":

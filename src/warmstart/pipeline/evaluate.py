@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
-from warmstart.core.contribution import Contribution
 from warmstart.core.errors import DecisionError, UsageError
-from warmstart.core.estimate import ValueEstimate
-from warmstart.core.evaluation import Evaluation, LogSummary, Windows
-from warmstart.core.interval import IntervalName
 from warmstart.core.names import ACTION, PROBABILITY, REWARD, WINDOW_NAMES, WindowName
-from warmstart.core.tau import Tau
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
+from warmstart.estimators import ESTIMATORS, METHODS, estimate_outside, estimate_value, top_contributions
 from warmstart.events import Cells, Events, days_known, open_cells, window_counts
-from warmstart.pipeline.propensities import check_coarser, prepared
-from warmstart.policy import FittedPolicy, build_policy, parse_policies, uniform_of_all
-from warmstart.value import ESTIMATORS, METHODS, estimate_outside, estimate_value, top_contributions
+from warmstart.pipeline.prepare import check_coarser, prepared
+from warmstart.policy import FittedPolicy, build_policy, parse_policies, uniform_over_all
+from warmstart.results.contribution import Contribution
+from warmstart.results.estimate import ValueEstimate
+from warmstart.results.evaluation import Evaluation, LogSummary, Windows
+from warmstart.results.interval import IntervalName
+from warmstart.results.tau import Tau
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +63,7 @@ def evaluate(
     ``propensities``: "counts" of the evaluated window; "back-off", where rare contexts borrow from ``coarser`` ones,
     lists of context columns, most specific first; "model", or a scikit-learn classifier, of the context columns;
     "logged"; "auto" takes logged ones where there are any, and a model where contexts do not repeat.
-    ``estimators`` are best guesses at the whole beside the bound: ips, snips, dm, dr, switch-dr, shrunk-dr, with
+    ``estimators`` are best estimates of the whole beside the bound: ips, snips, dm, dr, switch-dr, shrunk-dr, with
     ``reward_model``, any scikit-learn regressor of the context columns; by default shrunk cell means, or a
     logistic regression an action where contexts do not repeat or are numbers.
     ``contributions`` is how many of the contexts and actions that a value rests on most to name, at the first tau.
@@ -102,7 +102,7 @@ def evaluate(
         for policy in named:
             step(f"valuing {policy.name}")
             if policy.keyword == "uniform" and of_all:
-                built = uniform_of_all(cells, feasible_from=feasible_from, name=policy.name)
+                built = uniform_over_all(cells, feasible_from=feasible_from, name=policy.name)
             else:
                 built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
             shared: dict[str, Any] = {"taus": taus, "delta": delta, "method": interval, "looks": looks}
@@ -111,7 +111,7 @@ def evaluate(
                     found = estimate_outside(kept, cells, beside.strata, **shared)
                 else:
                     found = estimate_value(kept, cells, weights_from=weights_from, rate=rate, **shared)
-                found = beside.with_guesses(kept, found, estimators)
+                found = beside.with_estimates(kept, found, estimators)
                 if contributions and not kept.is_logging and not beside.from_outside:
                     first = found[0].tau
                     parts += top_contributions(kept, cells, tau=first, weights_from=weights_from, most=contributions)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.errors import EmptyWindowError, UsageError
 from warmstart.core.names import ACTION, REWARD, TIME
-from warmstart.engine import runs_in_parts
+from warmstart.engine import is_partitioned
 from warmstart.engine.sources import describe
 from warmstart.events import Events, open_cells
 from warmstart.features import Side, read_side
-from warmstart.pipeline.fit_in_parts import PartedFit
+from warmstart.pipeline.fit_distributed import DistributedFit
 from warmstart.pipeline.fitted import Fitted, held_out, or_themselves, side_report
 from warmstart.policy import FittedPolicy, RankingInMemory
 from warmstart.reward import (
@@ -82,11 +82,11 @@ def fit(
     report = on_progress or (lambda *_: None)
     report("summing events into cells", 0.0, "")
     tables = (contexts, actions)
-    if runs_in_parts(events.engine):
+    if is_partitioned(events.engine):
         if learn_from == "events" or model is not None:
             what = "A model of your own" if model is not None else "One pass over events in time order"
             raise UsageError(f"{what} learns on one machine only.", "Read the log with engine='duckdb'.")
-        found = PartedFit(events.engine, events, settings, report).run(tables)
+        found = DistributedFit(events.engine, events, settings, report).run(tables)
     else:
         found = _fit_here(events, tables, settings, model, report)
     a = found.action_side

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from warmstart.events import Events
     from warmstart.features import FeatureSettings, Side
-    from warmstart.policy import KeptRanking
+    from warmstart.policy import RankingStore
     from warmstart.reward import FitSettings, Numbering, ProductModel
 
 # The fit's tau is chosen on this share of the training window, its last events.
@@ -27,7 +27,7 @@ HELD_OUT = 0.2
 class Fitted:
     """A ranking, the model behind it, and what is to be told about both."""
 
-    ranked: KeptRanking
+    ranked: RankingStore
     model: ProductModel | None
     contexts: FeatureSettings
     context_report: Mapping[str, Any]

@@ -2,25 +2,25 @@
 
 from warmstart.policy.build import build_policy
 from warmstart.policy.fitted import FittedPolicy
-from warmstart.policy.kept_ranking import KeptRanking, RankingInEngine, RankingInMemory
 from warmstart.policy.naive import NaivePolicy
+from warmstart.policy.parse import NamedPolicy, parse_policies
 from warmstart.policy.policy import Policy
-from warmstart.policy.saved import is_saved_policy, load_policy, save_policy
-from warmstart.policy.spec import NamedPolicy, parse_policies
-from warmstart.policy.uniform_of_all import uniform_of_all
+from warmstart.policy.ranking_store import RankingInEngine, RankingInMemory, RankingStore
+from warmstart.policy.storage import is_saved_policy, load_policy, save_policy
+from warmstart.policy.uniform_over_all import uniform_over_all
 
 __all__ = [
     "FittedPolicy",
-    "KeptRanking",
     "NaivePolicy",
     "NamedPolicy",
     "Policy",
     "RankingInEngine",
     "RankingInMemory",
+    "RankingStore",
     "build_policy",
     "is_saved_policy",
     "load_policy",
     "parse_policies",
     "save_policy",
-    "uniform_of_all",
+    "uniform_over_all",
 ]

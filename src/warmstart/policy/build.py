@@ -11,9 +11,9 @@ from warmstart.policy.decisions import decided_policy
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.logging import logging_policy
 from warmstart.policy.naive import NaivePolicy, naive_policy
+from warmstart.policy.parse import CONSTANT, NamedPolicy
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking import ranked_policy
-from warmstart.policy.spec import CONSTANT, NamedPolicy
 from warmstart.policy.uniform import uniform_policy
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from warmstart.core.text import quoted
 from warmstart.core.window import Window
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, FeatureSettings, feature_rows
+from warmstart.features.hashed import CONSTANT, CONSTANT_VALUE
 from warmstart.features.hashing import buckets
-from warmstart.features.tables import CONSTANT, CONSTANT_VALUE
-from warmstart.policy.explore import Explored, check_explore, check_generator, epsilon_greedy
-from warmstart.policy.kept_ranking import KeptRanking
+from warmstart.policy.epsilon_greedy import Explored, check_explore, check_generator, epsilon_greedy
+from warmstart.policy.ranking_store import RankingStore
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -44,7 +44,7 @@ class FittedPolicy:
 
     columns: Columns
     window: Window
-    ranked: KeptRanking
+    ranked: RankingStore
     model: ProductModel | None
     context_settings: FeatureSettings
     action_settings: FeatureSettings

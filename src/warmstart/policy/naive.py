@@ -12,14 +12,14 @@ from warmstart.core.arrays import to_arrow
 from warmstart.core.errors import SourceError
 from warmstart.core.names import ACTION, PROBABILITY
 from warmstart.core.text import quoted
-from warmstart.engine import PartedEngine, float_literal, runs_in_parts
+from warmstart.engine import PartitionedEngine, float_literal, is_partitioned
 from warmstart.engine.databases import is_storage
 from warmstart.features import FeatureRows, encode_side, read_side
-from warmstart.features.encoded import BUCKETS, VALUES
-from warmstart.policy.kept_ranking import RankingInMemory
+from warmstart.features.read_distributed import BUCKETS, VALUES
 from warmstart.policy.policy import Policy
+from warmstart.policy.ranking_store import RankingInMemory
 from warmstart.reward import Numbering
-from warmstart.reward.part import NUMBER
+from warmstart.reward.distributed_part import NUMBER
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -48,7 +48,7 @@ def naive_policy(cells: Cells, naive: NaivePolicy, *, name: str) -> Policy:
         contexts = contexts.filter(contexts.context_reward_sum > 0)
     contexts = contexts.select(*cells.columns.context_keys)
     engine = cells.engine
-    if runs_in_parts(engine):
+    if is_partitioned(engine):
         opened = _chosen_in_parts(engine, cells, contexts, naive.fitted)
     else:
         opened = _chosen_here(cells, contexts, naive.fitted)
@@ -66,7 +66,7 @@ def _chosen_here(cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.T
     return cells.engine.open_arrow(numbering.keys.append_column(ACTION, pa.chunked_array([chosen])))
 
 
-def _chosen_in_parts(engine: PartedEngine, cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
+def _chosen_in_parts(engine: PartitionedEngine, cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
     """Choose where the contexts are; only the model travels."""
     import pyarrow as pa
 
@@ -74,13 +74,13 @@ def _chosen_in_parts(engine: PartedEngine, cells: Cells, contexts: ir.Table, fit
     keys = cells.columns.context_keys
     schema = ibis.schema({**{key: contexts[key].type() for key in keys}, NUMBER: "int64"})
     alone = replace(fitted, ranked=RankingInMemory(pa.table({})))
-    chosen = engine.in_batches(side.table, _best_of_batch, schema, told=(alone, side.alone, keys))
+    chosen = engine.map_batches(side.table, _best_of_batch, schema, inputs=(alone, side.alone, keys))
     numbers = engine.open_arrow(pa.table({ACTION: fitted.actions, NUMBER: pa.array(range(len(fitted.actions)))}))
     return chosen.join(numbers, NUMBER)
 
 
-def _best_of_batch(rows: pa.Table, told: tuple[FittedPolicy, FeatureRows, tuple[str, ...]]) -> pa.Table:
-    fitted, alone, keys = told
+def _best_of_batch(rows: pa.Table, inputs: tuple[FittedPolicy, FeatureRows, tuple[str, ...]]) -> pa.Table:
+    fitted, alone, keys = inputs
     features = FeatureRows.of_lists(rows[BUCKETS], rows[VALUES], alone)
     best, _ = fitted.best_of_all(features, fitted.action_rows, fitted.factors)
     return rows.select(list(keys)).append_column(NUMBER, [best])

@@ -8,17 +8,17 @@ import ibis
 
 from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY, PROBABILITY
 from warmstart.engine import float_literal
-from warmstart.policy.kept_ranking import RANK
 from warmstart.policy.policy import Policy
+from warmstart.policy.ranking_store import RANK
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from warmstart.events import Cells
-    from warmstart.policy.kept_ranking import KeptRanking
+    from warmstart.policy.ranking_store import RankingStore
 
 
-def ranked_policy(cells: Cells, ranking: KeptRanking, *, live: bool, name: str) -> Policy:
+def ranked_policy(cells: Cells, ranking: RankingStore, *, live: bool, name: str) -> Policy:
     """Choose the first of a ranking (the log's own columns, and rank from 1); or, every day, the first that is live.
 
     ``h(a|x) = share of x's traffic in the window on which a is the best feasible action live that day``.

@@ -3,7 +3,7 @@
 from warmstart.propensity.backoff import best_strength, borrowed_propensity
 from warmstart.propensity.counts import counted_propensity
 from warmstart.propensity.logged import LoggedCheck, check_logged
-from warmstart.propensity.modelled import modelled_propensity
+from warmstart.propensity.model import modelled_propensity
 
 __all__ = [
     "LoggedCheck",

@@ -1,294 +1,70 @@
-"""Propensities from a model, for logs whose contexts do not repeat: an event's own fold never teaches its model."""
+"""Propensities from a model of the context columns, as a column of strata."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
+import ibis
 import numpy as np
 
-from warmstart.core.arrays import to_arrow
-from warmstart.core.errors import UsageError
-from warmstart.features.crossfit import Labels, other_folds, scikit_learn, weighted_copy
-from warmstart.features.matrix import ContextMatrix
+from warmstart.core.arrays import to_arrow, to_numpy
+from warmstart.core.names import ACTION, FOLD, PROPENSITY
+from warmstart.engine import fetch_streamed, is_partitioned, sample_by_key
 
 if TYPE_CHECKING:
+    import ibis.expr.types as ir
     import pyarrow as pa
-    from numpy.typing import NDArray
 
-    from warmstart.features.matrix import Matrix
+    from warmstart.engine import Engine, PartitionedEngine
+    from warmstart.propensity.classifier import PropensityModel
 
-MOST_ROWS = 200_000
-# Rows times actions that a fit, or a batch of predictions, may hold: 240 and 48 MB an array.
-LARGEST_FIT, LARGEST_BATCH = 30_000_000, 6_000_000
-MOST_IN_A_BATCH = 20_000
-# Variances of a coefficient before anything is seen (scikit-learn's C), of columns of spread 1.
-VARIANCES = (0.01, 0.1, 1.0, 10.0)
-ROWS_TO_CHOOSE = 10_000
-MOST_STEPS = 300
-HELD_OUT = 0.2
-LEAST_PROBABILITY = 1e-12
-# Log temperatures are 0 before anything is seen, give or take this: a few held-out events cannot say much.
-TEMPERATURE_SPREAD = 0.5
-TEMPERATURES = (0.05, 5.0)
+# Where strata are not fetched; a model learns from no more than 200,000 a fold.
+STRATA_TO_LEARN_FROM = 1_000_000
 
 
-@dataclass(frozen=True, eq=False)
-class PropensityModel:
-    """pi_hat(a|x) for the actions ``labels``; ``learned``: for every fold, the model of the events of all others."""
+def modelled_propensity(
+    engine: Engine, strata: ir.Table, *, model: Any = None, seed: int = 0
+) -> tuple[ir.Table, PropensityModel]:
+    """Add the propensity that a model learned from the other folds gives; null where it never saw the action.
 
-    labels: Labels
-    learned: dict[int, FoldModel]
-
-    @property
-    def absent(self) -> dict[int, int]:
-        """Return, for every fold, how many actions of the data its model never saw: they have no propensity there."""
-        return {fold: len(self.labels) - len(model.fitted.classes) for fold, model in self.learned.items()}
-
-    @property
-    def temperatures(self) -> dict[int, float]:
-        """Return, for every fold, the power of its model's probabilities (below 1: the model was too sure)."""
-        return {fold: model.temperature for fold, model in self.learned.items()}
-
-    @property
-    def converged(self) -> bool:
-        """Say whether every model came to its end."""
-        return all(model.fitted.converged for model in self.learned.values())
-
-    @property
-    def sampled(self) -> bool:
-        """Say whether some model learned from a random part of its rows."""
-        return any(model.sampled for model in self.learned.values())
-
-    def propensity(
-        self, contexts: pa.Table, actions: pa.Array | pa.ChunkedArray, folds: NDArray[np.int64]
-    ) -> NDArray[np.float64]:
-        """Return the propensity of every row's action by the model of its fold; NaN for one that it never saw."""
-        numbers = self.labels.numbers(actions)
-        found = np.full(len(numbers), np.nan)
-        for model, rows in self._batches(folds):
-            places = model.fitted.places(numbers[rows])
-            known = places >= 0
-            probabilities = model.probabilities(contexts.take(to_arrow(rows)))
-            found[rows[known]] = probabilities[np.flatnonzero(known), places[known]]
-        return found
-
-    def rows(self, contexts: pa.Table, folds: NDArray[np.int64]) -> tuple[pa.Array, NDArray[np.float64]]:
-        """Return the actions, and every row's propensities of them all (NaN as above). Meant for a batch of rows."""
-        found = np.full((contexts.num_rows, len(self.labels)), np.nan)
-        for model, rows in self._batches(folds):
-            found[np.ix_(rows, model.fitted.classes)] = model.probabilities(contexts.take(to_arrow(rows)))
-        return self.labels.values, found
-
-    def _batches(self, folds: NDArray[np.int64]) -> Iterator[tuple[FoldModel, NDArray[np.int64]]]:
-        size = batch_size(len(self.labels))
-        for fold in np.unique(folds).tolist():
-            if fold not in self.learned:
-                raise UsageError(f"Fold {fold} has no model.", f"Models were learned for {sorted(self.learned)}.")
-            rows = np.flatnonzero(folds == fold)
-            for start in range(0, len(rows), size):
-                yield self.learned[fold], rows[start : start + size]
-
-
-def learn_propensity(
-    contexts: pa.Table,
-    actions: pa.Array | pa.ChunkedArray,
-    n: NDArray[np.float64],
-    folds: NDArray[np.int64],
-    *,
-    model: Any = None,
-    temperature: float | None = None,
-    seed: int = 0,
-    most: int = MOST_ROWS,
-) -> PropensityModel:
-    """Learn, for every fold, the probabilities of actions from the n events of the cells of all other folds.
-
-    ``model``: a scikit-learn classifier; without one, a multinomial logistic regression whose penalty is chosen on
-    held-out events. Its probabilities are then raised to a power, ``p^t / sum of p^t``: the t that makes a held-out
-    fifth of the events likeliest under a model of the other four; ``temperature`` sets it instead. At most ``most``
-    rows are learned from (fewer with many actions), drawn so that weighted sums stay unbiased (see ``draw``).
+    On an engine in parts the strata stay there, and a model learns from a bounded number of them.
     """
-    labels = Labels.of(actions)
-    numbers = labels.numbers(actions)
-    contexts = contexts.combine_chunks()
-    candidates = _candidates(model, seed)
-    learned = {}
-    for fold, others in other_folds(n, folds):
-        rng = np.random.default_rng([seed, fold])
-        limit = min(most, LARGEST_FIT // len(np.unique(numbers[others])))
-        drawn, weights = draw(n[others], limit, rng)
-        rows = others[drawn]
-        taken = contexts.take(to_arrow(rows))
-        matrix = ContextMatrix.learn(taken, weights)
-        training = _Training(matrix.apply(taken), numbers[rows], n[rows], weights)
-        classifier = _best(candidates, training.drawn(ROWS_TO_CHOOSE, rng), rng)
-        power = _held_out_fit(classifier, *training.split(rng))[1] if temperature is None else temperature
-        learned[fold] = FoldModel(matrix, Fitted.to(training, classifier), power, len(rows) < len(others))
-    return PropensityModel(labels, learned)
+    bare = strata.drop(PROPENSITY) if PROPENSITY in strata.columns else strata
+    if is_partitioned(engine):
+        return _modelled_there(engine, bare, model, seed)
+    found = engine.fetch_arrow(bare.order_by(bare.columns))
+    learned = _learned(found, model, seed)
+    return engine.open_arrow(with_modelled(found, learned)), learned
 
 
-def draw(n: NDArray[np.float64], most: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Draw at most so many rows in proportion to n, without bias; return them and their weights.
-
-    A row comes with probability ``min(1, n / step)`` and then weighs ``n`` over that, which is n in expectation: rows
-    of many events always come with their own n, the others stand for ``step`` events each.
-    """
-    if len(n) <= most:
-        return np.arange(len(n)), n.copy()
-    falling = -np.sort(-n)
-    rest = np.cumsum(falling[::-1])[::-1][:most]
-    steps = rest / np.arange(most, 0, -1)
-    step = steps[np.argmax(falling[:most] <= steps)]
-    chances = np.minimum(1.0, n / step)
-    order = rng.permutation(len(n))
-    passed = np.floor(np.cumsum(chances[order]) + rng.random())
-    rows = np.sort(order[np.diff(passed, prepend=0.0) > 0])
-    return rows, n[rows] / chances[rows]
+def with_modelled(rows: pa.Table, learned: PropensityModel) -> pa.Table:
+    """Add the propensities of a model to some strata."""
+    values = learned.propensity(_contexts(rows), rows[ACTION], _folds(rows))
+    return rows.append_column(PROPENSITY, to_arrow(values, np.isfinite(values)))
 
 
-def batch_size(actions: int) -> int:
-    """Return how many rows of so many probabilities are held at once."""
-    return max(1, min(MOST_IN_A_BATCH, LARGEST_BATCH // max(actions, 1)))
+def _modelled_there(
+    engine: PartitionedEngine, strata: ir.Table, model: Any, seed: int
+) -> tuple[ir.Table, PropensityModel]:
+    keys = [*(name for name in strata.columns if name.startswith("context_")), ACTION, FOLD]
+    # Logged propensities take strata further apart.
+    summed = strata.group_by(*keys).agg(n=strata.n.sum())
+    many = engine.fetch(summed.agg(strata=summed.count()))[0]["strata"]
+    found = fetch_streamed(engine, sample_by_key(summed, keys, STRATA_TO_LEARN_FROM / many))
+    learned = _learned(found.sort_by([(name, "ascending") for name in found.column_names]), model, seed)
+    schema = ibis.schema({**strata.schema(), PROPENSITY: "float64"})
+    return engine.materialise(engine.map_batches(strata, with_modelled, schema, inputs=learned)), learned
 
 
-@dataclass(frozen=True, eq=False)
-class FoldModel:
-    """The model of one fold: contexts as a matrix, a classifier, the power of its probabilities."""
+def _learned(rows: pa.Table, model: Any, seed: int) -> PropensityModel:
+    from warmstart.propensity.classifier import learn_propensity
 
-    matrix: ContextMatrix
-    fitted: Fitted
-    temperature: float
-    sampled: bool
-
-    def probabilities(self, contexts: pa.Table) -> NDArray[np.float64]:
-        """Return a row of probabilities for every context, in the order of the classifier's classes."""
-        from scipy.special import softmax
-
-        logs = self.fitted.log_probabilities(self.matrix.apply(contexts))
-        found: NDArray[np.float64] = softmax(self.temperature * logs, axis=1)
-        return found
+    return learn_propensity(_contexts(rows), rows[ACTION], to_numpy(rows["n"]), _folds(rows), model=model, seed=seed)
 
 
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A classifier and the numbers of the actions its columns stand for; no classifier where there is one action."""
-
-    classes: NDArray[np.int64]
-    classifier: Any
-    converged: bool
-
-    @classmethod
-    def to(cls, training: _Training, classifier: Any) -> Self:
-        """Fit a copy of a classifier; that it stopped before its end is noted, not warned of."""
-        classes = np.unique(training.classes)
-        if len(classes) < 2:
-            return cls(classes, None, True)
-        stopped = scikit_learn("exceptions").ConvergenceWarning
-        copy = scikit_learn("base").clone(classifier)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", stopped)
-            copy.fit(training.x, training.classes, sample_weight=training.sample_weight)
-        for warning in caught:
-            if not issubclass(warning.category, stopped):
-                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-        early = any(issubclass(warning.category, stopped) for warning in caught)
-        return cls(np.asarray(copy.classes_, dtype=np.int64), copy, not early)
-
-    def log_probabilities(self, x: Matrix) -> NDArray[np.float64]:
-        """Return the logarithms of the classifier's probabilities."""
-        if self.classifier is None:
-            return np.zeros((x.shape[0], len(self.classes)))
-        return np.log(np.maximum(np.asarray(self.classifier.predict_proba(x), dtype=np.float64), LEAST_PROBABILITY))
-
-    def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the columns of actions, -1 for one that the classifier never saw."""
-        columns = np.full(max(self.classes.max(initial=-1), numbers.max(initial=-1)) + 2, -1)
-        columns[self.classes] = np.arange(len(self.classes))
-        # An action that is nowhere in the data is number -1: the last entry, which is never a class.
-        return columns[numbers]
+def _contexts(rows: pa.Table) -> pa.Table:
+    return rows.select([name for name in rows.column_names if name.startswith("context_")]).combine_chunks()
 
 
-@dataclass(frozen=True, eq=False)
-class _Training:
-    """Rows to learn from: ``n`` events each, which stand for ``weights`` events."""
-
-    x: Matrix
-    classes: NDArray[np.int64]
-    n: NDArray[np.float64]
-    weights: NDArray[np.float64]
-
-    @property
-    def sample_weight(self) -> NDArray[np.float64]:
-        """Return the weights, of as many events together as they are worth: n if every row is here.
-
-        A penalty is set against this sum, and rows that stand for many events say no more than the events they are.
-        """
-        squares = max(float((self.weights**2 / self.n).sum()), np.finfo(float).tiny)
-        scaled: NDArray[np.float64] = self.weights * (float(self.weights.sum()) / squares)
-        return scaled
-
-    def drawn(self, most: int, rng: np.random.Generator) -> _Training:
-        """Draw at most so many rows."""
-        rows, weights = draw(self.weights, most, rng)
-        return _Training(self.x[rows], self.classes[rows], self.n[rows], weights)
-
-    def shared(self, shares: NDArray[np.float64]) -> _Training:
-        """Keep a share of every row's events."""
-        rows = np.flatnonzero(shares > 0)
-        part = shares[rows]
-        return _Training(self.x[rows], self.classes[rows], self.n[rows] * part, self.weights[rows] * part)
-
-    def split(self, rng: np.random.Generator) -> tuple[_Training, _Training]:
-        """Hold out a fifth of the events (a batch of it), each by itself, as folds do: a row can be on both sides."""
-        events = np.maximum(np.round(self.n), 1).astype(np.int64)
-        held = rng.binomial(events, HELD_OUT) / events
-        return self.shared(1 - held), self.shared(held).drawn(batch_size(len(np.unique(self.classes))), rng)
-
-
-def _candidates(model: Any, seed: int) -> Sequence[Any]:
-    if model is None:
-        regression = scikit_learn("linear_model").LogisticRegression
-        return [regression(C=variance, max_iter=MOST_STEPS) for variance in VARIANCES]
-    if not hasattr(model, "predict_proba"):
-        raise UsageError(f"{type(model).__name__} has no predict_proba.", "Pass a classifier that has.")
-    return [weighted_copy(model, seed)]
-
-
-def _best(candidates: Sequence[Any], training: _Training, rng: np.random.Generator) -> Any:
-    """Choose among classifiers, the most penalised first, until one does worse on held-out events."""
-    if len(candidates) == 1:
-        return candidates[0]
-    learn, held = training.split(rng)
-    best, least = candidates[0], np.inf
-    for candidate in candidates:
-        loss, _ = _held_out_fit(candidate, learn, held)
-        if loss >= least:
-            break
-        best, least = candidate, loss
-    return best
-
-
-def _held_out_fit(classifier: Any, learn: _Training, held: _Training) -> tuple[float, float]:
-    """Fit to some events; return the loss of the others at the temperature that suits them best, and that."""
-    from scipy.optimize import minimize_scalar
-    from scipy.special import logsumexp
-
-    if not len(learn.n) or not len(held.n):
-        return np.inf, 1.0
-    fitted = Fitted.to(learn, classifier)
-    known = held.shared(np.isin(held.classes, fitted.classes).astype(np.float64))
-    if not len(known.n):
-        return np.inf, 1.0
-    logs = fitted.log_probabilities(known.x)
-    shown = logs[np.arange(len(logs)), fitted.places(known.classes)]
-    weights = known.sample_weight
-
-    def loss(log_power: float) -> float:
-        power = np.exp(log_power)
-        likelihood = weights @ (power * shown - logsumexp(power * logs, axis=1))
-        return float((log_power / TEMPERATURE_SPREAD) ** 2 / 2 - likelihood)
-
-    found = minimize_scalar(loss, bounds=tuple(np.log(TEMPERATURES)), method="bounded")
-    return float(found.fun), float(np.exp(found.x))
+def _folds(rows: pa.Table) -> Any:
+    return to_numpy(rows[FOLD]).astype(np.int64)

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from warmstart.core.arrays import to_arrow
-from warmstart.propensity.model import batch_size, draw
+from warmstart.propensity.classifier import batch_size, draw
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from warmstart.features.crossfit import Labels
+    from warmstart.features.folds import Labels
 
 LEAST_PROPENSITY = 1e-12
 MOST_CONTEXTS = 20_000

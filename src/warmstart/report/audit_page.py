@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core import audit_tables as tables
-from warmstart.core import audit_words as words
 from warmstart.core.text import counted
 from warmstart.report import charts
 from warmstart.report.glossary import glossary
 from warmstart.report.page import Card, Page, Section
+from warmstart.results import audit_tables as tables
+from warmstart.results import audit_words as words
 
 if TYPE_CHECKING:
-    from warmstart.core.audit import Audit
+    from warmstart.results.audit import Audit
 
 EXPLORED = 25
 TIMES = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)

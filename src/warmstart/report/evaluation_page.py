@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.audit_words import percent
-from warmstart.core.tables import TextTable
 from warmstart.core.text import shortened
 from warmstart.report import charts
 from warmstart.report.glossary import glossary
 from warmstart.report.page import Card, Page, Section
+from warmstart.results.audit_words import percent
+from warmstart.results.text_table import TextTable
 
 if TYPE_CHECKING:
-    from warmstart.core.contribution import Contribution
-    from warmstart.core.estimate import ValueEstimate
-    from warmstart.core.evaluation import Evaluation
+    from warmstart.results.contribution import Contribution
+    from warmstart.results.estimate import ValueEstimate
+    from warmstart.results.evaluation import Evaluation
 
-GUESSES = ("Point estimates, unsupported traffic included; their intervals are approximate, and they are no bounds.",)
+ESTIMATES = ("Point estimates, unsupported traffic included; their intervals are approximate, and they are no bounds.",)
 KINDS = ("supported", "clipped", "unsupported", "undecided")
 
 
@@ -24,8 +24,8 @@ def evaluation_page(found: Evaluation) -> Page:
     """Say which policy is better than logging, then show on what that rests."""
     tables = found.named_tables()
     sections = [_against(found, tables["against_logging"]), _values(found, tables["values"])]
-    if "guesses" in tables:
-        sections.append(Section("Best guesses at all traffic", GUESSES, None, [tables["guesses"]]))
+    if "estimates" in tables:
+        sections.append(Section("Best estimates of all traffic", ESTIMATES, None, [tables["estimates"]]))
     sections += [_traffic(found, tables["traffic"]), *_taus(found)]
     if "propensities" in tables:
         sections.append(Section("Weights from another window bend the estimate", (), None, [tables["propensities"]]))
@@ -57,13 +57,13 @@ def _cards(found: Evaluation) -> list[Card]:
     cards = []
     for name in dict.fromkeys(estimate.policy for estimate in _others(found)):
         first = found[name]
-        proven = first.on_supported.lower is not None and first.on_supported.lower > 0
+        proven = first.gain.lower is not None and first.gain.lower > 0
         cards.append(Card(shortened(name, 30), _sentence(found, first), warning=not proven))
     return cards
 
 
 def _sentence(found: Evaluation, estimate: ValueEstimate) -> str:
-    s = estimate.on_supported
+    s = estimate.gain
     if s.lower is None or s.upper is None or s.difference is None:
         return "The log cannot compare it with logging."
     if s.contested <= 0:
@@ -90,7 +90,7 @@ def _values(found: Evaluation, table: TextTable) -> Section:
     ]
     logging = next((e.value for e in found if e.is_logging), None)
     if logging is None:
-        logging = next((e.on_supported.logging for e in found if e.on_supported.share > 1 - 1e-9), None)
+        logging = next((e.gain.logging for e in found if e.gain.share > 1 - 1e-9), None)
     chart = charts.values_by_tau(rows, logging=logging, y_title="value, reward per event") if rows else None
     texts = [
         (
@@ -118,15 +118,15 @@ def _against(found: Evaluation, table: TextTable) -> Section:
     rows: list[dict[str, Any]] = [
         {
             "what": _label(e),
-            "value": e.on_supported.difference,
-            "lower": e.on_supported.lower,
-            "upper": e.on_supported.upper,
-            "colour": charts.GOOD if (e.on_supported.lower or 0.0) > 0 else charts.PLAIN,
+            "value": e.gain.difference,
+            "lower": e.gain.lower,
+            "upper": e.gain.upper,
+            "colour": charts.GOOD if (e.gain.lower or 0.0) > 0 else charts.PLAIN,
         }
         for e in _others(found)
-        if e.on_supported.lower is not None
+        if e.gain.lower is not None
     ]
-    better = dict.fromkeys(shortened(e.policy, 30) for e in _others(found) if (e.on_supported.lower or 0.0) > 0)
+    better = dict.fromkeys(shortened(e.policy, 30) for e in _others(found) if (e.gain.lower or 0.0) > 0)
     title = (
         f"Better than logging where supported: {', '.join(better)}" if better else "None is proven better than logging"
     )
@@ -136,7 +136,7 @@ def _against(found: Evaluation, table: TextTable) -> Section:
         "Policy and logging on the same traffic, where the policy is supported, so that only the choices differ. This "
         "is the number to act on."
     )
-    if any(e.on_supported.guarantee == "approximate" for e in _others(found)):
+    if any(e.gain.guarantee == "approximate" for e in _others(found)):
         text += " The intervals are approximate."
     return Section(title, [text], chart, [table])
 

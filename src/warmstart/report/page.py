@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.audit import Audit
 from warmstart.core.errors import UsageError
-from warmstart.core.evaluation import Evaluation
 from warmstart.core.files import write_atomically
 from warmstart.core.text import quoted
+from warmstart.results.audit import Audit
+from warmstart.results.evaluation import Evaluation
 
 if TYPE_CHECKING:
-    from warmstart.core.tables import TextTable
+    from warmstart.results.text_table import TextTable
 
 
 BUNDLE = "window.vegaEmbed = vegaEmbed;"

@@ -12,14 +12,14 @@ from threadpoolctl import threadpool_limits
 
 from warmstart.core.arrays import to_arrow
 from warmstart.core.errors import UsageError
-from warmstart.features.crossfit import Labels, other_folds, scikit_learn, weighted_copy
-from warmstart.features.matrix import ContextMatrix
+from warmstart.features.design_matrix import ContextMatrix
+from warmstart.features.folds import Labels, other_folds, scikit_learn, weighted_copy
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from warmstart.features.matrix import Matrix
+    from warmstart.features.design_matrix import Matrix
 
 # An action of fewer events has no regression; its mean is believed by half at this many.
 FEWEST_EVENTS = 5.0

@@ -57,7 +57,7 @@ class Learner:
     ) -> Learned:
         """Learn from cells, or from events in time order, with weights 1 / max(propensity, tau)."""
         if self.own_model is not None:
-            from warmstart.reward.own_model import predict_with
+            from warmstart.reward.sklearn_model import predict_with
 
             model, predictions = None, predict_with(self.own_model, examples, self.x, self.a, tau)
         else:

@@ -1,0 +1,1 @@
+"""The paper's experiment on a simulated month."""

@@ -1,0 +1,237 @@
+"""The paper's experiment on a month whose truth is known: learn on the first events, value everything on the rest."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import resource
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warmstart.core.arrays import to_arrow, to_numpy
+from warmstart.core.files import write_atomically
+from warmstart.core.names import PROBABILITY, WindowName
+from warmstart.core.version import __version__
+from warmstart.events import Events, read_events
+from warmstart.pipeline.audit import audit
+from warmstart.pipeline.evaluate import evaluate, policy_table
+from warmstart.pipeline.fit import fit
+from warmstart.policy import FittedPolicy, NaivePolicy, save_policy
+from warmstart.simulation import AdWorld, simulate
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from warmstart.engine import Engine
+    from warmstart.results.audit import Audit
+    from warmstart.results.evaluation import Evaluation
+
+TRAIN_SHARE = 35 / 54
+TAUS = (0.01, 0.05)
+PAPER_TAU = 0.05
+# Above so many pairs of a context and an action, naive decides only where a decision counts: in rewarded contexts.
+MANY_PAIRS = 10**10
+SAMPLED_CONTEXTS = 2_000
+Report = Callable[[str, float, str], None]
+
+
+@dataclass(frozen=True)
+class Line:
+    """One line of the paper's table, with what only a simulated world knows.
+
+    ``visible``: what the estimate is of: earnings where the policy is supported, in part where clipped. ``truth``:
+    expected earnings on all of the window's traffic.
+    """
+
+    method: str
+    tau: float
+    weights_from: WindowName
+    estimate: float
+    lower: float
+    upper: float
+    certified_lower: float | None
+    visible: float
+    truth: float
+    supported: float | None
+    gain: float | None
+    gain_lower: float | None
+    gain_upper: float | None
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One step: its time, and the most memory that the process had used by its end."""
+
+    name: str
+    seconds: float
+    peak_gigabytes: float
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """What came out."""
+
+    lines: tuple[Line, ...]
+    stages: tuple[Stage, ...]
+    audit: Audit
+    evaluation: Evaluation
+    sampled: bool
+
+
+class Clock:
+    """Measures the stages."""
+
+    def __init__(self, report: Report) -> None:
+        self.stages: list[Stage] = []
+        self._report = report
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        """Time a block."""
+        self._report(name, 0.0, "")
+        start = time.perf_counter()
+        yield
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+        self.stages.append(Stage(name, time.perf_counter() - start, peak))
+
+
+def run_experiment(
+    out: Path, *, scale: str, seed: int, engine: Engine, on_progress: Report | None = None, **numbers: int
+) -> Experiment:
+    """Simulate, audit, learn, evaluate, and compare with the truth; the log, the policies and the results stay."""
+    report = on_progress or (lambda *_: None)
+    clock = Clock(report)
+    with clock.stage("simulating the month"):
+        world = simulate(
+            out / "month", scale=scale, seed=seed, on_progress=lambda step, share: report(step, share, ""), **numbers
+        )
+    with clock.stage("reading and checking"):
+        names = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
+        events = read_events(world.events_path, **names, engine=engine)  # type: ignore[arg-type]
+        train, test = events.split(fraction=TRAIN_SHARE)
+    with clock.stage("auditing the log"):
+        audited = audit(events)
+    tables: dict[str, Any] = {"contexts": world.contexts_path, "actions": world.actions_path}
+    with clock.stage("learning (our defaults)"):
+        learned = fit(train, **tables, seed=seed, on_progress=report)
+        save_policy(learned, out / "policies" / "learned")
+    with clock.stage("learning (the paper's way)"):
+        # Every learning rate has a table of its own, so that two threads learn what one would.
+        paper: dict[str, Any] = {"fit_tau": PAPER_TAU, "learn_from": "events", "cross_only": True, "threads": 2}
+        as_paper = fit(train, **tables, **paper, seed=seed, on_progress=report)
+        save_policy(as_paper, out / "policies" / "learned-paper")
+    sampled = world.settings.contexts * world.settings.actions > MANY_PAIRS
+    with clock.stage("choosing among all ads (naive)"):
+        naive = policy_table({"naive": NaivePolicy(learned, rewarded_only=sampled)}, test, train=train)
+    policies = {
+        "learned": learned,
+        "learned-paper": as_paper,
+        "uniform": "uniform",
+        "naive": naive,
+        "logging": "logging",
+    }
+    with clock.stage("evaluating"):
+        found = evaluate(policies, test, train=train, tau=TAUS, interval="bets", contributions=10)
+        paper_weights = evaluate(policies, test, train=train, tau=TAUS, interval="bets", weights_from="all")
+    with clock.stage("asking the world for the truth"):
+        truths = {name: _truth(world, policy, train, test) for name, policy in policies.items()}
+        if sampled:
+            truths["naive"] = (_sampled_truth(world, learned, test, seed=seed), truths["naive"][1])
+    lines = tuple(_lines(found, "evaluated", truths, sampled=sampled)) + tuple(
+        _lines(paper_weights, "all", truths, sampled=sampled)
+    )
+    done = Experiment(lines, tuple(clock.stages), audited, found, sampled)
+    _write(out, done)
+    return done
+
+
+Truth = tuple[float, dict[float, float]]
+
+
+def _truth(world: AdWorld, policy: Any, train: Events, test: Events) -> Truth:
+    """Return expected earnings on the window's traffic, and, for each tau, the part that an estimate can see."""
+    table = policy if hasattr(policy, "column_names") else policy_table({"it": policy}, test, train=train)
+    if policy == "logging":
+        value = world.true_value(table, events=test)
+        return value, dict.fromkeys(TAUS, value)
+    shown = policy_table("logging", test)
+    return world.true_value(table, events=test), {
+        tau: world.true_value(visible(table, shown, tau), events=test) for tau in TAUS
+    }
+
+
+def visible(policy: pa.Table, logging: pa.Table, tau: float) -> pa.Table:
+    """Reduce a policy to what an estimate can see: probability * min(1, propensity / tau)."""
+    import numpy as np
+
+    keys = [name for name in logging.column_names if name != PROBABILITY]
+    shown = logging.rename_columns([*keys, "propensity"])
+    rows = policy.join(shown, keys, join_type="inner")
+    given = to_numpy(rows[PROBABILITY]) if PROBABILITY in rows.column_names else np.ones(len(rows))
+    seen = given * np.minimum(1.0, to_numpy(rows["propensity"]) / tau)
+    return rows.select(keys).append_column(PROBABILITY, to_arrow(seen))
+
+
+def _sampled_truth(world: AdWorld, learned: FittedPolicy, test: Events, *, seed: int) -> float:
+    """Return what naive earns on a sample of the window's contexts: to decide for all of them would take hours."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    traffic = test.table.group_by("context_0").agg(n=test.table.count())
+    pages = test.engine.fetch_arrow(traffic.order_by("context_0"))
+    chosen = np.random.default_rng(seed).choice(pages.num_rows, min(SAMPLED_CONTEXTS, pages.num_rows), replace=False)
+    some = pages.take(to_arrow(np.sort(chosen)))
+    file = pq.ParquetFile(world.contexts_path)
+    parts = []
+    for group in range(file.num_row_groups):
+        rows = file.read_row_group(group)
+        parts.append(rows.filter(pc.is_in(rows["page"], value_set=some["context_0"].combine_chunks())))
+    table = learned.choose_table(pa.concat_tables(parts)).select(["page", "ad"])
+    share = pc.sum(some["n"]).as_py() / test.window.events
+    return float(world.true_value(table, events=test) / share)
+
+
+def _lines(found: Evaluation, weights_from: WindowName, truths: dict[str, Truth], *, sampled: bool) -> Iterator[Line]:
+    for e in found:
+        if e.is_logging and e.tau != TAUS[0]:
+            continue
+        truth, seen = truths[e.policy]
+        partly = sampled and e.policy == "naive"
+        yield Line(
+            method=e.policy,
+            tau=e.tau,
+            weights_from=weights_from,
+            estimate=e.value,
+            lower=e.lower,
+            upper=e.upper,
+            certified_lower=e.certified_lower,
+            visible=seen[e.tau],
+            truth=truth,
+            supported=None if partly else e.support.supported,
+            gain=None if partly else e.gain.difference,
+            gain_lower=None if partly else e.gain.lower,
+            gain_upper=None if partly else e.gain.upper,
+        )
+
+
+def _write(out: Path, done: Experiment) -> None:
+    results = {
+        "lines": [asdict(line) for line in done.lines],
+        "stages": [asdict(stage) for stage in done.stages],
+        "evaluation": done.evaluation.to_dict(),
+        "verdict": list(done.audit.verdict),
+        "warmstart_version": __version__,
+    }
+    write_atomically(out / "results.json", json.dumps(results, indent=2, allow_nan=False))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(asdict(done.lines[0])))
+    writer.writeheader()
+    writer.writerows(asdict(line) for line in done.lines)
+    write_atomically(out / "results.csv", text.getvalue())

@@ -1,0 +1,68 @@
+"""Functions that run where the rows are, on an engine that spreads over processes or machines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
+
+from warmstart.engine.engine import Engine, LocalEngine
+
+if TYPE_CHECKING:
+    import ibis.expr.schema as sch
+    import ibis.expr.types as ir
+    import pyarrow as pa
+
+# Some rows, and what every call is inputs, to other rows.
+MapRows = Callable[["pa.Table", Any], "pa.Table"]
+# A part's rows of each table, and what every part is inputs, to other rows. A column of the rows is the part's number.
+MapPartition = Callable[[Sequence["pa.Table"], Any], "pa.Table"]
+PART = "part_of_all"
+HASHES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Parts:
+    """So many parts; rows with the same keys are in the same one."""
+
+    keys: tuple[str, ...]
+    number: int
+
+
+class PartitionedEngine(LocalEngine, Protocol):
+    """An engine whose rows lie in parts. Functions are sent to them by name: the workers have warmstart too."""
+
+    def map_batches(self, rows: ir.Table, function: MapRows, schema: sch.Schema, *, inputs: Any) -> ir.Table:
+        """Turn rows into others, some at a time and in any order."""
+        ...
+
+    def map_partitions(
+        self, tables: Sequence[ir.Table], parts: Parts, function: MapPartition, schema: sch.Schema, *, inputs: Any
+    ) -> ir.Table:
+        """Turn parts of one or two tables into other rows."""
+        ...
+
+
+def is_partitioned(engine: Engine) -> TypeGuard[PartitionedEngine]:
+    """Tell whether an engine spreads its work over processes or machines."""
+    return hasattr(engine, "map_partitions")
+
+
+def fetch_streamed(engine: PartitionedEngine, rows: ir.Table) -> pa.Table:
+    """Bring rows here whose number does not grow with the log, or that are part of a model."""
+    import pyarrow as pa
+
+    batches = list(engine.stream(rows))
+    return pa.Table.from_batches(batches) if batches else engine.fetch_arrow(rows.limit(0))
+
+
+def sample_by_key(rows: ir.Table, keys: Sequence[str], share: float) -> ir.Table:
+    """Keep a share of the rows, all or none of those with the same keys, and the same keys of every table."""
+    import ibis
+
+    if share >= 1:
+        return rows
+    place = ibis.literal(0, "int64")
+    for key in keys:
+        place = (place * 31 + rows[key].hash().cast("int64") % HASHES) % HASHES
+    return rows.filter(place.abs() < int(share * HASHES))

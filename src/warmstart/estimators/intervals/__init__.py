@@ -1,0 +1,1 @@
+"""Confidence intervals, each a function of a few sums or one histogram."""

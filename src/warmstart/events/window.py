@@ -1,0 +1,149 @@
+"""The checked log, or a window of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from operator import index
+from typing import TYPE_CHECKING, Any, overload
+
+import ibis
+
+from warmstart.core.errors import EmptyWindowError, UsageError
+from warmstart.core.names import TIME, Columns
+from warmstart.core.text import quoted
+from warmstart.core.window import Moment, Window, iso
+from warmstart.events.folds import FOLD_OF_SPLIT, MOST_FOLDS, Folds, hashed_columns
+from warmstart.events.log_table import LogTable
+from warmstart.events.split import Cut, cut_at, cut_at_rank
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from warmstart.engine import Engine
+
+
+@dataclass(frozen=True)
+class Events:
+    """A log whose columns and values were checked when it was read, or a window of one.
+
+    ``log`` is the whole log as a table of fixed columns; ``dropped`` counts rows left out for want of a value.
+    """
+
+    log: LogTable
+    window: Window
+    dropped: int = 0
+    folds: Folds | None = None
+
+    @property
+    def columns(self) -> Columns:
+        """Return the user's names of the columns."""
+        return self.log.columns
+
+    @property
+    def engine(self) -> Engine:
+        """Return the engine that holds the log."""
+        return self.log.engine
+
+    @property
+    def inside(self) -> ir.BooleanValue:
+        """Return the condition on the whole log that an event lies in this window."""
+        time = self.log.table[TIME] if self.columns.time is not None else None
+        condition: ir.BooleanValue = ibis.literal(True)
+        if time is not None and self.window.start is not None:
+            condition = condition & (time >= self.window.start)
+        if time is not None and self.window.stop is not None:
+            condition = condition & (time < self.window.stop)
+        if self.folds is not None:
+            condition = condition & self.folds.hold(self.log)
+        return condition
+
+    @property
+    def table(self) -> ir.Table:
+        """Return the events of the window: context_0, ..., action, reward in [0, 1]; time in microseconds, if any."""
+        if self.window.start is None and self.window.stop is None and self.folds is None:
+            return self.log.table
+        return self.log.table.filter(self.inside)
+
+    @overload
+    def split(self, *, at: Moment | None = None, fraction: float | None = None) -> tuple[Events, Events]: ...
+
+    @overload
+    def split(self, *, folds: int, seed: int = 0) -> list[tuple[Events, Events]]: ...
+
+    def split(
+        self, *, at: Moment | None = None, fraction: float | None = None, folds: int | None = None, seed: int = 0
+    ) -> tuple[Events, Events] | list[tuple[Events, Events]]:
+        """Split in time, ``train, test = events.split(fraction=0.65)``, or at random into folds.
+
+        ``at`` puts events before that moment first. ``fraction`` puts about that share of the time-ordered events
+        first; events of the same time stay together. ``folds`` gives that many pairs of (train, test), each event in
+        one test window: its fold is a hash of its id, if the log has one, else of its context, action and time, the
+        same on every engine.
+        """
+        if folds is not None:
+            if at is not None or fraction is not None:
+                raise UsageError("Split in time or into folds, not both.")
+            return self._in_folds(folds, seed)
+        if (at is None) == (fraction is None):
+            raise UsageError("Split either at a time or at a fraction.", "Pass one of at=..., fraction=..., folds=...")
+        if self.columns.time is None:
+            raise UsageError(
+                "A log without a time column cannot be split in time.",
+                "Name the column with time=..., or split at random with folds=5.",
+            )
+        cut = (
+            self._cut_at(fraction or 0.0) if at is None else cut_at(self.engine, self.table, self.log.microseconds(at))
+        )
+        for side in ("earlier", "later"):
+            if not getattr(cut, side):
+                raise EmptyWindowError(
+                    f"Split at {iso(cut.time)}, the {side} window has no events.",
+                    f"The log runs from {iso(self.window.first)} to {iso(self.window.last)}.",
+                )
+        whole = self.window
+        before = Window(cut.earlier, whole.start, cut.time, whole.first, cut.last_earlier)
+        after = Window(cut.later, cut.time, whole.stop, cut.first_later, whole.last)
+        return replace(self, window=before), replace(self, window=after)
+
+    def _in_folds(self, folds: int, seed: int) -> list[tuple[Events, Events]]:
+        if self.folds is not None:
+            raise UsageError("These events are folds already.", "Split the log they came from.")
+        if not (hasattr(folds, "__index__") and 2 <= folds <= MOST_FOLDS):
+            raise UsageError(f"There can be 2 to {MOST_FOLDS} folds, and {quoted(folds)} were asked for.")
+        folds = index(folds)
+        given = self.columns.fixed_to_given
+        keys = tuple(given[key] for key in hashed_columns(self.log))
+        parts = [Folds(folds, seed, fold, keys) for fold in range(folds)]
+        whole = replace(self, log=parts[0].marked(self.log))
+        table = whole.table
+        sums = {"n": table.count()}
+        if TIME in table.columns:
+            sums |= {"first": table[TIME].min(), "last": table[TIME].max()}
+        found = {row[FOLD_OF_SPLIT]: row for row in self.engine.fetch(table.group_by(FOLD_OF_SPLIT).agg(**sums))}
+        if len(found) < folds:
+            raise EmptyWindowError(f"Of {folds} folds, {folds - len(found)} have no events.", "Ask for fewer.")
+        return [(whole._fold(part.others(), found), whole._fold(part, found)) for part in parts]
+
+    def _fold(self, part: Folds, found: dict[int, dict[str, Any]]) -> Events:
+        rows = [row for fold, row in found.items() if part.includes(fold)]
+        first = min((row["first"] for row in rows if "first" in row), default=None)
+        last = max((row["last"] for row in rows if "last" in row), default=None)
+        window = replace(self.window, events=sum(row["n"] for row in rows), first=first, last=last)
+        return replace(self, window=window, folds=part)
+
+    def _cut_at(self, fraction: float) -> Cut:
+        if not 0 < fraction < 1:
+            raise UsageError(f"The fraction must lie between 0 and 1, and is {fraction}.")
+        window = self.window
+        if window.first is None or window.last is None:
+            raise EmptyWindowError("There are no events to split.")
+        rank = fraction * window.events
+        return cut_at_rank(self.engine, self.table, rank, first=window.first, last=window.last)
+
+    def __len__(self) -> int:
+        return self.window.events
+
+    def __repr__(self) -> str:
+        named: dict[str, Any] = {"context": ", ".join(self.columns.context), "action": self.columns.action}
+        named |= {"reward": self.columns.reward} | ({"time": self.columns.time} if self.columns.time else {})
+        return f"Events({self.window}; {', '.join(f'{key}={value}' for key, value in named.items())})"

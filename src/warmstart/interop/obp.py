@@ -1,0 +1,209 @@
+"""Open Bandit Pipeline's feedback: a dict of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from warmstart.core.errors import DataError, UsageError
+from warmstart.core.names import ACTION, PROBABILITY, PROPENSITY, REWARD
+from warmstart.core.text import counted, quoted
+from warmstart.core.version import __version__
+from warmstart.engine import open_source
+from warmstart.events import Events, open_cells
+from warmstart.interop.frames import ImportedTables
+from warmstart.interop.vw.features import key_of
+from warmstart.interop.vw.propensities import FLOORED, Source, check_tau, in_order, propensity_source, weighted_events
+from warmstart.interop.vw.records import CostRange, checked_range
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from warmstart.events import Cells
+
+# A dense array of events x actions above this many numbers is refused: 800 MB.
+LARGEST = 100_000_000
+NUMBER = "number"
+
+
+def from_obp(
+    feedback: Mapping[str, Any], *, action_dist: Any = None, reward_range: tuple[float, float] | None = None
+) -> ImportedTables:
+    """Turn Open Bandit Pipeline's ``bandit_feedback`` into tables.
+
+    Rows of ``context`` that are equal are one context; its numbers are columns ``x_0, x_1, ...`` of events and of
+    contexts, those of ``action_context`` columns of actions. ``pscore``, where there is one, becomes ``propensity``.
+    ``action_dist``, a policy's distribution in every round, becomes ``decisions``: the mean over a context's rounds.
+    Rewards outside [0, 1] are scaled by ``reward_range``, or by the range found.
+
+    >>> feedback = {"context": [[0.5], [0.5]], "action": [0, 1], "reward": [1, 0], "pscore": [0.5, 0.5], "n_actions": 2}
+    >>> from_obp(feedback).events.select(["action", "reward", "propensity", "x_0"]).to_pylist()[0]
+    {'action': 0, 'reward': 1.0, 'propensity': 0.5, 'x_0': 0.5}
+    """
+    import pyarrow as pa
+
+    action = _column(feedback, ACTION)
+    rounds = len(action)
+    if not rounds or np.any(action != np.floor(action)) or np.any(action < 0):
+        raise DataError("The actions of the feedback are not numbers from 0 on.")
+    context = _matrix(feedback, "context", rounds)
+    reward = _column(feedback, REWARD, rounds)
+    pscore = _column(feedback, "pscore", rounds, optional=True)
+    if pscore is not None and not np.all((pscore > 0) & (pscore <= 1)):
+        raise DataError("There are pscores outside (0, 1].", "Leave pscore out to have propensities estimated.")
+    costs = None if reward_range is None else (-reward_range[1], -reward_range[0])
+    scale = CostRange.of(-float(reward.max()), -float(reward.min()), checked_range(costs))
+    unique, first, inverse = np.unique(context, axis=0, return_index=True, return_inverse=True)
+    keys = np.array([key_of(",".join(map(repr, row.tolist()))) for row in unique])
+    numbers = {f"x_{i}": context[:, i] for i in range(context.shape[1])}
+    events = {
+        "context": keys[inverse.ravel()].tolist(),
+        ACTION: action.astype(np.int64).tolist(),
+        REWARD: ((scale.high + reward) / (scale.high - scale.low)).tolist(),
+        **({} if pscore is None else {PROPENSITY: pscore.tolist()}),
+        **_position(feedback, rounds),
+        **{name: values.tolist() for name, values in numbers.items()},
+    }
+    about = {"from": "obp feedback", "events": rounds, "costs": scale.to_dict(), "warmstart_version": __version__}
+    return ImportedTables(
+        pa.table(events),
+        pa.table({"context": keys.tolist(), **{name: values[first].tolist() for name, values in numbers.items()}}),
+        _actions(feedback, int(action.max()) + 1),
+        about,
+        None if action_dist is None else _decisions(action_dist, keys, inverse.ravel()),
+    )
+
+
+def to_obp(events: Events, *, tau: float, policy: Any = None, propensities: Source = "auto") -> dict[str, Any]:
+    """Return a window as Open Bandit Pipeline's dict of arrays, for small sets of actions: its arrays are dense.
+
+    ``pscore`` is max(propensity, tau). ``context``: a number is itself, any other value of a context column a column of
+    its own that is 1 where it holds. ``action`` counts from 0 in the order of ``actions``, which is added.
+    ``action_dist`` (rounds x actions x 1) is of ``policy``, a table of decisions (``policy_table`` makes one of any
+    policy), or else of the logging policy, as counted.
+    """
+    tau, source = check_tau(tau), propensity_source(events, propensities)
+    with open_cells(events) as cells:
+        columns = cells.columns
+        rows = cells.engine.fetch_arrow(in_order(weighted_events(cells, tau=tau, source=source), columns.keys))
+        actions = sorted(set(rows[ACTION].to_pylist()))
+        if len(actions) * rows.num_rows > LARGEST:
+            raise UsageError(
+                f"{counted(rows.num_rows, 'event')} by {counted(len(actions), 'action')} is too large a dense array.",
+                "Export to vw-adf, dsjson or parquet instead.",
+            )
+        numbers = {action: i for i, action in enumerate(actions)}
+        contexts = list(zip(*(rows[key].to_pylist() for key in columns.context_keys), strict=True))
+        chosen = _logging(cells) if policy is None else _decided(cells, policy)
+        dist = np.zeros((rows.num_rows, len(actions), 1))
+        for i, context in enumerate(contexts):
+            for action, probability in chosen.get(context, ()):
+                if action in numbers:
+                    dist[i, numbers[action], 0] = probability
+    return {
+        "n_rounds": rows.num_rows,
+        "n_actions": len(actions),
+        "context": _one_hot(rows, columns.context_keys),
+        "action": np.array([numbers[action] for action in rows[ACTION].to_pylist()], dtype=np.int64),
+        "position": None,
+        "reward": np.array(rows[REWARD].to_pylist(), dtype=np.float64),
+        "pscore": np.array(rows[FLOORED].to_pylist(), dtype=np.float64),
+        "action_dist": dist,
+        "actions": actions,
+    }
+
+
+def _logging(cells: Cells) -> dict[tuple[Any, ...], list[tuple[Any, float]]]:
+    table = cells.table.filter(cells.table.n > 0)
+    return _by_context(cells, table.select(*cells.columns.keys, **{PROBABILITY: table.n / table.context_n}))
+
+
+def _decided(cells: Cells, policy: Any) -> dict[tuple[Any, ...], list[tuple[Any, float]]]:
+    given = {fixed: cells.columns.fixed_to_given[fixed] for fixed in cells.columns.keys}
+    return _by_context(cells, open_source(cells.engine, policy, given | {PROBABILITY: PROBABILITY}))
+
+
+def _by_context(cells: Cells, table: ir.Table) -> dict[tuple[Any, ...], list[tuple[Any, float]]]:
+    found: dict[tuple[Any, ...], list[tuple[Any, float]]] = {}
+    for row in cells.engine.fetch(table):
+        context = tuple(row[key] for key in cells.columns.context_keys)
+        found.setdefault(context, []).append((row[ACTION], float(row[PROBABILITY])))
+    return found
+
+
+def _one_hot(rows: pa.Table, keys: tuple[str, ...]) -> NDArray[np.float64]:
+    import pyarrow.types as kinds
+
+    parts = []
+    for key in keys:
+        values = rows[key].to_pylist()
+        if kinds.is_floating(rows[key].type) or kinds.is_integer(rows[key].type):
+            parts.append(np.array(values, dtype=np.float64)[:, None])
+            continue
+        names = {value: i for i, value in enumerate(sorted(set(values)))}
+        if len(names) * len(values) > LARGEST:
+            raise UsageError(f"{counted(len(names), 'context')} are too many for a dense array.", "Export instead.")
+        codes = np.array([names[value] for value in values])
+        parts.append((codes[:, None] == np.arange(len(names))).astype(np.float64))
+    return np.hstack(parts)
+
+
+def _column(feedback: Mapping[str, Any], name: str, rounds: int | None = None, *, optional: bool = False) -> Any:
+    values = feedback.get(name)
+    if values is None and optional:
+        return None
+    if values is None:
+        raise DataError(f"The feedback has no {quoted(name)}.", f"It has {', '.join(map(quoted, feedback)) or 'none'}.")
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or (rounds is not None and len(array) != rounds) or not np.isfinite(array).all():
+        raise DataError(f"{quoted(name)} is not one finite number a round.")
+    return array
+
+
+def _matrix(feedback: Mapping[str, Any], name: str, rows: int) -> NDArray[np.float64]:
+    values = feedback.get(name)
+    array = np.zeros((rows, 0)) if values is None else np.asarray(values, dtype=np.float64)
+    if array.ndim != 2 or len(array) != rows or not np.isfinite(array).all():
+        raise DataError(f"{quoted(name)} is not a row of finite numbers for each of {rows:,}.")
+    return array + 0.0
+
+
+def _position(feedback: Mapping[str, Any], rounds: int) -> dict[str, list[int]]:
+    position = _column(feedback, "position", rounds, optional=True)
+    return {} if position is None else {"position": position.astype(np.int64).tolist()}
+
+
+def _actions(feedback: Mapping[str, Any], shown: int) -> pa.Table:
+    import pyarrow as pa
+
+    count = int(feedback.get("n_actions") or shown)
+    if count < shown:
+        raise DataError(f"n_actions is {count}, and there is an action {shown - 1}.")
+    described = _matrix(feedback, "action_context", count)
+    return pa.table(
+        {ACTION: list(range(count)), **{f"a_{i}": described[:, i].tolist() for i in range(described.shape[1])}}
+    )
+
+
+def _decisions(action_dist: Any, keys: NDArray[Any], inverse: NDArray[Any]) -> pa.Table:
+    import pyarrow as pa
+
+    dist = np.asarray(action_dist, dtype=np.float64)
+    if dist.ndim == 3 and dist.shape[2] == 1:
+        dist = dist[:, :, 0]
+    if dist.ndim != 2 or len(dist) != len(inverse):
+        raise UsageError(
+            f"action_dist has the shape {dist.shape}.",
+            f"It must be ({len(inverse)}, actions) or ({len(inverse)}, actions, 1).",
+        )
+    sums = np.zeros((len(keys), dist.shape[1]))
+    np.add.at(sums, inverse, dist)
+    means = sums / np.bincount(inverse, minlength=len(keys))[:, None]
+    context, action = np.nonzero(means)
+    return pa.table(
+        {"context": keys[context].tolist(), ACTION: action.tolist(), PROBABILITY: means[context, action].tolist()}
+    )

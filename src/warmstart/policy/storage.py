@@ -1,0 +1,158 @@
+"""A learned policy as a folder: arrays without pickle, settings as JSON, the ranking as Parquet."""
+
+from __future__ import annotations
+
+import json
+import mmap
+from dataclasses import asdict
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from warmstart.core.errors import SourceError, UsageError
+from warmstart.core.files import atomic_folder
+from warmstart.core.names import Columns
+from warmstart.core.text import printable, quoted
+from warmstart.core.version import __version__
+from warmstart.core.window import Window
+from warmstart.events import Folds
+from warmstart.features import FeatureRows, FeatureSettings
+from warmstart.policy.fitted import FittedPolicy
+from warmstart.policy.ranking_store import RankingFile, RankingStore
+from warmstart.reward import ProductModel
+
+FORMAT = 1
+ABOUT, DECISIONS = "policy.json", "decisions.parquet"
+_ROWS = ("starts", "buckets", "values", "squares")
+
+
+def is_saved_policy(source: Any) -> bool:
+    """Tell whether a path is a folder that ``save_policy`` wrote."""
+    return isinstance(source, str | Path) and (Path(source) / ABOUT).is_file()
+
+
+def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
+    """Write a policy into a new folder, whole or not at all."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    out = Path(folder)
+    if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        raise UsageError(f"{quoted(str(out))} is already there.", "Name a new folder.")
+    if policy.model is None:
+        raise UsageError(
+            "A policy learned with a model of your own cannot be saved.", "Write policy.decisions instead."
+        )
+    with atomic_folder(out) as part:
+        _save(part / "weights.npy", policy.model.weights)
+        _save(part / "factors.npy", policy.factors)
+        for name in _ROWS:
+            _save(part / f"action_{name}.npy", getattr(policy.action_rows, name))
+        pq.write_table(pa.table({"action": policy.actions}), part / "actions.parquet")
+        _save_ranking(part / DECISIONS, policy.ranked)
+        about = {
+            "format": FORMAT,
+            "warmstart_version": __version__,
+            "columns": asdict(policy.columns),
+            "window": asdict(policy.window),
+            "folds": None if policy.folds is None else asdict(policy.folds),
+            "model": {name: getattr(policy.model, name) for name in ("width", "loss", "rate", "training_loss")},
+            "context_features": asdict(policy.context_settings),
+            "action_features": asdict(policy.action_settings),
+            "lowest": policy.lowest,
+            "report": dict(policy.report),
+        }
+        (part / ABOUT).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+    return out
+
+
+def load_policy(folder: str | Path) -> FittedPolicy:
+    """Open a policy that was saved. What is damaged, or from a later version, is refused; no code in it is run."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = Path(folder)
+    where = printable(folder)
+    if not (path / ABOUT).is_file():
+        raise SourceError(f"{where} is no saved policy: it has no {ABOUT}.")
+    try:
+        about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
+        if about["format"] > FORMAT:
+            raise SourceError(f"{where} was written by a later version of warmstart ({about['warmstart_version']}).")
+        columns = Columns(**{**about["columns"], "context": tuple(about["columns"]["context"])})
+        model = ProductModel(_load(path / "weights.npy"), **about["model"])
+        decided = pq.read_schema(path / DECISIONS).names
+        rows = FeatureRows(*(_load(path / f"action_{name}.npy") for name in _ROWS))
+        policy = FittedPolicy(
+            columns=columns,
+            window=Window(**about["window"]),
+            folds=_folds(about.get("folds")),
+            ranked=RankingFile(path.resolve() / DECISIONS),
+            model=model,
+            context_settings=_settings(about["context_features"]),
+            action_settings=_settings(about["action_features"]),
+            actions=pq.ParquetFile(path / "actions.parquet").read()["action"].combine_chunks(),
+            action_rows=rows,
+            factors=_load(path / "factors.npy"),
+            lowest=float(about["lowest"]),
+            report=about["report"],
+        )
+    except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
+        raise SourceError(f"{where} is damaged: {printable(error)}", "Fit again.") from error
+    _check(policy, where, decided)
+    return policy
+
+
+def _check(policy: FittedPolicy, where: str, decided: list[str]) -> None:
+    size, model = len(policy.actions), policy.model
+    columns = [*policy.columns.context, policy.columns.action, "rank", "score"]
+    fits = (
+        model is not None
+        and len(model.weights) == 1 << (policy.context_settings.bits + policy.action_settings.bits)
+        and model.width == 1 << policy.action_settings.bits
+        and len(policy.action_rows) == len(policy.factors) == size
+        and len(policy.action_rows.buckets) == len(policy.action_rows.values) == policy.action_rows.starts[-1]
+        and _largest(policy.action_rows.buckets) < model.width
+        and decided == columns
+    )
+    if not fits:
+        raise SourceError(f"{where} is damaged: its parts do not fit together.", "Fit again.")
+
+
+def _save_ranking(path: Path, ranked: RankingStore) -> None:
+    """Write a ranking as it comes, so that it need not fit into memory."""
+    import pyarrow.parquet as pq
+
+    batches = iter(ranked.batches())
+    first = next(batches)
+    with pq.ParquetWriter(path, first.schema) as writer:
+        for batch in chain([first], batches):
+            writer.write_table(batch)
+
+
+def _folds(saved: dict[str, Any] | None) -> Folds | None:
+    return None if saved is None else Folds(**{**saved, "keys": tuple(saved["keys"])})
+
+
+def _settings(saved: dict[str, Any]) -> FeatureSettings:
+    scales = {name: (float(pair[0]), float(pair[1])) for name, pair in saved["scales"].items()}
+    return FeatureSettings(**{**saved, "scales": scales, "left_out": tuple(saved["left_out"])})
+
+
+def _save(path: Path, array: Any) -> None:
+    np.save(path, array, allow_pickle=False)
+
+
+def _load(path: Path) -> Any:
+    """Open an array where it lies: whoever asks for the ranking alone need not have the model in memory."""
+    return np.load(path, allow_pickle=False, mmap_mode="c")
+
+
+def _largest(array: Any) -> int:
+    """Return the largest number of an array that was opened, and let go of what was read for it."""
+    largest = int(array.max(initial=0))
+    if isinstance(array, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
+        array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]
+    return largest

@@ -1,0 +1,98 @@
+"""Counts with back-off as a model that answers for any context and all actions, to compare with other models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from warmstart.core.arrays import to_arrow
+from warmstart.features.folds import Labels
+from warmstart.propensity.backoff import UNSEEN
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CountedRows:
+    """pi_hat(a|x) from the counts of the other folds; ``strength`` None: no borrowing, NaN for what was never shown.
+
+    ``levels``: for the whole context and each coarser one, its columns, its values, and events by value and action, in
+    all folds and in each.
+    """
+
+    labels: Labels
+    levels: tuple[tuple[tuple[str, ...], Labels, Any, tuple[Any, ...]], ...]
+    shares: Floats
+    strength: float | None
+
+    @classmethod
+    def learn(
+        cls,
+        contexts: pa.Table,
+        actions: pa.Array,
+        n: Floats,
+        folds: NDArray[np.int64],
+        *,
+        levels: Sequence[Sequence[str]],
+        strength: float | None,
+    ) -> Self:
+        """Count events by level, action and fold."""
+        labels = Labels.of(actions)
+        a, size = labels.numbers(actions), int(folds.max()) + 1
+        counted = []
+        for level in levels:
+            values = Labels.of(_joined(contexts, level))
+            x = values.numbers(_joined(contexts, level))
+
+            def count(some: NDArray[np.bool_], x: NDArray[np.int64] = x, rows: int = len(values)) -> Any:
+                shape = (rows, len(labels))
+                return sparse.csr_matrix((n[some], (x[some], a[some])), shape=shape)
+
+            counted.append((tuple(level), values, count(n > 0), tuple(count(folds == k) for k in range(size))))
+        shares = np.stack([np.bincount(a, weights=n * (folds != k), minlength=len(labels)) for k in range(size)])
+        smoothed = (shares + UNSEEN) / (shares.sum(axis=1, keepdims=True) + UNSEEN * len(labels))
+        return cls(labels, tuple(counted), smoothed, strength)
+
+    def rows(self, contexts: pa.Table, folds: NDArray[np.int64]) -> tuple[pa.Array, Floats]:
+        """Return the actions, and every row's propensities of them all."""
+        found = np.empty((contexts.num_rows, len(self.labels)))
+        for fold in np.unique(folds).tolist():
+            rows = np.flatnonzero(folds == fold)
+            found[rows] = self._of_fold(contexts.take(to_arrow(rows)), fold)
+        return self.labels.values, found
+
+    def _of_fold(self, contexts: pa.Table, fold: int) -> Floats:
+        p = np.tile(self.shares[fold], (contexts.num_rows, 1))
+        if self.strength is None:
+            counts = self._counts(0, contexts, fold)
+            return np.where(counts > 0, counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300), np.nan)
+        for level in reversed(range(len(self.levels))):
+            counts = self._counts(level, contexts, fold)
+            p = (counts + self.strength * p) / (counts.sum(axis=1, keepdims=True) + self.strength)
+        return p
+
+    def _counts(self, level: int, contexts: pa.Table, fold: int) -> Floats:
+        columns, values, every, by_fold = self.levels[level]
+        x = values.numbers(_joined(contexts, columns))
+        counts: Floats = np.maximum((every[x] - by_fold[fold][x]).toarray(), 0.0)
+        counts[x < 0] = 0.0
+        return counts
+
+
+def _joined(contexts: pa.Table, columns: Sequence[str]) -> Any:
+    """Return one column that tells rows apart as several do."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    parts = [pc.cast(contexts[name], pa.string()) for name in columns]
+    if not parts:
+        return pa.chunked_array([pa.array([""] * contexts.num_rows)])
+    return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "\x1f")

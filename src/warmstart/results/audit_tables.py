@@ -1,0 +1,162 @@
+"""An audit as tables, for those who look things up."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from warmstart.core.text import counted, shortened
+from warmstart.results.audit_words import more, percent
+from warmstart.results.text_table import TextTable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from warmstart.results.audit import Audit, Spread
+
+SHOWN_CONTEXTS = 10
+SHOWN_DAYS = 5
+FEWEST_DAYS = 3
+
+
+def tables(audit: Audit) -> list[TextTable]:
+    """Return what people look at."""
+    found = [log_table(audit), by_actions_table(audit), support_table(audit)]
+    if audit.origin is not None:
+        found += [origin_table(audit), *([switch_days_table(audit)] if switches_told(audit) else [])]
+    found += [checks_table(audit)] if audit.checks else []
+    found += [power_table(audit)]
+    return found + ([explore_table(audit)] if audit.explore.rows else [])
+
+
+def log_table(audit: Audit) -> TextTable:
+    """Show what is in the log."""
+    log = audit.log
+    rows = [
+        ("events", f"{log.events:,}"),
+        ("contexts", f"{log.contexts:,}"),
+        ("actions", f"{log.actions:,}"),
+        ("cells (context, action)", f"{log.cells:,}"),
+        ("mean reward", f"{log.reward_rate:.5g}"),
+    ]
+    if log.first is not None and log.last is not None:
+        rows.append(("from, to (UTC)", f"{log.first[:16].replace('T', ' ')}, {log.last[:16].replace('T', ' ')}"))
+    rows += [
+        ("events per context", spread(log.events_per_context)),
+        ("events per action", spread(log.events_per_action)),
+        ("exact duplicates", "not known" if log.duplicates is None else f"{log.duplicates:,}"),
+        ("rows left out", f"{log.dropped:,}"),
+    ]
+    return TextTable(f"The log: {shortened(log.source)}", ("what", "how much"), rows, left=1)
+
+
+def spread(found: Spread) -> str:
+    """Show quantiles of a count in a few words."""
+    parts = (found.least, found.quarter, found.median, found.three_quarters, found.ninety_nine, found.most)
+    return " | ".join(f"{value:,.0f}" for value in parts)
+
+
+def by_actions_table(audit: Audit) -> TextTable:
+    """Show the traffic by the number of actions of its context."""
+    rows = [(row.actions, f"{row.contexts:,}", percent(row.traffic)) for row in audit.exploration.by_actions]
+    return TextTable("Traffic by how many actions were shown in its context", ("actions", "contexts", "traffic"), rows)
+
+
+def support_table(audit: Audit) -> TextTable:
+    """Show support against tau."""
+    rows = [(f"{at.tau:g}", percent(at.uniform), percent(at.choice)) for at in audit.exploration.support]
+    header = ("tau", "uniform is supported", "two actions or more are")
+    return TextTable("Support against tau (shares of traffic)", header, rows)
+
+
+def origin_table(audit: Audit) -> TextTable:
+    """Show where the choice comes from."""
+    found = audit.origin
+    assert found is not None
+    rows = [
+        ("context-days with two events or more that show one action", percent(found.one_action_days)),
+        ("two events of a context differ, same day", percent(found.differ_within_day)),
+        ("two events of a context differ, other days", percent(found.differ_across_days)),
+        ("of the difference, explained by the calendar", percent(found.calendar)),
+        ("entropy of the action given the context (nats)", f"{found.entropy:z.3f}"),
+        ("the same given context and day", f"{found.entropy_within_day:z.3f}"),
+        ("information: what the day tells of it", f"{found.entropy - found.entropy_within_day:z.3f}"),
+        ("switches per context", f"{found.switches_per_context:.2f}"),
+    ]
+    return TextTable("Where the choice comes from", ("what", "how much"), rows, left=1)
+
+
+def switches_told(audit: Audit) -> bool:
+    """Tell whether switches by day are worth a look: a few days, and some contexts that switched."""
+    days = audit.origin.switch_days if audit.origin is not None else ()
+    return len(days) >= FEWEST_DAYS and any(day.switched > 0 for day in days)
+
+
+def switch_days_table(audit: Audit) -> TextTable:
+    """Show the days on which most contexts switched."""
+    assert audit.origin is not None
+    busiest = sorted(audit.origin.switch_days, key=lambda day: -day.switched)[:SHOWN_DAYS]
+    rows = [(day.day, f"{day.contexts:,}", percent(day.switched)) for day in busiest]
+    return TextTable("Days on which most contexts switched to other actions", ("day", "contexts", "switched"), rows, 1)
+
+
+def checks_table(audit: Audit) -> TextTable:
+    """Show the tests of assumptions."""
+    header = ("check", "effect", "interval", "p-value", "clustered p", "cells")
+    rows = [
+        (
+            check.name,
+            _number(check.effect),
+            "-" if check.lower is None else f"[{_number(check.lower)}, {_number(check.upper)}]",
+            _bare(check.p_value),
+            _bare(check.clustered_p),
+            f"{check.cells:,}",
+        )
+        for check in audit.checks
+    ]
+    return TextTable("Do the assumptions hold? (rewards within a cell, between days)", header, rows, left=1)
+
+
+def power_table(audit: Audit) -> TextTable:
+    """Show what the log could prove."""
+    power = audit.power
+    rows = [
+        ("tau", f"{power.tau:g}"),
+        ("traffic with a choice (contested)", percent(power.contested)),
+        ("smallest gain over logging there that could be proven", more(power.smallest_gain)),
+        *(
+            (f"log needed to prove a gain of {percent(more.gain)}", "-" if more.times is None else _times(more.times))
+            for more in power.more_log
+        ),
+        ("doubt that more log shrinks (reward per event)", _number(power.sampling)),
+        ("doubt that more of the same log never removes", _number(power.blind)),
+    ]
+    return TextTable("What this log could prove", ("what", "how much"), rows, left=1)
+
+
+def explore_table(audit: Audit, *, most: int = SHOWN_CONTEXTS) -> TextTable:
+    """Show the contexts to explore first."""
+    explore = audit.explore
+    rows = [explored(row) for row in explore.rows[:most]]
+    header = tuple(shortened(name, 24) for name in explore.columns)
+    title = f"Where to explore first: the busiest of {counted(explore.contexts, 'context')} with a single action"
+    return TextTable(title, header, rows, left=len(explore.columns) - 3)
+
+
+def explored(row: Sequence[Any]) -> tuple[str, ...]:
+    """Show a context to explore: its names, its action, events, traffic and reward."""
+    *names, events, traffic, reward = row
+    return (*(shortened(name, 40) for name in names), f"{events:,}", percent(traffic), f"{reward:.4g}")
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
+
+
+def _bare(value: float | None) -> str:
+    return "-" if value is None else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
+
+
+def _times(times: float) -> str:
+    if times <= 1:
+        return f"enough ({percent(times)} of this one)"
+    return f"{times:,.1f} times this one" if times < 100 else f"about {float(f'{times:.2g}'):,.0f} times this one"

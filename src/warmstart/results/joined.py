@@ -1,0 +1,134 @@
+"""What came of a join of impressions with their outcomes: where every row went."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from html import escape
+from json import dumps
+from pathlib import Path
+from typing import Any, Literal
+
+from warmstart.core.text import counted, printable
+from warmstart.core.window import iso
+from warmstart.results.text_table import TextTable
+
+Duplicates = Literal["first", "sum", "max", "error"]
+Repeated = Literal["last", "error"]
+
+
+@dataclass(frozen=True)
+class Impressions:
+    """Where the impressions went: ``read = with_nulls + too_young (if left out) + written``.
+
+    ``rewarded``: of the written ones, those with an outcome that counts.
+    """
+
+    read: int
+    with_nulls: int
+    too_young: int
+    written: int
+    rewarded: int
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """Where the outcomes went. The fields after ``read`` add up to it.
+
+    ``never_shown``: no impression has their key. ``before``: they came before the first impression of their key.
+    ``outside_window``: too late. ``of_too_young``: of impressions that are left out. ``rewarding``: one for each
+    rewarded impression. ``duplicates``: further outcomes of a rewarded impression.
+    """
+
+    read: int
+    with_nulls: int
+    never_shown: int
+    before: int
+    outside_window: int
+    of_too_young: int
+    rewarding: int
+    duplicates: int
+
+
+@dataclass(frozen=True, repr=False)
+class Joined:
+    """A file of impressions with their rewards, and the count of everything that is not in it.
+
+    ``window`` is in microseconds and ``until`` in microseconds since 1970: the moment up to which outcomes are known.
+    """
+
+    path: Path
+    impressions: Impressions
+    outcomes: Outcomes
+    duplicates: Duplicates
+    window: int | None = None
+    until: int | None = None
+    until_is_last_outcome: bool = False
+    kept_young: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as JSON shows them."""
+        return {
+            "path": str(self.path),
+            "impressions": asdict(self.impressions),
+            "outcomes": asdict(self.outcomes),
+            "duplicates": self.duplicates,
+            "window_seconds": None if self.window is None else self.window / 1_000_000,
+            "until": iso(self.until),
+            "too_young": None if self.window is None else ("kept" if self.kept_young else "left out"),
+        }
+
+    def to_json(self) -> str:
+        """Return the counts as one JSON object."""
+        return dumps(self.to_dict(), indent=2)
+
+    def tables(self) -> list[TextTable]:
+        """Return what became of the impressions and of the outcomes."""
+        young = "too young, kept" if self.kept_young else "too young, left out"
+        shown, came = self.impressions, self.outcomes
+        left = [
+            ("read", shown.read),
+            ("with nulls, left out", shown.with_nulls),
+            (young, shown.too_young),
+            ("written", shown.written),
+            ("  of these with an outcome", shown.rewarded),
+        ]
+        further = {"sum": "further ones, added", "max": "further ones", "first": "later ones", "error": "further ones"}
+        right = [
+            ("read", came.read),
+            ("with nulls, left out", came.with_nulls),
+            ("of no impression", came.never_shown),
+            ("before their impression", came.before),
+            ("after the window", came.outside_window),
+            ("of impressions too young", came.of_too_young),
+            ("one for each rewarded impression", came.rewarding),
+            (further[self.duplicates], came.duplicates),
+        ]
+        return [
+            TextTable(title, ("", "rows"), [(name, f"{rows:,}") for name, rows in found], left=1)
+            for title, found in (("Impressions", left), ("Outcomes", right))
+        ]
+
+    def notes(self) -> list[str]:
+        """Say what was written, and by which rules."""
+        said = [f"Wrote {counted(self.impressions.written, 'event')} to {printable(self.path)}."]
+        if self.until is not None:
+            known = "the last outcome" if self.until_is_last_outcome else "as told"
+            fate = "kept, so their rewards may still rise" if self.kept_young else "left out"
+            said.append(
+                f"Outcomes are taken to be known until {iso(self.until)} ({known}); impressions whose window ends "
+                f"later are {fate}."
+            )
+        if self.duplicates == "sum" and self.outcomes.duplicates:
+            said.append("WARNING: Rewards are sums and may exceed 1: read them with a reward range.")
+        if not self.impressions.rewarded:
+            said.append("WARNING: No outcome belongs to any impression. Are the keys of both tables the same?")
+        return said
+
+    def __str__(self) -> str:
+        return "\n\n".join([*(table.text() for table in self.tables()), "\n".join(self.notes())])
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
+        return "".join(table.html() for table in self.tables()) + notes

@@ -1,0 +1,124 @@
+"""Where the propensities of an evaluation came from, and how good they are."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from math import isfinite
+from typing import Any, Literal
+
+from warmstart.results.text_table import TextTable
+
+SourceName = Literal["counts", "back-off", "model", "logged"]
+SOURCE_NAMES: tuple[SourceName, ...] = ("counts", "back-off", "model", "logged")
+
+
+@dataclass(frozen=True)
+class PropensitySource:
+    """The source in use, why, and what is known of its quality.
+
+    ``log_loss``: the mean of -log(propensity) of what was shown, under counts or models that never saw the event (as
+    logged, for logged ones). ``estimated_log_loss``: the same for counts with back-off, to compare logged ones with.
+    ``without``: share of events that have no propensity. ``too_heavy``: actions whose logged propensities cannot be
+    right, because their weights add up to more than the traffic.
+    """
+
+    name: SourceName
+    reason: str
+    log_loss: float | None = None
+    estimated_log_loss: float | None = None
+    without: float = 0.0
+    too_heavy: int = 0
+    detail: str = ""
+
+    @property
+    def certifies(self) -> bool:
+        """Tell whether the ends of an interval can be certified with it."""
+        return self.name == "counts"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON shows it."""
+        return asdict(self)
+
+    def notes(self) -> list[str]:
+        """Say which source was used, why, and what is known of it."""
+        if self.name == "counts":
+            return []
+        lines = [f"Propensities: {WORDS[self.name]}, because {self.reason}."]
+        if self.log_loss is not None:
+            beside = (
+                "" if self.estimated_log_loss is None else f" (counts with back-off: {self.estimated_log_loss:.4f})"
+            )
+            lines[0] += f" Log-loss of what was shown: {self.log_loss:.4f}{beside}.{self.detail}"
+        if self.too_heavy:
+            lines.append(
+                f"WARNING: the logged propensities of {self.too_heavy:,} actions are too small: the weights of each "
+                "add up to more than all traffic. Was another number logged?"
+            )
+        if self.without > 0:
+            lines.append(f"{self.without:.2%} of events have no propensity (an action the model never saw): weight 0.")
+        lines.append(
+            "With such propensities nothing is certified: their own error is not known, shares of traffic are "
+            "estimated by the weights, and the gain over logging counts what is not supported against the policy."
+        )
+        return lines
+
+
+WORDS = {
+    "counts": "counted in the evaluated window",
+    "back-off": "counted, rare contexts borrowing from coarser ones",
+    "model": "from a model of the context columns, cross-fitted",
+    "logged": "as logged",
+}
+
+
+@dataclass(frozen=True)
+class ComparedSource:
+    """One source on events that it never saw (as logged, for logged ones).
+
+    ``calibration``: the share of events in another bin of propensities than they should be; ``noise``: what true
+    propensities would show there by chance. None where a source does not tell the propensities of all actions.
+    """
+
+    name: str
+    log_loss: float
+    without: float
+    calibration: float | None = None
+    noise: float | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class PropensityComparison:
+    """Sources of propensities, best first: by log-loss, those that leave events without a propensity last."""
+
+    sources: tuple[ComparedSource, ...]
+    events: int
+
+    @property
+    def best(self) -> str:
+        """Return the name of the best source."""
+        return self.sources[0].name
+
+    def tables(self) -> list[TextTable]:
+        """Return what people look at."""
+        rows = [
+            (
+                *(source.name, f"{source.log_loss:.4f}" if isfinite(source.log_loss) else "-", f"{source.without:.2%}"),
+                *("-" if value is None else f"{value:.3f}" for value in (source.calibration, source.noise)),
+            )
+            for source in self.sources
+        ]
+        header = ("source", "log-loss", "without", "miscalibrated", "by chance")
+        return [TextTable(f"Propensities of {self.events:,} events, held out", header, rows, left=1)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as JSON shows it."""
+        sources = [{**asdict(s), "log_loss": s.log_loss if isfinite(s.log_loss) else None} for s in self.sources]
+        return {"events": self.events, "sources": sources}
+
+    def __str__(self) -> str:
+        return "\n\n".join(table.text() for table in self.tables())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return "".join(table.html() for table in self.tables())

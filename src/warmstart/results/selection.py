@@ -1,0 +1,84 @@
+"""Which of several policies to deploy, if any."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+from warmstart.core.text import quoted
+from warmstart.results.estimate import ValueEstimate
+from warmstart.results.evaluation import Evaluation
+
+
+@dataclass(frozen=True, repr=False)
+class Selection:
+    """The policy that is certified to gain most over logging; or none.
+
+    ``gain_lower``: used where supported, with logging elsewhere, the policy gains at least this per event of all
+    traffic; it holds for every policy and tau that was looked at, at once. ``left_out``: policies of which nothing can
+    be proven, because they learned from these events or because of where the propensities come from.
+    """
+
+    estimate: ValueEstimate | None
+    gain_lower: float | None
+    looks: int
+    delta: float
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def policy(self) -> str | None:
+        """Return the name of the policy; None if none is certifiably better than logging."""
+        return None if self.estimate is None else self.estimate.policy
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the selection as JSON shows it."""
+        tau = None if self.estimate is None else self.estimate.tau
+        return {"policy": self.policy, "tau": tau, "gain_lower": self.gain_lower, "looks": self.looks}
+
+    def __str__(self) -> str:
+        sure = f"{1 - self.delta:.6g}" + (f", for all {self.looks} looked at together" if self.looks > 1 else "")
+        out = f" Nothing can be proven of {', '.join(map(quoted, self.left_out))}." if self.left_out else ""
+        if self.estimate is None or self.gain_lower is None:
+            return (
+                f"SELECTED: none. No policy is certifiably better than logging ({sure}): no certified lower end of a "
+                f"gain over logging is above 0.{out}"
+            )
+        share = self.estimate.gain.share
+        return (
+            f"SELECTED: {quoted(self.estimate.policy)} at tau {self.estimate.tau:g}. Used where it is supported "
+            f"({share:.1%} of traffic), with logging elsewhere, it gains at least {self.gain_lower:.3g} per event over "
+            f"logging ({sure}).{out}"
+        )
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return f"<p>{escape(str(self))}</p>"
+
+
+def select(found: Evaluation) -> Selection:
+    """Select the policy with the largest simultaneous lower end of its gain over logging, or none.
+
+    The gain is that on all traffic of "this policy where it is supported, logging elsewhere". What learned from the
+    evaluated window, or was weighted with propensities that prove nothing, cannot be selected.
+
+    >>> import pyarrow as pa, warmstart as ws
+    >>> log = pa.table({"page": ["p"] * 400, "ad": ["a", "b"] * 200, "click": [1, 0] * 200})
+    >>> events = ws.read_events(log, context="page", action="ad", reward="click")
+    >>> ws.select(ws.evaluate(["constant:a", "constant:b"], events, tau=0.05)).policy
+    'constant:a'
+    """
+    looks = sum(1 for _ in found.shown())
+    best: ValueEstimate | None = None
+    gain, left_out = 0.0, []
+    for estimate in found:
+        lower = estimate.gain.joint_lower
+        if estimate.is_logging:
+            continue
+        if estimate.gain.guarantee == "approximate":
+            left_out.append(estimate.policy)
+        elif lower is not None and lower * estimate.gain.share > gain:
+            best, gain = estimate, lower * estimate.gain.share
+    names = tuple(dict.fromkeys(left_out))
+    return Selection(best, None if best is None else gain, looks, found.policies[0].delta, names)

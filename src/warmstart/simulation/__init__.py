@@ -1,0 +1,8 @@
+"""Worlds whose truth is known."""
+
+from warmstart.simulation.ad_files import simulate
+from warmstart.simulation.ad_settings import SCALES, AdSettings
+from warmstart.simulation.ad_world import AdWorld
+from warmstart.simulation.table_world import TableWorld
+
+__all__ = ["SCALES", "AdSettings", "AdWorld", "TableWorld", "simulate"]

@@ -1,0 +1,164 @@
+"""The pages and ads of a month: topics, qualities, which ads a page can show, and what a click's probability is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from math import gcd
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+import numpy as np
+
+from warmstart.simulation.ad_settings import AdSettings
+from warmstart.simulation.streams import Stream, pair_normal, pair_sign, stream
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+MATCH_WEIGHT, OFF_TOPIC = 1.6, 0.3
+QUALITY_SPREAD, PAGE_SPREAD, PAIR_SPREAD = 0.5, 0.4, 0.15
+# Of the ads that a page can show, so many were let in whatever their topic.
+ANY_TOPIC = 0.3
+HIGHEST_PROBABILITY = 0.6
+CHUNK = 100_000
+
+
+@dataclass(frozen=True, eq=False)
+class Population:
+    """Arrays by page (rows) and by ad. ``candidates[x]``: the ads that page x can show, -1 for an empty place.
+
+    Pages and ads have two topics, ``weight`` on the first and the rest on the second.
+    """
+
+    settings: AdSettings
+    scale: float
+    page_topics: NDArray[np.int16]
+    page_weight: NDArray[np.float32]
+    page_effect: NDArray[np.float32]
+    ad_topics: NDArray[np.int16]
+    ad_weight: NDArray[np.float32]
+    quality: NDArray[np.float32]
+    candidates: NDArray[np.int32]
+
+    @classmethod
+    def draw(cls, settings: AdSettings) -> Self:
+        """Draw pages, ads and candidates; scale click probabilities to the overall rate asked for."""
+        pages, ads = settings.contexts, settings.actions
+        rng = stream(settings.seed, Stream.PAGES)
+        page_topics, page_weight = _topics(rng, pages, settings.topics)
+        page_effect = _log_normal(rng, pages, PAGE_SPREAD)
+        rng = stream(settings.seed, Stream.ADS)
+        ad_topics, ad_weight = _topics(rng, ads, settings.topics)
+        ad_topics[: settings.topics, 0] = np.arange(settings.topics)
+        quality = _log_normal(rng, ads, QUALITY_SPREAD)
+        candidates = np.empty((pages, settings.candidates), dtype=np.int32)
+        drawn = cls(settings, 0.01, page_topics, page_weight, page_effect, ad_topics, ad_weight, quality, candidates)
+        drawn._draw_candidates()
+        return replace(drawn, scale=drawn.scale * settings.click_rate / drawn._click_rate())
+
+    @property
+    def evergreen(self) -> int:
+        """Return how many ads never stop: the first ones, one a topic, a candidate on every page of the topic."""
+        return self.settings.topics
+
+    def click_probability(self, pages: NDArray[np.int64], ads: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return the mean click probability over the month of any page and ad: mu(x, a).
+
+        ``ads`` may have a row of ads for every page; -1 gives 0.
+        """
+        at = np.asarray(pages).reshape(-1, *([1] * (np.ndim(ads) - 1)))
+        shown = np.maximum(ads, 0)
+        first, second = self.ad_topics[shown, 0], self.ad_topics[shown, 1]
+        weight = self.ad_weight[shown]
+        match = np.zeros(shown.shape, dtype=np.float32)
+        for topic, share in ((0, self.page_weight[at]), (1, 1 - self.page_weight[at])):
+            own = self.page_topics[at, topic]
+            match += share * ((own == first) * weight + (own == second) * (1 - weight))
+        normal = pair_normal(self.settings.seed, at.astype(np.int64), shown.astype(np.int64))
+        pair = np.exp(np.float32(PAIR_SPREAD) * normal)
+        rate = np.float32(self.scale) * self.page_effect[at] * self.quality[shown]
+        probability = np.minimum(rate * (OFF_TOPIC + MATCH_WEIGHT * match) * pair, HIGHEST_PROBABILITY)
+        return np.where(np.asarray(ads) >= 0, probability, 0).astype(np.float32)
+
+    def drift(self, ads: NDArray[np.int32], day: NDArray[np.float64] | float) -> NDArray[np.float32]:
+        """Return the factor on a click probability on a day; its mean over the month is 1."""
+        sign = pair_sign(self.settings.seed, np.maximum(ads, 0).astype(np.int64), np.zeros(1, dtype=np.int64))
+        middle = 2 * (np.asarray(day) + 0.5) / self.settings.days - 1
+        return (1 + self.settings.drift * sign * middle).astype(np.float32)
+
+    def segment_sign(self, pages: NDArray[np.int64], ads: NDArray[np.int32]) -> NDArray[np.float32]:
+        """Return +1 where the hidden segment clicks more on this page and ad, -1 where the others do."""
+        return pair_sign(self.settings.seed + 1, pages.astype(np.int64), np.maximum(ads, 0).astype(np.int64))
+
+    def traffic(self) -> NDArray[np.float64]:
+        """Return the probability of every page: that of a rank drawn log-uniformly."""
+        ranks = np.arange(1, self.settings.contexts + 1, dtype=np.float64)
+        shares = np.empty(self.settings.contexts)
+        shares[self.page_of_rank(ranks.astype(np.int64))] = np.log1p(1 / ranks) / np.log(self.settings.contexts + 1)
+        return shares
+
+    def page_of_rank(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Scatter ranks over page numbers, so that a number does not tell how popular its page is."""
+        step = next(
+            i for i in range(int(self.settings.contexts * 0.618) + 1, 10**10) if gcd(i, self.settings.contexts) == 1
+        )
+        pages: NDArray[np.int64] = ranks * step % self.settings.contexts
+        return pages
+
+    def save(self, folder: Path) -> None:
+        """Write the arrays, without pickle."""
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                np.save(folder / f"{field.name}.npy", value, allow_pickle=False)
+
+    @classmethod
+    def load(cls, folder: Path, settings: AdSettings, scale: float) -> Self:
+        """Open the arrays where they are."""
+        names = [field.name for field in fields(cls) if field.name not in ("settings", "scale")]
+        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names}
+        return cls(settings, scale, **arrays)
+
+    def _click_rate(self) -> float:
+        """Return the mean click probability over the traffic, each page showing its candidates alike."""
+        traffic, total = self.traffic(), 0.0
+        for begin in range(0, self.settings.contexts, CHUNK):
+            pages = np.arange(begin, min(begin + CHUNK, self.settings.contexts))
+            ads = self.candidates[pages]
+            means = self.click_probability(pages, ads).sum(axis=1) / (ads >= 0).sum(axis=1)
+            total += float((traffic[pages] * means).sum())
+        return total
+
+    def _draw_candidates(self) -> None:
+        """Fill the candidates: the topic's evergreen ad, ads of the page's topics, popular ones more often."""
+        settings = self.settings
+        by_topic = np.argsort(self.ad_topics[:, 0], kind="stable").astype(np.int32)
+        counts = np.bincount(self.ad_topics[:, 0], minlength=settings.topics)
+        starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        for part, begin in enumerate(range(0, settings.contexts, CHUNK)):
+            rng = stream(settings.seed, Stream.CANDIDATES, part)
+            rows = slice(begin, min(begin + CHUNK, settings.contexts))
+            topics = self.page_topics[rows]
+            shape = (len(topics), settings.candidates)
+            on_first = rng.random(shape, dtype=np.float32) < self.page_weight[rows][:, None]
+            topic = np.where(on_first, topics[:, :1], topics[:, 1:])
+            place = (rng.random(shape) ** 2 * counts[topic]).astype(np.int64)
+            ads = by_topic[starts[topic] + place]
+            off_topic = rng.random(shape, dtype=np.float32) < ANY_TOPIC
+            ads[off_topic] = rng.integers(settings.actions, size=int(off_topic.sum()), dtype=np.int32)
+            ads[:, 0] = topics[:, 0]
+            for column in range(1, settings.candidates):
+                ads[(ads[:, :column] == ads[:, column : column + 1]).any(axis=1), column] = -1
+            self.candidates[rows] = ads
+
+
+def _topics(rng: np.random.Generator, size: int, topics: int) -> tuple[NDArray[np.int16], NDArray[np.float32]]:
+    chosen = rng.integers(topics, size=(size, 2), dtype=np.int16)
+    return chosen, rng.uniform(0.5, 1.0, size=size).astype(np.float32)
+
+
+def _log_normal(rng: np.random.Generator, size: int, spread: float) -> NDArray[np.float32]:
+    drawn: NDArray[np.float32] = np.exp(
+        np.float32(spread) * rng.standard_normal(size, dtype=np.float32) - np.float32(spread**2 / 2)
+    )
+    return drawn

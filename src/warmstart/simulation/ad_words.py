@@ -1,0 +1,84 @@
+"""The words of pages and ads: what a learner may see of their topics."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warmstart.simulation.streams import Stream, stream
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from warmstart.simulation.ad_settings import AdSettings
+
+# Of a text's words, so many are about its topics; the others are common to all.
+ON_TOPIC = 0.6
+# Words drawn for one that is new: texts repeat themselves.
+DRAWS_PER_WORD = 1.35
+_CONSONANTS, _VOWELS = "bcdfghjklmnprstvwz", "aeiou"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words in blocks: one for every topic, and a last one of common words. Within a block, use is Zipf-like."""
+
+    settings: AdSettings
+
+    @property
+    def block(self) -> int:
+        """Return how many words a topic has."""
+        return self.settings.vocabulary // (self.settings.topics + 1)
+
+    def words(self) -> list[str]:
+        """Spell every word: syllables, so that a tokeniser sees one token."""
+        syllables = [c + v for c in _CONSONANTS for v in _VOWELS]
+        size = len(syllables)
+        return [
+            syllables[i % size] + syllables[i // size % size] + syllables[(i * 7 + i // (size * size)) % size]
+            for i in range(self.settings.vocabulary)
+        ]
+
+    def texts(
+        self, topics: NDArray[np.int16], weight: NDArray[np.float32], *, words: int, purpose: Stream, part: int
+    ) -> NDArray[np.int32]:
+        """Draw the words of texts of these topics: numbers, sorted within a row, with repetitions."""
+        rng = stream(self.settings.seed, purpose, part)
+        shape = (len(topics), max(round(words * DRAWS_PER_WORD), 1))
+        choice = rng.random(shape, dtype=np.float32)
+        on_first = choice < ON_TOPIC * weight[:, None]
+        topic = np.where(on_first, topics[:, :1], topics[:, 1:]).astype(np.int32)
+        common = choice >= ON_TOPIC
+        first_common = self.settings.topics * self.block
+        commons = self.settings.vocabulary - first_common
+        begin = np.where(common, first_common, topic * self.block)
+        log_size = np.where(common, np.float32(np.log(commons)), np.float32(np.log(self.block)))
+        # A rank drawn log-uniformly is Zipf-like.
+        rank = np.exp(rng.random(shape, dtype=np.float32) * log_size).astype(np.int32) - 1
+        drawn: NDArray[np.int32] = begin.astype(np.int32) + rank
+        drawn.sort(axis=1)
+        return drawn
+
+
+def word_columns(drawn: NDArray[np.int32], spelled: pa.Array) -> dict[str, pa.Array]:
+    """Turn drawn words into columns: distinct words, how often each occurs, and plain text with the repetitions."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    rows, width = drawn.shape
+    first = np.ones(drawn.shape, dtype=bool)
+    first[:, 1:] = drawn[:, 1:] != drawn[:, :-1]
+    starts = np.flatnonzero(first)
+    counts = np.diff(np.append(starts, drawn.size)).astype(np.int16)
+    distinct = drawn.ravel()[starts]
+    offsets = np.concatenate([[0], np.cumsum(first.sum(axis=1))]).astype(np.int32)
+    every = np.arange(0, rows * width + 1, width, dtype=np.int32)
+    all_words = pa.ListArray.from_arrays(pa.array(every), spelled.take(pa.array(drawn.ravel())))
+    return {
+        "words": pa.ListArray.from_arrays(pa.array(offsets), pa.DictionaryArray.from_arrays(distinct, spelled)),
+        "frequencies": pa.ListArray.from_arrays(pa.array(offsets), pa.array(counts)),
+        "text": pc.binary_join(all_words, " "),
+    }

@@ -1,0 +1,224 @@
+"""An ad month on disk, and the exact value of any policy in it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+
+from warmstart.core.errors import SourceError, UsageError
+from warmstart.core.names import MICROSECONDS_PER_DAY, TIME
+from warmstart.core.text import printable, quoted
+from warmstart.simulation.ad_population import CHUNK, Population
+from warmstart.simulation.ad_settings import AdSettings
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from numpy.typing import NDArray
+
+    from warmstart.events import Events
+
+FORMAT = 1
+FIRST_DAY = datetime(2026, 10, 1, tzinfo=UTC)
+_FIRST_DAY_NUMBER = (FIRST_DAY - datetime(1970, 1, 1, tzinfo=UTC)).days
+CONTEXT, ACTION, PROBABILITY = "page", "ad", "probability"
+# From (day, pages, their candidates, the candidates' click probabilities) to the shares of the candidates.
+Choice = Callable[[int, "NDArray[Any]", "NDArray[Any]", "NDArray[Any]"], "NDArray[np.float64]"]
+
+
+@dataclass(frozen=True, eq=False)
+class AdWorld:
+    """A month that ``simulate`` wrote.
+
+    ``chosen[day, segment, page]``: the place, among the page's candidates, of the ad that the logger chose; ``starts``
+    and ``stops``: the days on which ads could be shown.
+    """
+
+    folder: Path
+    population: Population
+    chosen: NDArray[np.int8]
+    starts: NDArray[np.int16]
+    stops: NDArray[np.int16]
+
+    def __repr__(self) -> str:
+        numbers = self.settings
+        size = f"{numbers.events:,} events, {numbers.contexts:,} pages, {numbers.actions:,} ads"
+        return f"AdWorld({printable(self.folder)}: {size})"
+
+    @classmethod
+    def open(cls, folder: str | Path) -> Self:
+        """Open a month that was written before."""
+        folder = Path(folder)
+        truth = folder / "truth"
+        try:
+            about = json.loads((truth / "world.json").read_text())
+            if about["format"] > FORMAT:
+                raise SourceError(f"{printable(folder)} was written by a later version of warmstart.")
+            population = Population.load(truth, AdSettings(**about["settings"]), about["scale"])
+            arrays = [np.load(truth / f"{name}.npy", mmap_mode="r") for name in ("chosen", "starts", "stops")]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise SourceError(f"{printable(folder)} is no simulated month: {printable(error)}") from error
+        return cls(folder, population, *arrays)
+
+    @property
+    def settings(self) -> AdSettings:
+        """Return the numbers that the month was made from."""
+        return self.population.settings
+
+    @property
+    def events_path(self) -> Path:
+        """Return the log: page, ad, click, shown_at."""
+        return self.folder / "events.parquet"
+
+    @property
+    def contexts_path(self) -> Path:
+        """Return the pages' words."""
+        return self.folder / "contexts.parquet"
+
+    @property
+    def actions_path(self) -> Path:
+        """Return the ads' words, starts and ends."""
+        return self.folder / "actions.parquet"
+
+    @cached_property
+    def traffic(self) -> NDArray[np.float64]:
+        """Return the probability of every page, the same every day."""
+        return self.population.traffic()
+
+    def true_value(self, policy: pa.Table, *, events: Events | None = None) -> float:
+        """Return what a policy (page, ad[, probability]) is expected to earn per event, exactly.
+
+        On the traffic of a window, or in the population. Where the policy says nothing it earns nothing.
+        """
+        pages, ads, h = self._read(policy)
+        if events is None:
+            weight, middle = self.traffic, None
+        else:
+            counts, days = self._window_traffic(events)
+            weight = counts / counts.sum()
+            middle = np.divide(days, counts, out=np.zeros_like(days), where=counts > 0)
+        total = 0.0
+        for begin in range(0, len(pages), CHUNK):
+            x, a = pages[begin : begin + CHUNK], ads[begin : begin + CHUNK]
+            mu = self.population.click_probability(x, a).astype(np.float64)
+            if self.settings.drift and middle is not None:
+                # Drift is linear in the day, so that a page's mean day is all it takes.
+                mu *= self.population.drift(a, middle[x])
+            total += float((weight[x] * h[begin : begin + CHUNK] * mu).sum())
+        return total
+
+    def best_policy(self, feasible: pa.Table | None = None) -> pa.Table:
+        """Choose on every page the ad with the highest click probability: of the rows given, or of all candidates."""
+        if feasible is None:
+            return self._averaged(None, self._best)
+        pages, ads, _ = self._read(feasible)
+        mu = np.concatenate(
+            [self.population.click_probability(pages[i : i + CHUNK], ads[i : i + CHUNK]) for i in _chunks(len(pages))]
+        )
+        order = np.lexsort((ads, -mu, pages))
+        first = np.ones(len(order), dtype=bool)
+        first[1:] = pages[order][1:] != pages[order][:-1]
+        best = order[first]
+        return _table(pages[best], ads[best], np.ones(len(best)))
+
+    def best_daily_policy(self, *, events: Events | None = None) -> pa.Table:
+        """Choose every day the best candidate that is live; averaged over the traffic of a window, or of the month."""
+        return self._averaged(events, self._best_live)
+
+    def logging_policy(self, *, events: Events | None = None) -> pa.Table:
+        """Return what the logger chose, averaged over the traffic of a window, or of the month (paper, Eq. 3)."""
+        return self._averaged(events, self._logged)
+
+    def _averaged(self, events: Events | None, shares_of_day: Choice) -> pa.Table:
+        """Average what is chosen every day over the traffic of the days."""
+        by_day = None if events is None else self._daily_traffic(events)
+        parts = []
+        for begin in _chunks(self.settings.contexts):
+            pages = np.arange(begin, min(begin + CHUNK, self.settings.contexts))
+            ads = np.asarray(self.population.candidates[pages])
+            mu = self.population.click_probability(pages, ads)
+            shares = np.zeros(ads.shape)
+            for day in range(self.settings.days):
+                n = 1.0 if by_day is None else by_day[day, pages, None]
+                shares += n * shares_of_day(day, pages, ads, mu)
+            shares /= np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)
+            x, place = np.nonzero(shares)
+            parts.append((pages[x], ads[x, place], shares[x, place]))
+        return _table(*(np.concatenate(column) for column in zip(*parts, strict=True)))
+
+    def _best(self, _day: int, _pages: NDArray[Any], ads: NDArray[Any], mu: NDArray[Any]) -> NDArray[np.float64]:
+        return _one_a_row(np.where(ads >= 0, mu, -1).argmax(axis=1), ads.shape)
+
+    def _best_live(self, day: int, _pages: NDArray[Any], ads: NDArray[Any], mu: NDArray[Any]) -> NDArray[np.float64]:
+        return _one_a_row(np.where(self._live(ads, day), mu, -1).argmax(axis=1), ads.shape)
+
+    def _logged(self, day: int, pages: NDArray[Any], ads: NDArray[Any], _mu: NDArray[Any]) -> NDArray[np.float64]:
+        chosen = [_one_a_row(segment[pages], ads.shape) for segment in self.chosen[day]]
+        live = self._live(ads, day)
+        at_random = live / live.sum(axis=1, keepdims=True)
+        share = self.settings.random_share
+        logged: NDArray[np.float64] = (1 - share) * np.mean(chosen, axis=0) + share * at_random
+        return logged
+
+    def _live(self, ads: NDArray[np.int32], day: int) -> NDArray[np.bool_]:
+        live = np.append((self.starts <= day) & (day < self.stops), False)
+        shown: NDArray[np.bool_] = live[ads]
+        return shown
+
+    def _read(self, policy: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
+        if missing := [name for name in (CONTEXT, ACTION) if name not in policy.column_names]:
+            raise UsageError(f"The policy has no column {quoted(missing[0])}.")
+        pages, ads = policy[CONTEXT].to_numpy().astype(np.int64), policy[ACTION].to_numpy().astype(np.int64)
+        for name, ids, known in ((CONTEXT, pages, self.settings.contexts), (ACTION, ads, self.settings.actions)):
+            if ids.size and (ids.min() < 0 or ids.max() >= known):
+                raise UsageError(f"The policy has a {name} that is not in the world.", f"Numbers run to {known - 1}.")
+        given = PROBABILITY in policy.column_names
+        return pages, ads.astype(np.int32), policy[PROBABILITY].to_numpy() if given else np.ones(len(pages))
+
+    def _window_traffic(self, events: Events) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return a window's events by page, and the sum of their days."""
+        table = self._checked(events).table
+        day = (table[TIME] // MICROSECONDS_PER_DAY - _FIRST_DAY_NUMBER).cast("float64") if self.settings.drift else None
+        sums = {"n": table.count()} | ({} if day is None else {"days": day.sum()})
+        found = events.engine.fetch_arrow(table.group_by("context_0").agg(**sums))
+        counts, days = np.zeros(self.settings.contexts), np.zeros(self.settings.contexts)
+        pages = found["context_0"].to_numpy()
+        counts[pages] = found["n"].to_numpy()
+        if day is not None:
+            days[pages] = found["days"].to_numpy()
+        return counts, days
+
+    def _daily_traffic(self, events: Events) -> NDArray[np.float32]:
+        table = self._checked(events).table
+        day = table[TIME] // MICROSECONDS_PER_DAY - _FIRST_DAY_NUMBER
+        found = events.engine.fetch_arrow(table.group_by("context_0", day=day).agg(n=table.count()))
+        counts = np.zeros((self.settings.days, self.settings.contexts), dtype=np.float32)
+        counts[found["day"].to_numpy().astype(np.int64), found["context_0"].to_numpy()] = found["n"].to_numpy()
+        return counts
+
+    def _checked(self, events: Events) -> Events:
+        if events.columns.context != (CONTEXT,) or events.columns.time is None:
+            raise UsageError("The window must have the context 'page' and a time, as the month's own log has.")
+        return events
+
+
+def _one_a_row(places: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float64]:
+    ones = np.zeros(shape)
+    ones[np.arange(len(places)), places] = 1.0
+    return ones
+
+
+def _chunks(size: int) -> range:
+    return range(0, size, CHUNK)
+
+
+def _table(pages: NDArray[Any], ads: NDArray[Any], probability: NDArray[Any]) -> pa.Table:
+    import pyarrow as pa
+
+    return pa.table({CONTEXT: pages.astype(np.int64), ACTION: ads.astype(np.int64), PROBABILITY: probability})

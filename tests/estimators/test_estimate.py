@@ -1,0 +1,256 @@
+"""evaluate against the plain-Python reference, on every engine."""
+
+import numpy as np
+import pytest
+from tests.support import reference
+from tests.support.logs import churning_log, cut, decisions, moment, random_log, read, some_policy
+
+import warmstart as ws
+from warmstart.estimators.gain import gain_ends
+from warmstart.estimators.intervals.bets import Coefficients
+from warmstart.estimators.intervals.methods import METHODS, TermSums, interval
+
+CLOSE = 1e-9
+
+
+def check(estimate, expected, rate=None):
+    assert estimate.value == pytest.approx(expected["value"], abs=CLOSE)
+    assert estimate.matched == expected["matched"]
+    assert estimate.effective_sample_size == pytest.approx(expected["effective_sample_size"], abs=1e-6)
+    for name, share in expected["support"].items():
+        assert getattr(estimate.support, name) == pytest.approx(share, abs=CLOSE), name
+    compared = estimate.gain
+    assert compared.share == pytest.approx(expected["share"], abs=CLOSE)
+    assert compared.contested == pytest.approx(expected["contested"], abs=CLOSE)
+    assert compared.value == pytest.approx(expected["policy"], abs=CLOSE)
+    assert compared.logging == pytest.approx(expected["logging"], abs=CLOSE)
+    assert compared.difference == pytest.approx(expected["difference"], abs=CLOSE)
+    assert compared.lower <= compared.difference <= compared.upper
+    sums = reference.gain_sums(expected["gains"], expected["spread"])
+    ends = gain_ends(sums, estimate.delta, rate)
+    assert (compared.lower, compared.upper) == pytest.approx(ends, abs=2e-3 * (ends[1] - ends[0]) + 1e-6)
+
+
+@pytest.mark.parametrize("weights_from", ["evaluated", "all", "train"])
+def test_every_number_equals_the_reference(engine, weights_from):
+    rows = random_log(1)
+    train, test = cut(rows, 5)
+    h = some_policy(rows)
+    taus = [0.02, 0.3]
+    events = read(rows, engine)
+    early, late = events.split(at=moment(5))
+    found = ws.evaluate({"mine": decisions(h)}, late, train=early, tau=taus, weights_from=weights_from)
+    weights = {"evaluated": None, "all": rows, "train": train}[weights_from]
+    for estimate, tau in zip(found, taus, strict=True):
+        expected = reference.evaluate(test, h, tau, weights=weights)
+        check(estimate, expected, rate=sum(r for _, _, r, _ in train) / len(train))
+        if weights is None:
+            assert estimate.weight_ratio is None
+            assert estimate.propensity_error is None
+        else:
+            assert estimate.weight_ratio.mean == pytest.approx(expected["rho_mean"], abs=CLOSE)
+            assert estimate.weight_ratio.above_one == pytest.approx(expected["rho_above_one"], abs=CLOSE)
+            assert estimate.propensity_error.tight == pytest.approx(expected["tight"], abs=CLOSE)
+            assert estimate.propensity_error.paper == pytest.approx(expected["paper"], abs=CLOSE)
+
+
+@pytest.mark.parametrize("live", [True, False])
+@pytest.mark.parametrize("feasible_from", ["train", "evaluated", "all"])
+def test_uniform_equals_the_reference(engine, live, feasible_from):
+    rows = churning_log(2)
+    train, test = cut(rows, 4)
+    early, late = read(rows, engine).split(at=moment(4))
+    found = ws.evaluate("uniform", late, train=early, tau=0.1, feasible_from=feasible_from, live=live)
+    feasible = {"train": train, "evaluated": test, "all": rows}[feasible_from]
+    h, other = (reference.uniform(feasible, test, rows if days else None) for days in (live, not live))
+    assert h != pytest.approx(other)
+    check(found["uniform"], reference.evaluate(test, h, 0.1), rate=sum(r for _, _, r, _ in train) / len(train))
+
+
+@pytest.mark.slow_on_spark
+def test_logging_is_the_plain_mean_reward_whatever_tau_and_weights(engine):
+    rows = random_log(3)
+    early, late = read(rows, engine).split(at=moment(5))
+    test = cut(rows, 5)[1]
+    mean = sum(r for _, _, r, _ in test) / len(test)
+    for weights_from in ("evaluated", "all", "train"):
+        for estimate in ws.evaluate("logging", late, train=early, tau=[0.05, 0.9], weights_from=weights_from):
+            assert estimate.value == pytest.approx(mean, abs=CLOSE)
+            assert estimate.support.supported == pytest.approx(1)
+            assert estimate.gain.difference == pytest.approx(0, abs=CLOSE)
+            assert estimate.effective_sample_size == pytest.approx(len(test))
+
+
+@pytest.mark.slow_on_spark
+def test_the_interval_of_logging_does_not_pay_for_tau(engine):
+    loose, tight = ws.evaluate("logging", read(random_log(3), engine), tau=[0.9, 0.001])
+    assert (loose.lower, loose.upper) == (tight.lower, tight.upper)
+
+
+def test_certified_ends_add_what_the_window_cannot_tell(engine):
+    rows = random_log(4)
+    h = some_policy(rows)
+    found = ws.evaluate({"mine": decisions(h)}, read(rows, engine), tau=0.2)["mine"]
+    lost = 1 - reference.evaluate(rows, h, 0.2)["kept"]
+    assert 0.1 < lost < 0.9
+    assert found.certified_lower == found.lower
+    assert found.certified_upper == pytest.approx(min(found.upper + lost, 1), abs=CLOSE)
+
+
+@pytest.mark.slow_on_spark
+def test_certified_ends_use_the_windows_own_counts_whatever_the_weights(engine):
+    early, late = read(random_log(5), engine).split(at=moment(5))
+    own = ws.evaluate("uniform", late, train=early, tau=0.05)["uniform"]
+    other = ws.evaluate("uniform", late, train=early, tau=0.05, weights_from="all")["uniform"]
+    assert other.value != pytest.approx(own.value)
+    assert other.certified_lower == pytest.approx(own.certified_lower)
+    assert other.certified_upper == pytest.approx(own.certified_upper)
+
+
+@pytest.mark.slow_on_spark
+def test_an_approximate_interval_certifies_nothing(engine):
+    found = ws.evaluate("uniform", read(random_log(5), engine), tau=0.05, interval="gamma")["uniform"]
+    assert found.guarantee == "approximate"
+    assert found.certified_lower is None
+    assert found.certified_upper is None
+
+
+def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(engine):
+    rows = [("old", "a", 1.0, 0), ("old", "b", 1.0, 0), ("new", "a", 1.0, 1), ("old", "a", 1.0, 1)]
+    early, late = read(rows, engine).split(at=moment(1))
+    found = ws.evaluate("constant:a", late, train=early, tau=0.01, weights_from="train")["constant:a"]
+    assert found.value == pytest.approx((0 + 1 / 0.5) / 2)
+    assert found.events == 2
+    assert found.weight_ratio.above_one == pytest.approx(0.5)
+    assert found.propensity_error.tight == pytest.approx(1.0)
+
+
+@pytest.mark.slow_on_spark
+def test_joint_ends_share_delta_among_all_rows_and_logging_is_one(engine):
+    events = read(random_log(6), engine)
+    several = ws.evaluate(["uniform", "constant:a0", "logging"], events, tau=[0.05, 0.5], delta=0.2)["uniform"]
+    alone = ws.evaluate("uniform", events, tau=0.05, delta=0.2 / 5)["uniform"]
+    assert several.joint_lower == pytest.approx(alone.lower)
+    assert several.joint_upper == pytest.approx(alone.upper)
+    assert several.joint_lower < several.lower
+
+
+@pytest.mark.slow_on_spark
+def test_rewards_on_another_scale_come_back_on_it(engine):
+    rows = random_log(7)
+    wide = [(x, a, 10 + 40 * r, day) for x, a, r, day in rows]
+    early, late = read(rows, engine).split(at=moment(4))
+    early_wide, late_wide = read(wide, engine, reward_range=(10, 50)).split(at=moment(4))
+    options = {"tau": 0.05, "weights_from": "all"}
+    plain = ws.evaluate("uniform", late, train=early, **options)["uniform"]
+    scaled = ws.evaluate("uniform", late_wide, train=early_wide, **options)["uniform"]
+    for name in ("value", "lower", "upper", "certified_lower", "certified_upper", "joint_lower"):
+        assert getattr(scaled, name) == pytest.approx(10 + 40 * getattr(plain, name)), name
+    assert scaled.gain.logging == pytest.approx(10 + 40 * plain.gain.logging)
+    for name in ("difference", "lower", "upper"):
+        assert getattr(scaled.gain, name) == pytest.approx(40 * getattr(plain.gain, name)), name
+    assert scaled.propensity_error.tight == pytest.approx(40 * plain.propensity_error.tight)
+    assert vars(scaled.support) == pytest.approx(vars(plain.support))
+
+
+@pytest.mark.slow_on_spark
+def test_train_may_come_from_another_file(engine):
+    rows = random_log(8)
+    train, test = cut(rows, 4)
+    together = read(rows, engine).split(at=moment(4))
+    apart = read(train, "duckdb"), read(test, "duckdb")
+    found = [
+        ws.evaluate("uniform", t, train=e, tau=0.05, weights_from="all").to_dict()["policies"]
+        for e, t in (together, apart)
+    ]
+    for one, other in zip(*found, strict=True):
+        assert one["value"] == pytest.approx(other["value"], abs=CLOSE)
+        assert one["support"] == pytest.approx(other["support"], abs=CLOSE)
+
+
+@pytest.mark.slow_on_spark
+def test_without_a_reward_the_gain_may_still_be_anything_near_nothing(engine):
+    rows = [(x, a, 0.0, day) for x, a, _, day in random_log(9)]
+    found = ws.evaluate("constant:a1", read(rows, engine), tau=0.05)["constant:a1"].gain
+    assert found.contested > 0
+    assert found.lower < found.difference == 0 < found.upper
+    assert found.guarantee == "finite-sample"
+
+
+@pytest.mark.parametrize("tau", ["0.05", "high", [], [0.1, 0.1], 0, 1.5, None])
+@pytest.mark.slow_on_spark
+def test_a_wrong_tau_is_a_wrong_call(engine, tau):
+    with pytest.raises(ws.UsageError, match="tau"):
+        ws.evaluate("uniform", read(random_log(1), engine), tau=tau)
+
+
+def test_events_must_have_been_read(tmp_path):
+    with pytest.raises(ws.UsageError, match="read_events"):
+        ws.evaluate("uniform", str(tmp_path), tau=0.1)
+
+
+@pytest.mark.slow_on_spark
+def test_taus_may_be_an_array_and_estimates_are_found_by_tau(engine):
+    import numpy as np
+
+    found = ws.evaluate("uniform", read(random_log(1), engine), tau=np.array([0.05, 0.5]))
+    assert found["uniform", 0.5].tau == 0.5
+    assert found["uniform"].tau == 0.05
+    with pytest.raises(KeyError):
+        found["uniform", 0.7]
+
+
+@pytest.mark.slow_on_spark
+def test_a_share_of_exactly_tau_is_supported(engine):
+    rows = [("p", "a", 1.0, 0), ("p", "a", 0.0, 0), ("p", "b", 0.0, 0), ("p", "b", 0.0, 0)]
+    found = ws.evaluate("constant:a", read(rows, engine), tau=0.5)["constant:a"]
+    assert (found.support.supported, found.support.clipped) == (1, 0)
+    assert found.gain.difference == pytest.approx(0.5 - 0.25)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.slow_on_spark
+def test_the_ends_are_those_of_the_windows_own_terms(engine, method):
+    """Sums from the engine give the interval that the reference's terms and coefficients give."""
+    rows, tau = random_log(10), 0.05
+    h = some_policy(rows)
+    found = ws.evaluate({"mine": decisions(h)}, read(rows, engine), tau=tau, interval=method)["mine"]
+    expected = reference.evaluate(rows, h, tau)
+    terms, cs = expected["terms"], expected["coefficients"]
+    rewards = [t / c if c else 0.0 for t, c in zip(terms, cs, strict=True)]
+    sums = TermSums(
+        *(len(rows), sum(terms), sum(t * t for t in terms), sum(cs), sum(c * c for c in cs), max(cs)),
+        bound=1 / tau,
+        coefficients=Coefficients(np.array(cs), np.array(cs), np.array(rewards)),
+    )
+    ends = interval(sums, method=method)
+    # Bets know coefficients to a two-thousandth, rounded to their disadvantage; the bootstrap draws.
+    loss = {"bets": 2e-3, "bootstrap": 2e-2}.get(method, 1e-6)
+    assert (found.lower, found.upper) == pytest.approx((ends.lower, ends.upper), rel=loss)
+    if method != "bootstrap":
+        assert found.lower <= ends.lower + 1e-9
+        assert found.upper >= ends.upper - 1e-9
+    if found.certified_lower is not None:
+        assert found.certified_lower == pytest.approx(found.lower)
+
+
+@pytest.mark.slow_on_spark
+def test_the_certified_upper_end_adds_what_the_windows_own_counts_lose(engine):
+    """Training shows a 90 % of the time, the window 30 %: own counts support all of it, so nothing is added."""
+    rows = [("p", "a" if i % 10 else "b", 0.0, 0) for i in range(2000)]
+    rows += [("p", "a" if i % 10 < 3 else "b", 0.1, 1) for i in range(2000)]
+    early, late = read(rows, engine).split(at=moment(1))
+    own, other = (
+        ws.evaluate("constant:a", late, train=early, tau=0.2, weights_from=window)["constant:a"]
+        for window in ("evaluated", "train")
+    )
+    assert own.certified_upper < 0.2
+    assert other.certified_upper == pytest.approx(own.certified_upper)
+
+
+@pytest.mark.slow_on_spark
+def test_equal_shares_count_nothing_too_much(engine):
+    rows = [("p", a, 0.5, day) for day in (0, 1) for a in ("a", "b", "b")]
+    early, late = read(rows, engine).split(at=moment(1))
+    found = ws.evaluate("constant:a", late, train=early, tau=0.1, weights_from="train")["constant:a"]
+    assert (found.weight_ratio.mean, found.weight_ratio.above_one) == (pytest.approx(1), 0)

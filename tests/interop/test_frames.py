@@ -1,0 +1,181 @@
+"""Open Bandit Pipeline's dict of arrays and coba's interactions."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.support.logs import random_log, read
+
+import warmstart as ws
+
+RNG = np.random.default_rng(0)
+ROUNDS, ACTIONS = 200, 3
+
+
+def feedback(**changes):
+    """The dict that OBP's datasets return."""
+    context = RNG.integers(0, 2, (ROUNDS, 2)).astype(float)
+    return {
+        "n_rounds": ROUNDS,
+        "n_actions": ACTIONS,
+        "context": context,
+        "action_context": np.eye(ACTIONS),
+        "action": RNG.integers(0, ACTIONS, ROUNDS),
+        "position": None,
+        "reward": RNG.integers(0, 2, ROUNDS),
+        "expected_reward": RNG.random((ROUNDS, ACTIONS)),
+        "pscore": np.full(ROUNDS, 1 / ACTIONS),
+        **changes,
+    }
+
+
+def opened(found, **options):
+    return ws.read_events(found.events, context="context", action="action", reward="reward", **options)
+
+
+def test_feedback_becomes_events_contexts_and_actions():
+    given = feedback()
+    found = ws.from_obp(given)
+    assert found.events.column_names == ["context", "action", "reward", "propensity", "x_0", "x_1"]
+    assert found.events["action"].to_pylist() == given["action"].tolist()
+    assert found.events["reward"].to_pylist() == given["reward"].tolist()
+    assert found.contexts.num_rows == len(np.unique(given["context"], axis=0)) == 4
+    assert found.actions.column_names == ["action", "a_0", "a_1", "a_2"]
+    by_key = {row["context"]: (row["x_0"], row["x_1"]) for row in found.contexts.to_pylist()}
+    assert [by_key[key] for key in found.events["context"].to_pylist()] == [tuple(row) for row in given["context"]]
+    assert len(set(by_key.values())) == len(by_key)
+
+
+def test_the_value_of_an_action_dist_is_obps_ips():
+    given = feedback()
+    dist = RNG.dirichlet(np.ones(ACTIONS), size=(2, 2))[
+        given["context"].astype(int)[:, 0], given["context"].astype(int)[:, 1]
+    ]
+    found = ws.from_obp(given, action_dist=dist[:, :, None])
+    chosen = dist[np.arange(ROUNDS), given["action"]]
+    expected = np.mean(given["reward"] * chosen / given["pscore"])
+    value = ws.evaluate({"dist": found.decisions}, opened(found, propensity="propensity"), tau=0.01)["dist"].value
+    assert value == pytest.approx(expected)
+
+
+def test_without_pscore_there_is_no_propensity():
+    found = ws.from_obp(feedback(pscore=None))
+    assert "propensity" not in found.events.column_names
+    assert ws.evaluate("uniform", opened(found), tau=0.05)["uniform"].events == ROUNDS
+
+
+def test_position_and_other_scales_are_kept():
+    found = ws.from_obp(feedback(position=np.arange(ROUNDS) % 3, reward=np.arange(ROUNDS) % 5))
+    assert found.events["position"].to_pylist() == [i % 3 for i in range(ROUNDS)]
+    assert found.events["reward"].to_pylist() == [i % 5 / 4 for i in range(ROUNDS)]
+    assert (found.about["costs"]["low"], found.about["costs"]["high"]) == (-4, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"action": None}, "no 'action'"),
+        ({"reward": np.zeros(3)}, "'reward' is not one"),
+        ({"pscore": np.zeros(ROUNDS)}, r"outside \(0, 1\]"),
+        ({"context": np.zeros(ROUNDS)}, "'context' is not a row"),
+        ({"n_actions": 1}, "n_actions is 1"),
+        ({"action": np.full(ROUNDS, 0.5)}, "not numbers from 0"),
+    ],
+)
+def test_feedback_that_is_none_is_refused(changes, what):
+    with pytest.raises(ws.DataError, match=what):
+        ws.from_obp(feedback(**changes))
+
+
+def test_events_become_feedback_with_floored_propensities():
+    rows = random_log(5)
+    events = read(rows, "duckdb")
+    found = ws.to_obp(events, tau=0.1)
+    assert {"n_rounds", "n_actions", "context", "action", "position", "reward", "pscore", "action_dist"} <= set(found)
+    assert (found["n_rounds"], found["n_actions"], found["position"]) == (len(rows), 5, None)
+    assert found["action_dist"].shape == (len(rows), 5, 1)
+    assert found["action_dist"].sum(axis=1) == pytest.approx(1)
+    own = found["action_dist"][np.arange(len(rows)), found["action"], 0]
+    assert found["pscore"] == pytest.approx(np.maximum(own, 0.1))
+    assert found["pscore"].min() == 0.1
+    assert found["context"].shape == (len(rows), 6)
+    assert (found["context"].sum(axis=1) == 1).all()
+
+
+def test_obps_ips_of_an_exported_policy_is_ours():
+    events = read(random_log(5), "duckdb")
+    policy = ws.policy_table("uniform", events, live=False)
+    found = ws.to_obp(events, tau=0.1, policy=policy)
+    ratio = found["action_dist"][np.arange(found["n_rounds"]), found["action"], 0] / found["pscore"]
+    ours = ws.evaluate("uniform", events, tau=0.1, live=False)["uniform"].value
+    assert np.mean(found["reward"] * ratio) == pytest.approx(ours)
+
+
+def test_feedback_survives_the_way_out_and_back():
+    given = feedback()
+    events = ws.read_events(
+        ws.from_obp(given).events, context=["x_0", "x_1"], action="action", reward="reward", propensity="propensity"
+    )
+    back = ws.to_obp(events, tau=0.01)
+    both = [
+        sorted(zip(map(tuple, f["context"]), f["action"], f["reward"], f["pscore"], strict=True)) for f in (given, back)
+    ]
+    assert both[0] == both[1]
+
+
+def test_too_large_for_dense_arrays_is_refused(monkeypatch):
+    monkeypatch.setattr("warmstart.interop.obp.LARGEST", 100)
+    with pytest.raises(ws.UsageError, match="dense"):
+        ws.to_obp(read(random_log(5), "duckdb"), tau=0.1)
+
+
+LOGGED = [
+    {"context": {"page": "p", "age": 3}, "action": "a", "reward": 1, "probability": 0.5, "actions": ["a", "b"]},
+    {"context": {"age": 3.0, "page": "p"}, "action": "b", "reward": 0, "probability": 0.5, "actions": ["a", "b"]},
+    {"context": (1, 0, "x"), "action": "b", "reward": 0, "probability": 0.25, "actions": ["a", "b"]},
+    {"context": None, "action": "b", "reward": 1, "probability": 0.25, "actions": ["a", "b"]},
+]
+
+
+def test_cobas_interactions_become_tables():
+    found = ws.from_coba(LOGGED)
+    rows = found.events.to_pylist()
+    assert [row["action"] for row in rows] == ["a", "b", "b", "b"]
+    assert [row["reward"] for row in rows] == [1, 0, 0, 1]
+    assert [row["propensity"] for row in rows] == [0.5, 0.5, 0.25, 0.25]
+    assert all(row["feasible"] == ["a", "b"] for row in rows)
+    assert rows[0]["context"] == rows[1]["context"]
+    words = {row["context"]: dict(zip(row["words"], row["weights"], strict=True)) for row in found.contexts.to_pylist()}
+    assert [words[row["context"]] for row in rows[1:]] == [{"age": 3.0, "page=p": 1.0}, {"[0]": 1.0, "[2]=x": 1.0}, {}]
+    assert found.actions["action"].to_pylist() == ["a", "b"]
+    assert "4 events" in repr(found)
+
+
+def test_actions_with_features_have_keys_of_their_own():
+    found = ws.from_coba(
+        [{"context": "x", "action": (1, 0), "reward": 5}, {"context": "x", "action": (0, 1), "reward": 1}]
+    )
+    rows = found.events.to_pylist()
+    assert "propensity" not in rows[0]
+    assert [row["reward"] for row in rows] == [1, 0]
+    assert len({row["action"] for row in rows}) == 2 == found.actions.num_rows
+    assert isinstance(found.events, pa.Table)
+
+
+@pytest.mark.parametrize(
+    ("changes", "what"),
+    [
+        ({"reward": float("nan")}, "no number"),
+        ({"probability": 0}, "not in"),
+        ({"context": object()}, "cannot be read"),
+    ],
+)
+def test_interactions_that_are_none_are_refused(changes, what):
+    with pytest.raises(ws.DataError, match=what):
+        ws.from_coba([{**LOGGED[0], **changes}])
+
+
+def test_simulated_interactions_are_no_log():
+    with pytest.raises(ws.DataError, match="no action"):
+        ws.from_coba([{"context": "x", "actions": ["a"], "rewards": [1]}])
+    with pytest.raises(ws.SourceError):
+        ws.from_coba([])
