@@ -5,7 +5,7 @@ from warmstart.events.cells import Cells, days_known, open_cells, window_counts
 from warmstart.events.daily import DailyCells, open_daily_cells
 from warmstart.events.folds import Folds
 from warmstart.events.read import read_events
-from warmstart.events.strata import FOLDS, open_strata
+from warmstart.events.strata import FOLDS, Strata, open_strata
 from warmstart.events.window import Events
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "DailyCells",
     "Events",
     "Folds",
+    "Strata",
     "Window",
     "days_known",
     "open_cells",
