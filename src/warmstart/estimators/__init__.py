@@ -8,7 +8,7 @@ from warmstart.estimators.intervals import METHODS, interval
 from warmstart.estimators.point import ESTIMATORS
 from warmstart.estimators.rows import RewardModel, WeightedRows, open_weighted_rows
 from warmstart.estimators.tau import choose_tau, clipping_cost, squared_error
-from warmstart.estimators.weights import importance_weight
+from warmstart.estimators.weights import importance_weight, supported_ratio
 
 __all__ = [
     "ESTIMATORS",
@@ -26,5 +26,6 @@ __all__ = [
     "open_weighted_rows",
     "regret_bound",
     "squared_error",
+    "supported_ratio",
     "top_contributions",
 ]

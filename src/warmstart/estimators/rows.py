@@ -25,7 +25,7 @@ from warmstart.core.names import ACTION, DECIDED, EXPECTED, MODEL_VALUE, PROBABI
 from warmstart.engine import float_literal
 from warmstart.estimators.weight_ratio import REGRET
 from warmstart.estimators.weights import OWN
-from warmstart.propensity import counted_propensity, counted_within
+from warmstart.events import counted_propensity, counted_within
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -1,7 +1,7 @@
 """The log: read, checked, split into windows, summed into cells."""
 
 from warmstart.core.window import Window
-from warmstart.events.cells import Cells, days_known, open_cells, window_counts
+from warmstart.events.cells import Cells, counted_propensity, counted_within, days_known, open_cells, window_counts
 from warmstart.events.daily import DailyCells, open_daily_cells
 from warmstart.events.folds import Folds
 from warmstart.events.read import read_events
@@ -16,6 +16,8 @@ __all__ = [
     "Folds",
     "Strata",
     "Window",
+    "counted_propensity",
+    "counted_within",
     "days_known",
     "open_cells",
     "open_daily_cells",

@@ -15,12 +15,12 @@ from warmstart.auditing import (
     log_facts,
     origin,
     power,
-    recommended_tau,
 )
 from warmstart.core.errors import UsageError
 from warmstart.core.progress import silent
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
+from warmstart.estimators import open_weighted_rows
 from warmstart.events import Events, open_cells, open_daily_cells
 from warmstart.policy import build_policy, parse_policies
 from warmstart.results.audit import Audit
@@ -59,12 +59,9 @@ def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Pr
     live = daily is not None
     step("looking for choice")
     built = build_policy(parse_policies("uniform")[0], cells, feasible_from="evaluated", live=live)
-    rows = cells.engine.materialise(built.table)
-    try:
-        explored = exploration(cells, rows, live=live)
-    finally:
-        rows.release()
-    proof = power(cells, tau=recommended_tau(explored))
+    with open_weighted_rows(built, cells) as weighted:
+        explored, tau = exploration(weighted, cells, live=live)
+    proof = power(cells, tau=tau)
     step("describing the log")
     facts = log_facts(cells, twice)
     explore = explore_first(cells)
