@@ -33,7 +33,7 @@ def expected_estimate(world, h, train, tau, engine):
     policy = {"h": world.policy_from_array(h)}
     total = 0.0
     for probability, log in world.logs():
-        found = ws.evaluate(policy, read(log, engine), train=train, tau=tau, weights_from="train")["h"]
+        found = ws.evaluate(policy, read(log, engine), train=train, tau=tau, propensities="train")["h"]
         total += probability * found.value
     return total
 

@@ -126,7 +126,7 @@ def test_an_ibis_table_of_another_backend_stays_where_it_is(log, expected):
     assert events.engine.name == "sqlite"
     early, late = events.split(fraction=0.5)
     there, here = (
-        ws.evaluate(["uniform", "logging", "constant:a1"], test, train=train, tau=[0.1, 0.3], weights_from="all")
+        ws.evaluate(["uniform", "logging", "constant:a1"], test, train=train, tau=[0.1, 0.3], propensities="all")
         for train, test in ((early, late), ws.read_events(log, **NAMES).split(fraction=0.5))
     )
     for one, other in zip(there, here, strict=True):

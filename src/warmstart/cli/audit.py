@@ -90,7 +90,7 @@ def audit(
             drop_nulls=drop_nulls,
             engine=held,
         )
-        found = pipeline.audit(log, on_step=work.step)
+        found = pipeline.audit(log, on_progress=lambda step, *_: work.step(step))
     if html is not None:
         save_report(found, html)
     if explore is not None:

@@ -31,7 +31,6 @@ from warmstart.results.selection import select as find_best
 from warmstart.results.tau import Tau
 
 if TYPE_CHECKING:
-    from warmstart.core.names import WindowName
     from warmstart.events import Events
     from warmstart.policy import NamedPolicy
     from warmstart.results.interval import IntervalName
@@ -211,14 +210,13 @@ def evaluate(
             tau=[_tau(text) for text in tau or ["auto"]],
             delta=delta,
             interval=cast("IntervalName", interval),
-            weights_from=cast("WindowName", weights_from),
             feasible_from=cast("Any", feasible_from),
             live=not no_live,
             propensities=propensities,
             coarser=[level.split(",") for level in coarser or ()],
             estimators=estimator or (),
             contributions=0 if html is None else CONTRIBUTIONS,
-            on_step=work.step,
+            on_progress=lambda step, *_: work.step(step),
         )
     if html is not None:
         save_report(found, html)

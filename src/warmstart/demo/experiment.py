@@ -137,7 +137,7 @@ def run_experiment(
     }
     with clock.stage("evaluating"):
         found = evaluate(policies, test, train=train, tau=TAUS, interval="bets", contributions=10)
-        paper_weights = evaluate(policies, test, train=train, tau=TAUS, interval="bets", weights_from="all")
+        paper_weights = evaluate(policies, test, train=train, tau=TAUS, interval="bets", propensities="all")
     with clock.stage("asking the world for the truth"):
         truths = {name: _truth(world, policy, train, test) for name, policy in policies.items()}
         if sampled:

@@ -5,7 +5,14 @@ from warmstart.engine.connect import connect, resolve_engine
 from warmstart.engine.engine import Engine, LocalEngine, Opened, StoredTable
 from warmstart.engine.literals import float_literal
 from warmstart.engine.offenders import offenders
-from warmstart.engine.partitioned import PartitionedEngine, Parts, fetch_streamed, is_partitioned, sample_by_key
+from warmstart.engine.partitioned import (
+    PartitionedEngine,
+    Parts,
+    add_predictions,
+    fetch_streamed,
+    is_partitioned,
+    sample_by_key,
+)
 from warmstart.engine.sources import open_source, open_whole, stored_table
 
 __all__ = [
@@ -15,6 +22,7 @@ __all__ = [
     "PartitionedEngine",
     "Parts",
     "StoredTable",
+    "add_predictions",
     "connect",
     "fetch_columns",
     "fetch_streamed",

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from warmstart.results.text_table import TextTable
 
-SourceName = Literal["counts", "back-off", "model", "logged"]
-SOURCE_NAMES: tuple[SourceName, ...] = ("counts", "back-off", "model", "logged")
+SourceName = Literal["counts", "train", "all", "back-off", "model", "logged"]
+SOURCE_NAMES: tuple[SourceName, ...] = ("counts", "train", "all", "back-off", "model", "logged")
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class PropensitySource:
     @property
     def certifies(self) -> bool:
         """Tell whether the ends of an interval can be certified with it."""
-        return self.name == "counts"
+        return self.name in ("counts", "train", "all")
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as JSON shows it."""
@@ -41,7 +41,7 @@ class PropensitySource:
 
     def notes(self) -> list[str]:
         """Say which source was used, why, and what is known of it."""
-        if self.name == "counts":
+        if self.certifies:
             return []
         lines = [f"Propensities: {WORDS[self.name]}, because {self.reason}."]
         if self.log_loss is not None:

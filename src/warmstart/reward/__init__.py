@@ -1,6 +1,6 @@
 """What an action is expected to earn in a context: models learned from the cells, or the events, of a window."""
 
-from warmstart.reward.by_cell import learn_by_cell
+from warmstart.reward.by_cell import CellMeans, open_cell_means
 from warmstart.reward.examples import Examples, Numbering
 from warmstart.reward.learner import CELL_PASSES, CELLS_TO_CHOOSE_WITH, Learned, Learner, event_stream, ranked
 from warmstart.reward.product import ProductModel
@@ -9,6 +9,7 @@ from warmstart.reward.settings import FitSettings
 __all__ = [
     "CELLS_TO_CHOOSE_WITH",
     "CELL_PASSES",
+    "CellMeans",
     "Examples",
     "FitSettings",
     "Learned",
@@ -16,6 +17,6 @@ __all__ = [
     "Numbering",
     "ProductModel",
     "event_stream",
-    "learn_by_cell",
+    "open_cell_means",
     "ranked",
 ]

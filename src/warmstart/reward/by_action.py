@@ -1,24 +1,29 @@
-"""What every action earns by the columns of the context, one regression each: for contexts that do not repeat."""
+"""The reward model for contexts that do not repeat: a cross-fitted regression of the context columns per action."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from warmstart.core.arrays import to_arrow
+from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.errors import UsageError
+from warmstart.core.names import ACTION, EXPECTED, FOLD
+from warmstart.engine import add_predictions
 from warmstart.features.design_matrix import ContextMatrix
 from warmstart.features.folds import Labels, other_folds, scikit_learn, weighted_copy
+from warmstart.reward.examples import Numbering
 
 if TYPE_CHECKING:
+    import ibis.expr.types as ir
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from warmstart.events import Strata
     from warmstart.features.design_matrix import Matrix
 
 # An action of fewer events has no regression; its mean is believed by half at this many.
@@ -31,6 +36,36 @@ MOST_IN_A_BATCH = 50_000
 # So many columns are solved for directly, until nothing moves the logarithm of the odds by more.
 WIDE = 300
 MOST_STEPS, CLOSE, LONGEST = 50, 1e-6, 5.0
+
+
+@dataclass(frozen=True, eq=False)
+class Regressions:
+    """The reward model of strata, asked for rows of the weighted table."""
+
+    strata: Strata
+    learned: RewardByAction
+
+    @classmethod
+    def learn(cls, strata: Strata, model: Any = None) -> Self:
+        """Learn from strata by fold; ``model``: a scikit-learn regressor, cloned."""
+        rows, keys = strata.to_learn_from(), list(strata.cells.columns.context_keys)
+        contexts = Numbering.of_rows(rows.select(keys))
+        n, rewards, folds = (to_numpy(rows[name]) for name in ("n", "reward_sum", FOLD))
+        numbers = contexts.numbers(rows)
+        return cls(strata, learn_by_action(contexts.keys, numbers, rows[ACTION], n, rewards, folds=folds, model=model))
+
+    def expect(self, rows: ir.Table) -> ir.Table:
+        """Return rows of the weighted table with the reward expected of them, in [0, 1]."""
+        contexts = self.strata.cells.columns.context_keys
+        inputs = (self.learned, contexts)
+        reads = [*contexts, ACTION, FOLD]
+        return add_predictions(self.strata.cells.engine, rows, EXPECTED, _expected, inputs, reads=reads)
+
+
+def _expected(rows: pa.Table, inputs: tuple[RewardByAction, tuple[str, ...]]) -> NDArray[np.float64]:
+    learned, keys = inputs
+    contexts = Numbering.of_rows(rows.select(list(keys)))
+    return learned.predict(contexts.keys, contexts.numbers(rows), rows[ACTION], to_numpy(rows[FOLD]))
 
 
 @dataclass(frozen=True, eq=False)

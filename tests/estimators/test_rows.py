@@ -1,4 +1,4 @@
-"""Point estimates where the strata are: the same as on one machine, and nothing that grows with the log comes here."""
+"""The weighted table: the same on every engine, and nothing that grows with the log is fetched; epochs are a key."""
 
 import numpy as np
 import pyarrow as pa
@@ -8,14 +8,11 @@ from tests.support.parted_here import parted_here
 
 import warmstart as ws
 from warmstart.engine import connect
-from warmstart.estimators.estimators import ESTIMATORS
+from warmstart.estimators import ESTIMATORS, Levels, estimate_policy, open_weighted_rows
+from warmstart.events import open_cells, open_strata
+from warmstart.policy import build_policy, parse_policies
 
 CLOSE = 1e-9
-
-
-@pytest.fixture
-def many_parts(monkeypatch):
-    monkeypatch.setattr("warmstart.reward.distributed_sgd.CELLS_IN_A_PART", 20)
 
 
 def numbers_of(events, policy, **options):
@@ -76,7 +73,6 @@ def test_minus_zero_is_zero(engine, propensities):
         assert_alike(found(zeros, chosen), plain)
 
 
-@pytest.mark.usefixtures("many_parts")
 def test_cells_borrow_alike_in_parts_and_in_one_piece():
     rows = random_log(5, events=900)
     policy = half_decided(rows)
@@ -84,8 +80,7 @@ def test_cells_borrow_alike_in_parts_and_in_one_piece():
     assert_alike(there, here)
 
 
-@pytest.mark.usefixtures("many_parts")
-def test_a_model_of_columns_says_the_same_in_parts(monkeypatch):
+def test_a_model_of_columns_says_the_same_in_parts():
     log, policy = described()
     here, there = (
         numbers_of(read_described(log, engine), policy, propensities="model")
@@ -94,12 +89,10 @@ def test_a_model_of_columns_says_the_same_in_parts(monkeypatch):
     assert_alike(there, here)
 
 
-@pytest.mark.usefixtures("many_parts")
 def test_models_learn_from_a_bounded_number_of_strata(monkeypatch):
     log, policy = described()
     whole = numbers_of(read_described(log, connect("duckdb")), policy, propensities="model")
-    for room in ("estimators.guesses_in_parts", "propensity.model"):
-        monkeypatch.setattr(f"warmstart.{room}.STRATA_TO_LEARN_FROM", 1_000)
+    monkeypatch.setattr("warmstart.events.strata.STRATA_TO_LEARN_FROM", 1_000)
     engine, fetched = parted_here(), []
     stream = engine.stream
     monkeypatch.setattr(
@@ -111,10 +104,9 @@ def test_models_learn_from_a_bounded_number_of_strata(monkeypatch):
         assert lower - 0.05 < value < upper + 0.05, (tau, name)
 
 
-@pytest.mark.usefixtures("many_parts")
 def test_strata_that_logged_propensities_take_apart_are_put_together_to_learn_from(monkeypatch):
     """They are all different here, so that every event is a stratum."""
-    monkeypatch.setattr("warmstart.propensity.model.STRATA_TO_LEARN_FROM", 500)
+    monkeypatch.setattr("warmstart.events.strata.STRATA_TO_LEARN_FROM", 500)
     rng = np.random.default_rng(0)
     size = 3_000
     shown, p = rng.integers(2, size=size), rng.uniform(0.4, 0.6, size)
@@ -131,7 +123,7 @@ def test_strata_that_logged_propensities_take_apart_are_put_together_to_learn_fr
 
 
 @pytest.mark.spark
-def test_spark_guesses_what_duckdb_guesses(spark):
+def test_spark_estimates_what_duckdb_estimates(spark):
     rows = random_log(5, events=900)
     policy = half_decided(rows)
     here, there = (numbers_of(read(rows, engine), policy) for engine in (connect("duckdb"), spark))
@@ -146,3 +138,38 @@ def test_spark_models_what_duckdb_models(spark):
         numbers_of(read_described(log, engine), policy, propensities="model") for engine in (connect("duckdb"), spark)
     )
     assert_alike(there, here)
+
+
+@pytest.mark.parametrize("folds", [None, 3])
+def test_propensities_may_be_counted_within_epochs(engine, folds):
+    """Counts per (context, day), the policy by context: every number equals a log whose contexts carry the day."""
+    rows = random_log(7, events=700)
+    h = some_policy(rows)
+    apart = [(f"{x} {day}", a, r, day) for x, a, r, day in rows]
+    h_apart = {(f"{x} {day}", a): p for (x, a), p in h.items() for day in {day for *_, day in rows}}
+    taus, levels = [0.02, 0.3], Levels(0.05, 2, 0.3)
+    with open_cells(read(rows, engine)) as cells, open_strata(cells, folds=folds, daily=True) as strata:
+        policy = build_policy(parse_policies({"h": decisions(h)})[0], cells, feasible_from="evaluated", live=False)
+        with open_weighted_rows(policy, cells, strata=strata) as weighted:
+            found = estimate_policy(weighted, taus=taus, levels=levels)
+    with open_cells(read(apart, engine)) as cells:
+        policy = build_policy(
+            parse_policies({"h": decisions(h_apart)})[0], cells, feasible_from="evaluated", live=False
+        )
+        with open_weighted_rows(policy, cells) as weighted:
+            expected = estimate_policy(weighted, taus=taus, levels=levels)
+    pooled = ws.evaluate({"h": decisions(h)}, read(rows, engine), tau=taus, live=False)
+    for one, other, all_days in zip(found, expected, pooled, strict=True):
+        assert one.value != pytest.approx(all_days.value, abs=1e-3)
+        assert_same_numbers(one.to_dict(), other.to_dict())
+
+
+def assert_same_numbers(one, other):
+    assert one.keys() == other.keys()
+    for name, value in one.items():
+        if isinstance(value, dict):
+            assert_same_numbers(value, other[name])
+        elif isinstance(value, float):
+            assert value == pytest.approx(other[name], abs=CLOSE), name
+        elif not isinstance(value, list):
+            assert value == other[name], name
