@@ -1,4 +1,9 @@
-"""Learn from logs in which nobody recorded the probability of what was shown.
+"""Off-policy (counterfactual) evaluation and learning from logged bandit feedback without recorded propensities.
+
+``read_events`` reads a log of contexts, actions and rewards; ``audit`` tells whether it has enough overlap to judge
+other policies; ``evaluate`` estimates what they would have earned (inverse propensity scoring, self-normalised, doubly
+robust) with confidence intervals; ``fit`` learns a policy. Propensities of the behaviour (logging) policy are counted
+or modelled from the log.
 
 >>> import warmstart as ws
 >>> {"evaluate", "fit", "simulate"} <= set(ws.__all__)
