@@ -46,16 +46,11 @@ def estimate_policy(
     """
     names = estimators if estimators and not weighted.is_logging else DEFAULT_ESTIMATORS
     chosen = [_tau(weighted, tau, levels.rate) for tau in taus]
-    sums: dict[str, ir.Value] = {}
-    declared: dict[str, ir.Value] = {}
-    for i, (tau, _) in enumerate(chosen):
-        declared = _sums(weighted, weighted.floor(tau), names)
-        sums |= {f"{name}_{i}": total for name, total in declared.items()}
-    fetched = weighted.engine.fetch(weighted.table.agg(**sums))[0]
+    declared = [_sums(weighted, weighted.floor(tau), names) for tau, _ in chosen]
+    totals = _fetch(weighted, declared)
     estimates = []
-    for i, (tau, choice) in enumerate(chosen):
-        totals = {name: float(fetched[f"{name}_{i}"] or 0.0) for name in declared}
-        estimate = _estimate(weighted, tau, choice, totals, levels=levels, method=method, names=names)
+    for (tau, choice), some in zip(chosen, totals, strict=True):
+        estimate = _estimate(weighted, tau, choice, some, levels=levels, method=method, names=names)
         estimates.append(estimate.scaled(weighted.reward_range))
     return estimates
 
@@ -79,6 +74,18 @@ def _sums(weighted: WeightedRows, floor: float, names: Sequence[str]) -> dict[st
     if OWN in rows.columns:
         declared |= {**ips.sums(rows, floor, OWN), **weight_ratio.sums(rows, floor)}
     return declared
+
+
+def _fetch(weighted: WeightedRows, declared: Sequence[dict[str, ir.Value]]) -> list[dict[str, float]]:
+    """Return what the sums of every tau come to, in one query; a sum that no tau enters is computed once."""
+    columns: dict[str, ir.Value] = {}
+    places: list[dict[str, str]] = []
+    for i, sums in enumerate(declared):
+        same = {name for name, total in sums.items() if i and total.equals(declared[0][name])}
+        places.append({name: f"{name}_{0 if name in same else i}" for name in sums})
+        columns |= {places[i][name]: total for name, total in sums.items()}
+    fetched = weighted.engine.fetch(weighted.table.agg(**columns))[0]
+    return [{name: float(fetched[place] or 0.0) for name, place in some.items()} for some in places]
 
 
 def _estimate(
