@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import ibis
 
 from warmstart.core.names import PROBABILITY
-from warmstart.results.audit import ActionCount, EvenShares, Exploration, SupportAt
+from warmstart.results import ActionCount, EvenShares, Exploration, SupportAt
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

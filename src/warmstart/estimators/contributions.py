@@ -10,7 +10,7 @@ import ibis
 from warmstart.core.names import ACTION, PROBABILITY, WindowName
 from warmstart.estimators.sums import divided
 from warmstart.propensity import counted_propensity
-from warmstart.results.contribution import Contribution
+from warmstart.results import Contribution
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING
 from warmstart.estimators.gain import gain_ends
 from warmstart.estimators.intervals.methods import NEED_COEFFICIENTS, interval, normal_ends
 from warmstart.estimators.sums import ValueSums, WeightedSums, fetch_sums
-from warmstart.results.estimate import Gain, PropensityError, Support, ValueEstimate, WeightRatio
-from warmstart.results.interval import IntervalName
-from warmstart.results.point_estimate import PointEstimate
-from warmstart.results.tau import Tau
+from warmstart.results import (
+    Gain,
+    IntervalName,
+    PointEstimate,
+    PropensityError,
+    Support,
+    Tau,
+    ValueEstimate,
+    WeightRatio,
+)
 
 if TYPE_CHECKING:
     from warmstart.core.names import WindowName

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warmstart.estimators.intervals.methods import normal_ends
-from warmstart.results.point_estimate import PointEstimate
+from warmstart.results import PointEstimate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from warmstart.events import Cells
     from warmstart.policy import Policy
-    from warmstart.results.point_estimate import PointEstimate
+    from warmstart.results import PointEstimate
 
     Floats = NDArray[np.float64]
     Numbers = NDArray[np.int64]

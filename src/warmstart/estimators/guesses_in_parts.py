@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from warmstart.estimators.guesses import Floats, Scores
     from warmstart.events import Cells
     from warmstart.policy import Policy
-    from warmstart.results.point_estimate import PointEstimate
+    from warmstart.results import PointEstimate
 
 STRATA_TO_LEARN_FROM = 1_000_000
 SUMS = tuple(field.name for field in fields(GuessSums))

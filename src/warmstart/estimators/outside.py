@@ -19,15 +19,14 @@ from warmstart.estimators.intervals.bets import Coefficients
 from warmstart.estimators.intervals.methods import TermSums, interval, normal_ends
 from warmstart.estimators.sums import WeightedSums, coefficient_bins, divided
 from warmstart.estimators.tau import choose_tau
-from warmstart.results.estimate import Gain, Support, ValueEstimate
+from warmstart.results import Gain, Support, ValueEstimate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from warmstart.events import Cells
     from warmstart.policy import Policy
-    from warmstart.results.interval import IntervalName
-    from warmstart.results.tau import Tau
+    from warmstart.results import IntervalName, Tau
 
 
 MIDDLING_TAU = 0.05

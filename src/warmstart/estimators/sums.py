@@ -17,7 +17,7 @@ from warmstart.estimators.intervals.bets import RATIO, Coefficients
 from warmstart.estimators.intervals.methods import TermSums
 from warmstart.estimators.tau import choose_tau
 from warmstart.propensity import counted_propensity
-from warmstart.results.tau import Tau, TauChoice
+from warmstart.results import Tau, TauChoice
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

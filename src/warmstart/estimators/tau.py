@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import ibis
 import numpy as np
 
-from warmstart.results.tau import TauChoice, TauPoint
+from warmstart.results import TauChoice, TauPoint
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

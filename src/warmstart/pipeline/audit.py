@@ -22,7 +22,7 @@ from warmstart.core.text import quoted
 from warmstart.core.version import __version__
 from warmstart.events import Events, open_cells, open_daily_cells
 from warmstart.policy import build_policy, parse_policies
-from warmstart.results.audit import Audit
+from warmstart.results import Audit
 
 if TYPE_CHECKING:
     from warmstart.events import Cells, DailyCells

@@ -14,11 +14,16 @@ from warmstart.estimators import ESTIMATORS, METHODS, estimate_outside, estimate
 from warmstart.events import Cells, Events, days_known, open_cells, window_counts
 from warmstart.pipeline.prepare import check_coarser, prepared
 from warmstart.policy import FittedPolicy, build_policy, parse_policies, uniform_over_all
-from warmstart.results.contribution import Contribution
-from warmstart.results.estimate import ValueEstimate
-from warmstart.results.evaluation import Evaluation, LogSummary, Windows
-from warmstart.results.interval import IntervalName
-from warmstart.results.tau import Tau
+from warmstart.results import (
+    Contribution,
+    Evaluation,
+    IntervalName,
+    LogSummary,
+    PropensitySource,
+    Tau,
+    ValueEstimate,
+    Windows,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -127,7 +132,7 @@ def evaluate(
     daily = live and not (of_all and all(policy.fitted is None for policy in named))
     whole = len(events) == events.log.rows
     spans = (events.window, None if train is None else train.window)
-    windows = Windows(*spans, weights_from, feasible_from, daily, whole)
+    windows = Windows(*spans, feasible_from, daily, whole)
     return Evaluation(
         policies=tuple(estimates),
         windows=windows,
@@ -136,7 +141,9 @@ def evaluate(
         version=__version__,
         learned_here=tuple(learned_here),
         contributions=tuple(parts),
-        propensities=beside.source,
+        propensities=beside.source
+        if weights_from == "evaluated"
+        else PropensitySource(weights_from, "it was asked for"),
     )
 
 

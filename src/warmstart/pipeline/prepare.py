@@ -13,7 +13,7 @@ from warmstart.engine import is_partitioned
 from warmstart.estimators import Guesser, PartedGuesser
 from warmstart.events import open_strata
 from warmstart.propensity import best_strength, borrowed_propensity, check_logged, modelled_propensity
-from warmstart.results.propensities import SOURCE_NAMES, PropensitySource, SourceName
+from warmstart.results import SOURCE_NAMES, PropensitySource, SourceName
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from warmstart.core.names import Columns, WindowName
     from warmstart.events import Cells, Events
     from warmstart.policy import Policy
-    from warmstart.results.estimate import ValueEstimate
+    from warmstart.results import ValueEstimate
 
 # Below this share of traffic in contexts that were seen more than once, counting has next to nothing to count.
 REPEATING = 0.1
@@ -105,6 +105,8 @@ def choose_source(asked: Any, cells: Cells, coarser: Sequence[Sequence[str]]) ->
     """Return the source to use, why, and the user's own classifier if there is one."""
     if hasattr(asked, "predict_proba"):
         return "model", "a classifier was given", asked
+    if asked in ("train", "all"):
+        raise UsageError(f"Propensities cannot come from {asked!r}.", "Use weights_from (--weights-from).")
     if asked != "auto" and asked not in SOURCE_NAMES:
         raise UsageError(
             f"Propensities cannot come from {quoted(asked)}.",

@@ -163,5 +163,5 @@ def _tip(name: str, title: str, shape: str | None = None) -> alt.Tooltip:
 
 
 def _whole(chart: alt.Chart | alt.LayerChart, *, height: int = HEIGHT) -> dict[str, Any]:
-    found: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
-    return found
+    specification: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
+    return specification

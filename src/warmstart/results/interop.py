@@ -7,14 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core.text import counted, printable
+from warmstart.results.display import SCHEMA, Result, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 
-@dataclass(frozen=True)
-class Exported:
-    """What was written: the events and, for Vowpal Wabbit, the contexts to choose for and the keys of both sides.
+@dataclass(frozen=True, repr=False)
+class Exported(Result):
+    """Files written for another learner: the events and, for Vowpal Wabbit, the contexts to choose for and the keys.
 
     ``bare``: contexts and actions that have no row in the table that describes them.
     """
@@ -28,27 +29,24 @@ class Exported:
     actions: int
     bare: int = 0
 
+    @property
     def notes(self) -> list[str]:
         """Say what was written."""
-        said = [
-            (
-                f"Wrote {counted(self.events, 'event')} with propensities of at least {self.tau:g} "
-                f"({self.propensities}) to {printable(self.path)}."
-            )
-        ]
+        weighted = f"with propensities of at least {self.tau:g} ({self.propensities})"
+        lines = [f"Wrote {counted(self.events, 'event')} {weighted} to {printable(self.path)}."]
         if self.format != "parquet":
             contexts = self.path.with_name(f"{self.path.stem}.contexts.vw")
-            said.append(
-                f"{printable(contexts)} has {counted(self.contexts, 'context')} to choose for "
-                f"among {counted(self.actions, 'action')}; the tables beside it have their keys."
+            lines.append(
+                f"{printable(contexts)} has {counted(self.contexts, 'context')} to choose for among "
+                f"{counted(self.actions, 'action')}; the tables beside it have their keys."
             )
         if self.bare:
-            said.append(f"WARNING: {self.bare:,} contexts and actions have no row in the tables of features.")
-        return said
+            lines.append(f"WARNING: {self.bare:,} contexts and actions have no row in the tables of features.")
+        return lines
 
 
-@dataclass(frozen=True)
-class Imported:
+@dataclass(frozen=True, repr=False)
+class Imported(Result):
     """A folder of tables that another tool's log became, and what is known about them."""
 
     folder: Path
@@ -69,29 +67,32 @@ class Imported:
         """Return the file of actions: their words with weights."""
         return self.folder / "actions.parquet"
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``about.json`` says, and the folder."""
+        return {"schema": SCHEMA, "folder": str(self.folder), **plain(self.about)}
+
+    @property
     def notes(self) -> list[str]:
         """Say what was read, and what to know before using it."""
-        about = self.about
-        costs = about["costs"]
+        about, costs = self.about, self.about["costs"]
         sides = f"{counted(about['contexts'], 'context')}, {counted(about['actions'], 'action')}"
-        events = f"{counted(about['events'], 'event')}, {about['unlabelled']:,} examples without a label; {sides}."
-        said = [
-            events,
+        lines = [
+            f"{counted(about['events'], 'event')}, {about['unlabelled']:,} examples without a label; {sides}.",
             f"reward = ({costs['high']:g} - cost) / {costs['high'] - costs['low']:g} ({costs['rule']}).",
         ]
         if about["propensities"] == 0:
-            said.append("There are no probabilities in it: propensities will be estimated.")
+            lines.append("There are no probabilities in it: propensities will be estimated.")
         elif about["propensities"] < about["events"]:
-            said.append(f"WARNING: only {about['propensities']:,} of {about['events']:,} events have a probability.")
+            lines.append(f"WARNING: only {about['propensities']:,} of {about['events']:,} events have a probability.")
         if about["malformed"]["lines"]:
-            said.append(f"WARNING: {counted(about['malformed']['lines'], 'malformed line')} left out.")
-            said += about["malformed"]["first"]
+            lines.append(f"WARNING: {counted(about['malformed']['lines'], 'malformed line')} left out.")
+            lines += about["malformed"]["first"]
         if about["equal_actions"]:
-            said.append(
+            lines.append(
                 f"WARNING: in {counted(about['equal_actions'], 'event')} several actions have equal features, so they "
                 "are one action here, whose logged probability is that of one of them."
             )
-        return said
+        return lines
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,16 +113,16 @@ class ImportedTables:
         return f"ImportedTables({sizes}; events have {', '.join(self.events.column_names)})"
 
 
-@dataclass(frozen=True)
-class Decisions:
+@dataclass(frozen=True, repr=False)
+class Decisions(Result):
     """A file of decisions, how many contexts it decides, and how many rows it has."""
 
     path: Path
     contexts: int
     rows: int
 
+    @property
     def notes(self) -> list[str]:
         """Say what was written."""
-        return [
-            f"Wrote {counted(self.rows, 'decision')} for {counted(self.contexts, 'context')} to {printable(self.path)}."
-        ]
+        what = f"{counted(self.rows, 'decision')} for {counted(self.contexts, 'context')}"
+        return [f"Wrote {what} to {printable(self.path)}."]
