@@ -64,7 +64,7 @@ def test_json_holds_every_number_and_no_nan(log):
     assert found["log"]["events"] == audit.log.events
     assert set(found) == {
         *("log", "exploration", "origin", "checks", "context_drift", "churn", "power", "explore"),
-        *("reward_range", "verdict", "warmstart_version"),
+        *("schema", "reward_range", "verdict", "warmstart_version"),
     }
     assert found["verdict"] == list(audit.verdict)
 

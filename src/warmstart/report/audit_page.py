@@ -45,14 +45,8 @@ def _choice(audit: Audit) -> Section:
     exploration = audit.exploration
     rows = [{"actions": row.actions, "share": row.traffic} for row in exploration.by_actions]
     several = 1 - exploration.by_actions[0].traffic
-    chart = charts.bars(
-        rows,
-        x="actions",
-        y="share",
-        x_title="actions shown in the context",
-        y_title="share of traffic",
-        order=[row.actions for row in exploration.by_actions],
-    )
+    titles = {"x_title": "actions shown in the context", "y_title": "share of traffic"}
+    chart = charts.bars(rows, x="actions", y="share", order=[row.actions for row in exploration.by_actions], **titles)
     text = (
         "Where only one action was ever shown, a log cannot say what another would have earned. On average it holds "
         f"as much choice as {exploration.effective_actions:.2f} equally frequent actions a context."
@@ -84,10 +78,8 @@ def _calendar(audit: Audit) -> Section:
     share = "How much the calendar explains cannot be told"
     if origin.calendar is not None:
         share = f"{percent(origin.calendar)} of the choice comes from the calendar"
-    texts = [
-        *words.about_the_origin(audit),
-        *(["The chart shows when the logging policy changed its mind."] if switches else []),
-    ]
+    texts = words.about_the_origin(audit)
+    texts += ["The chart shows when the logging policy changed its mind."] if switches else []
     return Section(share, texts, chart, [tables.origin_table(audit)])
 
 

@@ -52,15 +52,7 @@ def log_table(audit: Audit) -> TextTable:
 
 def spread(quantiles: Spread) -> str:
     """Show quantiles of a count in a few words."""
-    parts = (
-        quantiles.least,
-        quantiles.quarter,
-        quantiles.median,
-        quantiles.three_quarters,
-        quantiles.ninety_nine,
-        quantiles.most,
-    )
-    return " | ".join(f"{value:,.0f}" for value in parts)
+    return " | ".join(f"{value:,.0f}" for name, value in vars(quantiles).items() if name != "ninety")
 
 
 def by_actions_table(audit: Audit) -> TextTable:
@@ -112,12 +104,9 @@ def checks_table(audit: Audit) -> TextTable:
     header = ("check", "effect", "confidence interval", "p-value", "clustered p", "cells")
     rows = [
         (
-            check.name,
-            _number(check.effect),
+            *(check.name, _number(check.effect)),
             "-" if check.lower is None else f"[{_number(check.lower)}, {_number(check.upper)}]",
-            _bare(check.p_value),
-            _bare(check.clustered_p),
-            f"{check.cells:,}",
+            *(_bare(check.p_value), _bare(check.clustered_p), f"{check.cells:,}"),
         )
         for check in audit.checks
     ]
