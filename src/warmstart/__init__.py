@@ -37,14 +37,10 @@ if TYPE_CHECKING:
     from warmstart.events import Events as Events
     from warmstart.events import read_events as read_events
     from warmstart.interop.coba import from_coba as from_coba
-    from warmstart.interop.export import Exported as Exported
     from warmstart.interop.export import export as export
-    from warmstart.interop.frames import ImportedTables as ImportedTables
     from warmstart.interop.obp import from_obp as from_obp
     from warmstart.interop.obp import to_obp as to_obp
-    from warmstart.interop.vw.import_log import Imported as Imported
     from warmstart.interop.vw.import_log import import_vw as import_vw
-    from warmstart.interop.vw.predictions import Decisions as Decisions
     from warmstart.interop.vw.predictions import import_predictions as import_predictions
     from warmstart.joining import join as join
     from warmstart.pipeline import audit as audit
@@ -57,13 +53,17 @@ if TYPE_CHECKING:
     from warmstart.policy import load_policy as load_policy
     from warmstart.policy import save_policy as save_policy
     from warmstart.report import save_report as save_report
-    from warmstart.results.audit import Audit as Audit
-    from warmstart.results.estimate import ValueEstimate as ValueEstimate
-    from warmstart.results.evaluation import Evaluation as Evaluation
-    from warmstart.results.joined import Joined as Joined
-    from warmstart.results.propensities import PropensityComparison as PropensityComparison
-    from warmstart.results.selection import Selection as Selection
-    from warmstart.results.selection import select as select
+    from warmstart.results import Audit as Audit
+    from warmstart.results import Decisions as Decisions
+    from warmstart.results import Evaluation as Evaluation
+    from warmstart.results import Exported as Exported
+    from warmstart.results import Imported as Imported
+    from warmstart.results import ImportedTables as ImportedTables
+    from warmstart.results import Joined as Joined
+    from warmstart.results import PropensityComparison as PropensityComparison
+    from warmstart.results import Selection as Selection
+    from warmstart.results import ValueEstimate as ValueEstimate
+    from warmstart.results import select as select
     from warmstart.simulation import AdWorld as AdWorld
     from warmstart.simulation import TableWorld as TableWorld
     from warmstart.simulation import simulate as simulate
@@ -84,19 +84,19 @@ _ERRORS = (
 )
 _HOMES = {
     **dict.fromkeys(_ERRORS, "warmstart.core.errors"),
-    "Audit": "warmstart.results.audit",
-    "ValueEstimate": "warmstart.results.estimate",
-    "Evaluation": "warmstart.results.evaluation",
-    "Joined": "warmstart.results.joined",
-    "PropensityComparison": "warmstart.results.propensities",
-    "Selection": "warmstart.results.selection",
-    "select": "warmstart.results.selection",
+    "Audit": "warmstart.results",
+    "ValueEstimate": "warmstart.results",
+    "Evaluation": "warmstart.results",
+    "Joined": "warmstart.results",
+    "PropensityComparison": "warmstart.results",
+    "Selection": "warmstart.results",
+    "select": "warmstart.results",
     "Events": "warmstart.events",
     "read_events": "warmstart.events",
-    "Decisions": "warmstart.interop.vw.predictions",
-    "Exported": "warmstart.interop.export",
-    "Imported": "warmstart.interop.vw.import_log",
-    "ImportedTables": "warmstart.interop.frames",
+    "Decisions": "warmstart.results",
+    "Exported": "warmstart.results",
+    "Imported": "warmstart.results",
+    "ImportedTables": "warmstart.results",
     "export": "warmstart.interop.export",
     "from_coba": "warmstart.interop.coba",
     "from_obp": "warmstart.interop.obp",

@@ -64,14 +64,14 @@ def test_json_holds_every_number_and_no_nan(log):
     assert found["log"]["events"] == audit.log.events
     assert set(found) == {
         *("log", "exploration", "origin", "checks", "context_drift", "churn", "power", "explore"),
-        *("reward_range", "verdict", "warmstart_version"),
+        *("schema", "reward_range", "verdict", "warmstart_version"),
     }
     assert found["verdict"] == list(audit.verdict)
 
 
 @every_log
 def test_tables_align(log):
-    for shown in audit_of(log).tables():
+    for shown in audit_of(log).tables:
         assert {len(row) for row in shown.rows} <= {len(shown.header)}
         assert all(isinstance(cell, str) for row in shown.rows for cell in row)
         title, header, rule, *rows = shown.text().split("\n")
@@ -88,7 +88,7 @@ def test_the_verdict_is_three_sentences_and_the_last_notes(log):
         assert sentence[0].isupper()
         assert sentence.endswith(".")
         assert not re.search(r"None|nan|inf\b", sentence)
-    assert audit.notes()[-3:] == [f"VERDICT: {sentence}" for sentence in audit.verdict]
+    assert audit.notes[-3:] == [f"VERDICT: {sentence}" for sentence in audit.verdict]
     assert str(audit).endswith(audit.verdict[2])
 
 
@@ -97,7 +97,7 @@ def test_without_time_nothing_is_said_of_the_calendar(any_engine):
     audit = ws.audit(read(rows, any_engine, time=False))
     assert (audit.origin, audit.checks, audit.context_drift, audit.churn) == (None, (), None, None)
     assert (audit.log.first, audit.log.last, audit.log.days, audit.log.duplicates) == (None, None, None, None)
-    assert any("Without a time column" in note for note in audit.notes())
+    assert any("Without a time column" in note for note in audit.notes)
     assert not audit.exploration.live
     expected = plain.support(rows, plain.uniform(rows, rows, live=False))
     assert [(at.uniform, at.choice, at.error) for at in audit.exploration.support] == [
@@ -107,7 +107,7 @@ def test_without_time_nothing_is_said_of_the_calendar(any_engine):
 
 
 def test_with_time_nothing_is_said_of_its_lack():
-    assert not any("Without a time column" in note for note in audit_of("plain").notes())
+    assert not any("Without a time column" in note for note in audit_of("plain").notes)
 
 
 def test_a_log_of_one_day_has_no_next_day_and_no_halves(any_engine):
@@ -122,9 +122,9 @@ def test_a_log_of_one_day_has_no_next_day_and_no_halves(any_engine):
     assert audit.origin.calendar is None
     assert audit.origin.entropy == pytest.approx(audit.origin.entropy_within_day, **CLOSE)
     assert (audit.churn.actions_all_window, audit.churn.traffic_all_window) == (1, 1)
-    assert (audit.churn.rho_all, audit.churn.overweighted_train) == (None, None)
+    assert (audit.churn.weight_ratio_all, audit.churn.overweighted_train) == (None, None)
     assert audit.log.days == 1
-    assert sum("The log has a single day, so nobody can tell" in note for note in audit.notes()) == 2
+    assert sum("The log has a single day, so nobody can tell" in note for note in audit.notes) == 2
 
 
 def test_a_log_of_one_event_can_say_next_to_nothing(any_engine):

@@ -23,9 +23,7 @@ def test_the_words_are_those_that_the_rooms_take():
     from warmstart.interop.export import ExportFormat
     from warmstart.interop.vw.import_log import VWFormat
     from warmstart.interop.vw.predictions import Scores
-    from warmstart.results.interval import IntervalName
-    from warmstart.results.joined import Duplicates, Repeated
-    from warmstart.results.propensities import SourceName
+    from warmstart.results import Duplicates, IntervalName, Repeated, SourceName
     from warmstart.reward.product import LossName
     from warmstart.simulation import SCALES
 

@@ -52,11 +52,12 @@ def test_json_to_a_pipe_is_nothing_but_the_json(folder):
 
 def test_the_json_has_the_documented_fields(folder):
     found = json.loads(evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--json").stdout)
-    assert set(found) == {"policies", "windows", "log", "propensities", "warmstart_version"}
+    assert set(found) == {"schema", "policies", "windows", "log", "propensities", "warmstart_version"}
+    assert found["schema"] == 1
     assert {
         *("policy", "tau", "value", "lower", "upper", "delta", "interval", "guarantee", "joint_lower", "joint_upper"),
         *("events", "matched", "effective_sample_size", "support", "certified_lower", "certified_upper"),
-        *("gain", "propensity_error", "tau_choice", "estimates"),
+        *("gain", "propensity_error", "tau_choice", "estimates", "best"),
     } <= set(found["policies"][0])
     row = found["policies"][0]
     assert set(row["support"]) == {"supported", "clipped", "unsupported", "undecided"}
@@ -71,7 +72,7 @@ def test_the_json_has_the_documented_fields(folder):
         "guarantee",
         "joint_lower",
     }
-    assert set(found["windows"]) == {"evaluated", "train", "weights_from", "feasible_from", "live"}
+    assert set(found["windows"]) == {"evaluated", "train", "feasible_from", "live", "whole_log"}
     assert {"events", "contexts", "actions", "dropped", "reward_range"} <= set(found["log"])
 
 
@@ -199,9 +200,9 @@ def test_a_missing_column_exits_1_with_a_hint(folder):
     ]
 
 
-def test_weights_from_all_show_rho_and_the_papers_error(folder):
+def test_weights_from_all_show_the_weight_ratio_and_the_papers_error(folder):
     ran = evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--weights-from", "all")
-    assert "What weights from all data (the paper's choice) do to the estimate" in ran.stdout
+    assert "What weights counted in all data (the paper's choice) do to the estimate" in ran.stdout
     found = json.loads(
         evaluate(
             folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--weights-from", "all", "--json"

@@ -127,7 +127,7 @@ def test_malformed_lines_can_be_counted_instead(tmp_path):
     assert len(rows) == 2
     assert found.about["malformed"]["lines"] == 2
     assert "line 2" in found.about["malformed"]["first"][0]
-    assert any("2 malformed lines" in note for note in found.notes())
+    assert any("2 malformed lines" in note for note in found.notes)
 
 
 def test_a_terminal_cannot_be_talked_to_through_a_log(tmp_path):
@@ -221,7 +221,7 @@ def test_decision_service_lines_keep_time_id_and_drop(tmp_path):
 def test_equal_actions_of_an_event_are_told(tmp_path):
     found, _ = read(tmp_path, "0:0:0.5 | a\n| a\n\n0:0:0.5 | a\n| b\n\n")
     assert found.about["equal_actions"] == 1
-    assert any("equal features" in note for note in found.notes())
+    assert any("equal features" in note for note in found.notes)
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

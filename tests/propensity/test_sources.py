@@ -233,7 +233,7 @@ def test_what_is_said_of_a_table_is_not_what_is_true_of_logging_alone(modelled):
     events, policy, *_ = modelled
     found = ws.evaluate({"logging": "logging", "best": policy}, events, tau=0.01, contributions=3)
     text = str(found)
-    assert "approximate" in found.tables()[0].title
+    assert "approximate" in found.tables[0].title
     assert "of the traffic that the policy decides" in text
     assert "'at least' and 'at most' bound" not in text
     assert found.contributions == ()

@@ -172,8 +172,8 @@ def test_strong_reaction_is_called_drift_or_reaction(duckdb, sign, consequence):
     rng = np.random.default_rng(0)
     audit = ws.audit(read(draw(rng, reacting(rng, sign), events_per_day=1000), duckdb))
     assert audit.checks[1].fires
-    assert any("read it as drift or reaction" in note for note in audit.notes())
-    assert any(consequence in note for note in audit.notes())
+    assert any("read it as drift or reaction" in note for note in audit.notes)
+    assert any(consequence in note for note in audit.notes)
     assert "signs of drift or reaction" in audit.verdict[1]
 
 

@@ -15,7 +15,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 from warmstart.core.names import DAY, MICROSECONDS_PER_DAY
-from warmstart.results.audit import Check
+from warmstart.results import Check
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

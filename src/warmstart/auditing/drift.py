@@ -11,7 +11,7 @@ import ibis
 
 from warmstart.auditing.origin import EPOCH
 from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY
-from warmstart.results.audit import Churn, ContextDrift
+from warmstart.results import Churn, ContextDrift
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -9,7 +9,7 @@ import numpy as np
 from warmstart.core.arrays import to_numpy
 from warmstart.core.names import ACTION, MICROSECONDS_PER_DAY, TIME
 from warmstart.core.window import iso
-from warmstart.results.audit import LogFacts, Spread
+from warmstart.results import LogFacts, Spread
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

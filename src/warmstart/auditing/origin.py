@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import ibis
 
 from warmstart.core.names import DAY
-from warmstart.results.audit import Origin, SwitchDay
+from warmstart.results import Origin, SwitchDay
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -7,7 +7,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from warmstart.events import counted_propensity
-from warmstart.results.audit import MoreLog, Power, gain_at
+from warmstart.results import MoreLog, Power, gain_at
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -10,7 +10,7 @@ import ibis
 
 from warmstart.estimators import choose_tau, clipping_cost, squared_error, supported_ratio
 from warmstart.events import counted_propensity
-from warmstart.results.audit import ActionCount, EvenShares, Exploration, SupportAt
+from warmstart.results import ActionCount, EvenShares, Exploration, SupportAt
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -8,7 +8,7 @@ import ibis
 
 from warmstart.auditing.power import smallest_gain
 from warmstart.core.names import ACTION
-from warmstart.results.audit import Experiment, ExploreFirst
+from warmstart.results import Experiment, ExploreFirst
 
 if TYPE_CHECKING:
     from warmstart.events import Cells

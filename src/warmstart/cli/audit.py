@@ -26,7 +26,7 @@ from warmstart.cli.options import (
 from warmstart.core.errors import UsageError
 
 if TYPE_CHECKING:
-    from warmstart.results.audit import Audit
+    from warmstart.results import Audit
 
 ExploreOption = Annotated[
     Path | None,
@@ -98,7 +98,7 @@ def audit(
     if json:
         typer.echo(found.to_json())
     else:
-        show(Console(), found.tables(), found.notes())
+        show(Console(), found.tables, found.notes)
 
 
 audit.__doc__ = f"{audit.__doc__}\n{EXAMPLES}"

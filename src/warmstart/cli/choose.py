@@ -60,7 +60,7 @@ def choose(
     from warmstart.engine import connect, open_whole
     from warmstart.policy import load_policy
     from warmstart.report import show
-    from warmstart.results.text_table import TextTable
+    from warmstart.results import TextTable
 
     if seed is not None and (explore is None or seed < 0):
         raise UsageError("--seed is a number from 0 on, of the draws of --explore.")

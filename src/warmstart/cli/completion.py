@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 ENGINES = ("duckdb", "spark")
 INTERVALS = ("bets", "kl", "hoeffding", "bernstein", "gamma", "bootstrap")
-PROPENSITIES = ("auto", "counts", "back-off", "model", "logged")
+PROPENSITIES = ("auto", "counts", "train", "all", "back-off", "model", "logged")
 ESTIMATORS = ("ips", "snips", "dm", "dr", "switch-dr", "shrunk-dr")
 WINDOWS = ("evaluated", "train", "all")
 POLICIES = ("logging", "uniform")

@@ -10,13 +10,12 @@ import typer
 
 from warmstart.cli.completion import SCALES, one_of
 from warmstart.core.errors import UsageError
-from warmstart.core.text import quoted
-from warmstart.results.audit_words import percent
+from warmstart.core.text import percent, quoted
 
 if TYPE_CHECKING:
     from warmstart.core.names import WindowName
     from warmstart.demo.experiment import Experiment, Line
-    from warmstart.results.text_table import TextTable
+    from warmstart.results import TextTable
 
 OutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Where to leave the log, the policies, the results and the pages.")
@@ -81,7 +80,7 @@ def _make_room(out: Path) -> None:
 
 
 def _table(found: Experiment, weights_from: WindowName) -> TextTable:
-    from warmstart.results.text_table import TextTable
+    from warmstart.results import TextTable
 
     own = weights_from == "evaluated"
     header = ["method", "tau", "estimate", "interval", "should be", "truth", "supported"]

@@ -27,13 +27,13 @@ from warmstart.cli.options import (
 )
 from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
-from warmstart.results.selection import select as find_best
-from warmstart.results.tau import Tau
+from warmstart.results import Tau
+from warmstart.results import select as find_best
 
 if TYPE_CHECKING:
     from warmstart.events import Events
     from warmstart.policy import NamedPolicy
-    from warmstart.results.interval import IntervalName
+    from warmstart.results import IntervalName
 
 PolicyOption = Annotated[
     list[str],
@@ -225,7 +225,7 @@ def evaluate(
         selected = {} if chosen is None else {"selected": chosen.to_dict()}
         typer.echo(dumps({**found.to_dict(), **selected}, indent=2, allow_nan=False))
     else:
-        show(Console(), found.tables(), [*([] if chosen is None else [str(chosen)]), *found.notes()])
+        show(Console(), found.tables, [*([] if chosen is None else [str(chosen)]), *found.notes])
 
 
 evaluate.__doc__ = f"{evaluate.__doc__}\n{EXAMPLES}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -81,8 +80,6 @@ def export(
     json: JsonOption = False,
 ) -> None:
     """Write events with weights 1 / max(propensity, tau) for another learner: the paper's step 2."""
-    from dataclasses import asdict
-
     from rich.console import Console
 
     from warmstart.engine import connect
@@ -116,9 +113,9 @@ def export(
         work.step("writing")
         found = write(log, out, to=cast("Any", to), tau=tau, contexts=contexts, actions=actions)
     if json:
-        typer.echo(dumps({**asdict(found), "path": str(found.path)}, indent=2))
+        typer.echo(found.to_json())
         return
-    for note in found.notes():
+    for note in found.notes:
         typer.echo(note)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -107,10 +106,10 @@ def vw(
             on_progress=share.report,
         )
     if json:
-        typer.echo(dumps(found.about, indent=2, ensure_ascii=False))
+        typer.echo(found.to_json())
         return
     typer.echo(f"{printable(out)}/ holds events.parquet, contexts.parquet, actions.parquet, about.json")
-    for note in found.notes():
+    for note in found.notes:
         typer.echo(note)
     typer.echo(
         f"Next: warmstart audit {printable(found.events)} --context context --action action --reward reward"
@@ -132,7 +131,7 @@ def predictions(
     found = import_predictions(
         predictions, contexts, out, scores=cast("Any", scores), first_number=cast("Any", first_number)
     )
-    for note in found.notes():
+    for note in found.notes:
         typer.echo(note)
 
 

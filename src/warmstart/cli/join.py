@@ -136,7 +136,7 @@ def join(
     if json:
         typer.echo(found.to_json())
         return
-    show(Console(), found.tables(), found.notes())
+    show(Console(), found.tables, found.notes)
     time = "" if impression_time is None else f" --time {printable(impression_time)}"
     typer.echo(f"Next: warmstart audit {printable(out)} --context COLUMN --action COLUMN --reward reward{time}")
 

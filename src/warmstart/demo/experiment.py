@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from warmstart.engine import Engine
-    from warmstart.results.audit import Audit
-    from warmstart.results.evaluation import Evaluation
+    from warmstart.results import Audit, Evaluation
 
 TRAIN_SHARE = 35 / 54
 TAUS = (0.01, 0.05)

@@ -9,7 +9,7 @@ import ibis
 
 from warmstart.core.names import ACTION, PROBABILITY
 from warmstart.estimators.weights import clipped
-from warmstart.results.contribution import Contribution
+from warmstart.results import Contribution
 
 if TYPE_CHECKING:
     from warmstart.estimators.rows import WeightedRows

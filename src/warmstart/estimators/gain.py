@@ -20,7 +20,7 @@ import numpy as np
 from warmstart.core.names import ACTION, DECIDED, PROBABILITY
 from warmstart.estimators.intervals import MOST_AT_RISK, RATIO, Coefficients, last_ruled_out, log_mean, normal_ends
 from warmstart.estimators.weights import clipped, is_supported, supported_ratio
-from warmstart.results.estimate import Gain
+from warmstart.results import Gain
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

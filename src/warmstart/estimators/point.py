@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from warmstart.estimators import dm, dr, ips, snips
 from warmstart.estimators.intervals import normal_ends
 from warmstart.estimators.weights import clipped, shrunk, switched
-from warmstart.results.point_estimate import PointEstimate
+from warmstart.results import PointEstimate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warmstart.core.names import PROBABILITY
 from warmstart.estimators.weights import importance_weight, is_supported, supported_ratio, supporting
-from warmstart.results.estimate import Support
+from warmstart.results import Support
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

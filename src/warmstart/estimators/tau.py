@@ -10,7 +10,7 @@ import numpy as np
 
 from warmstart.core.names import PROBABILITY, PROPENSITY
 from warmstart.estimators.weights import importance_weight
-from warmstart.results.tau import TauChoice, TauPoint
+from warmstart.results import TauChoice, TauPoint
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

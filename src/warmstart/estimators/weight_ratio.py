@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from warmstart.core.names import PROBABILITY, PROPENSITY
 from warmstart.estimators.weights import OWN, importance_weight, is_supported
-from warmstart.results.estimate import PropensityError, WeightRatio
+from warmstart.results import PropensityError, WeightRatio
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -9,10 +9,11 @@ from typing import Any
 
 from warmstart.core.errors import DataError, UsageError
 from warmstart.core.text import quoted
-from warmstart.interop.frames import ImportedTables, tables_of
+from warmstart.interop.frames import tables_of
 from warmstart.interop.vw.feature_table import Side
 from warmstart.interop.vw.features import Features, canonical
 from warmstart.interop.vw.records import Example, checked_range
+from warmstart.results import ImportedTables
 
 
 def from_coba(

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from warmstart.core.errors import UsageError
 from warmstart.core.files import atomic_file
 from warmstart.core.names import ACTION, EVENT_ID, PROPENSITY, REWARD, TIME
-from warmstart.core.text import counted, printable, quoted
+from warmstart.core.text import quoted
 from warmstart.events import Events, open_cells
 from warmstart.interop.vw.formats import SPELLINGS, Shown, unlabelled_block, unlabelled_line, vw_features
 from warmstart.interop.vw.numbering import (
@@ -25,6 +24,7 @@ from warmstart.interop.vw.numbering import (
     open_numbered,
 )
 from warmstart.interop.vw.propensities import FLOORED, Source, check_tau, in_order, propensity_source, weighted_events
+from warmstart.results import Exported
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -35,40 +35,6 @@ if TYPE_CHECKING:
 ExportFormat = Literal["vw-cb", "vw-adf", "dsjson", "parquet"]
 Beside = Literal["contexts.vw", "contexts.parquet", "actions.parquet"]
 WEIGHT, SHOWN = "weight", "shown"
-
-
-@dataclass(frozen=True)
-class Exported:
-    """What was written: the events and, for Vowpal Wabbit, the contexts to choose for and the keys of both sides.
-
-    ``bare``: contexts and actions that have no row in the table that describes them.
-    """
-
-    path: Path
-    format: str
-    tau: float
-    propensities: str
-    events: int
-    contexts: int
-    actions: int
-    bare: int = 0
-
-    def notes(self) -> list[str]:
-        """Say what was written."""
-        said = [
-            (
-                f"Wrote {counted(self.events, 'event')} with propensities of at least {self.tau:g} "
-                f"({self.propensities}) to {printable(self.path)}."
-            )
-        ]
-        if self.format != "parquet":
-            said.append(
-                f"{printable(beside(self.path, 'contexts.vw'))} has {counted(self.contexts, 'context')} to choose for "
-                f"among {counted(self.actions, 'action')}; the tables beside it have their keys."
-            )
-        if self.bare:
-            said.append(f"WARNING: {self.bare:,} contexts and actions have no row in the tables of features.")
-        return said
 
 
 def export(

@@ -13,10 +13,10 @@ from warmstart.core.text import counted, quoted
 from warmstart.core.version import __version__
 from warmstart.engine import open_source
 from warmstart.events import Events, open_cells
-from warmstart.interop.frames import ImportedTables
 from warmstart.interop.vw.features import key_of
 from warmstart.interop.vw.propensities import FLOORED, Source, check_tau, in_order, propensity_source, weighted_events
 from warmstart.interop.vw.records import CostRange, checked_range
+from warmstart.results import ImportedTables
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -30,7 +30,7 @@ from warmstart.joining.attribution import (
 )
 from warmstart.joining.sides import Side, check_keys_agree, open_impressions, open_outcomes
 from warmstart.joining.span import span
-from warmstart.results.joined import Duplicates, Impressions, Joined, Outcomes, Repeated
+from warmstart.results import Duplicates, Impressions, Joined, Outcomes, Repeated
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

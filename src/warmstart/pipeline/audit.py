@@ -23,7 +23,7 @@ from warmstart.core.version import __version__
 from warmstart.estimators import open_weighted_rows
 from warmstart.events import Events, open_cells, open_daily_cells
 from warmstart.policy import build_policy, parse_policies
-from warmstart.results.audit import Audit
+from warmstart.results import Audit
 
 if TYPE_CHECKING:
     from warmstart.core.progress import Progress

@@ -14,7 +14,7 @@ from warmstart.core.text import quoted
 from warmstart.events import Events, open_cells, open_strata
 from warmstart.pipeline.prepare import check_coarser, check_folds, context_levels
 from warmstart.propensity import best_strength, check_logged
-from warmstart.results.propensities import ComparedSource, PropensityComparison
+from warmstart.results import ComparedSource, PropensityComparison
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

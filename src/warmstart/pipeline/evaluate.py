@@ -13,13 +13,17 @@ from warmstart.core.text import quoted
 from warmstart.core.version import __version__
 from warmstart.estimators import ESTIMATORS, METHODS, Levels, estimate_policy, top_contributions
 from warmstart.events import Cells, Events, days_known, open_cells, window_counts
-from warmstart.pipeline.prepare import COUNTED, check_coarser, prepare
+from warmstart.pipeline.prepare import check_coarser, prepare
 from warmstart.policy import FittedPolicy, build_policy, parse_policies, uniform_over_all
-from warmstart.results.contribution import Contribution
-from warmstart.results.estimate import ValueEstimate
-from warmstart.results.evaluation import Evaluation, LogSummary, Windows
-from warmstart.results.interval import IntervalName
-from warmstart.results.tau import Tau
+from warmstart.results import (
+    Contribution,
+    Evaluation,
+    IntervalName,
+    LogSummary,
+    Tau,
+    ValueEstimate,
+    Windows,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -110,7 +114,7 @@ def evaluate(
                 built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
             with inputs.weigh(built) as weighted:
                 valued = estimate_policy(weighted, taus=taus, levels=levels, method=interval, estimators=estimators)
-                if contributions and not built.is_logging and inputs.counted:
+                if contributions and not built.is_logging and inputs.source.counted:
                     parts += top_contributions(weighted, tau=valued[0].tau, most=contributions)
             if policy.keyword is None and valued[0].support.undecided >= 1:
                 raise DecisionError(
@@ -124,7 +128,6 @@ def evaluate(
         windows=Windows(
             evaluated=events.window,
             train=None if train is None else train.window,
-            weights_from=COUNTED.get(inputs.source.name, "evaluated"),
             feasible_from=feasible_from,
             live=daily,
             whole_log=len(events) == events.log.rows,

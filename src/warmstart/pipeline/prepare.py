@@ -12,7 +12,7 @@ from warmstart.core.text import quoted
 from warmstart.estimators import ESTIMATORS, RewardModel, WeightedRows, open_weighted_rows
 from warmstart.events import open_strata
 from warmstart.propensity import best_strength, borrowed_propensity, check_logged, modelled_propensity
-from warmstart.results.propensities import SOURCE_NAMES, PropensitySource, SourceName
+from warmstart.results import SOURCE_NAMES, PropensitySource, SourceName
 from warmstart.reward import open_cell_means
 
 if TYPE_CHECKING:
@@ -41,11 +41,6 @@ class EvaluationInputs:
     source: PropensitySource
     strata: Strata | None = None
     model: RewardModel | None = None
-
-    @property
-    def counted(self) -> bool:
-        """Tell whether propensities are counts of some window."""
-        return self.source.name in COUNTED
 
     def weigh(self, policy: Policy) -> AbstractContextManager[WeightedRows]:
         """Open the weighted table of a policy."""

@@ -19,8 +19,6 @@ from rich.progress import (
 from warmstart.core.text import shortened
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rich.console import Console
 
     from warmstart.engine import Engine
@@ -54,9 +52,7 @@ class Share:
         self._progress.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
 
@@ -87,9 +83,7 @@ class Working:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._done.set()
         if self._thread is not None:
             self._thread.join()

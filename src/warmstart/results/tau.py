@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 Tau = float | Literal["auto"]
 
@@ -20,19 +20,16 @@ class TauPoint:
 
 @dataclass(frozen=True)
 class TauChoice:
-    """The tau of least expected error, and the errors of those it was chosen among.
+    """The tau (clipping constant) of least expected error, and the errors of those it was chosen among.
 
     Rewards were taken to come at ``rate`` (in [0, 1]), that of the training window, if ``rate_is_known``; else the tau
-    is the one that is never far from the best, whatever the rate, and ``curve`` shows errors at a middling one. The
-    rewards of the evaluated window had no say, so intervals need no allowance for the choice; but for propensities that
-    are not counted, where nothing is certified: there the rate is that of what the policy matched.
+    is the one whose error is the smallest multiple of the best tau's at any rate, and ``curve`` shows errors at a
+    middling one. The rewards of the evaluated window had no say, so intervals need no allowance for the choice; but
+    for propensities that are not counted, where nothing is certified: there the rate is that of what the policy
+    matched.
     """
 
     tau: float
     rate: float
     rate_is_known: bool
     curve: tuple[TauPoint, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the choice as JSON shows it."""
-        return {**vars(self), "curve": [dict(vars(point)) for point in self.curve]}

@@ -16,7 +16,7 @@ import numpy as np
 from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
 from warmstart.estimators.intervals.bets import Coefficients, bets_ends
-from warmstart.results.interval import Guarantee, Interval, IntervalName
+from warmstart.results import Guarantee, Interval, IntervalName
 
 
 @dataclass(frozen=True)

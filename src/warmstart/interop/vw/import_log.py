@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 from warmstart.core.errors import SourceError, UsageError
 from warmstart.core.files import atomic_folder
-from warmstart.core.text import counted, printable, quoted
+from warmstart.core.text import printable, quoted
 from warmstart.core.version import __version__
 from warmstart.interop.vw.feature_table import Side
 from warmstart.interop.vw.features import Features
@@ -20,6 +19,7 @@ from warmstart.interop.vw.lines import Malformed, Report, named_files, numbered_
 from warmstart.interop.vw.records import CostRange, EventColumns, Example, batches, checked_range, event_schema
 from warmstart.interop.vw.text import SHARED, read_adf, read_cb
 from warmstart.interop.vw.text_features import SideReader
+from warmstart.results import Imported
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -28,33 +28,6 @@ VWFormat = Literal["cb", "cb_adf", "dsjson", "json"]
 FIRST_LINES = 2_000
 EVENTS, CONTEXTS, ACTIONS, ABOUT = "events.parquet", "contexts.parquet", "actions.parquet", "about.json"
 UNREWARDED = "events-with-costs.parquet"
-
-
-@dataclass(frozen=True)
-class Imported:
-    """A folder of tables that another tool's log became, and what is known about them."""
-
-    folder: Path
-    about: dict[str, Any]
-
-    @property
-    def events(self) -> Path:
-        """Return the file of events: context, action, reward, cost[, propensity, feasible, ...]."""
-        return self.folder / EVENTS
-
-    @property
-    def contexts(self) -> Path:
-        """Return the file of contexts: their words with weights."""
-        return self.folder / CONTEXTS
-
-    @property
-    def actions(self) -> Path:
-        """Return the file of actions: their words with weights."""
-        return self.folder / ACTIONS
-
-    def notes(self) -> list[str]:
-        """Say what was read, and what to know before using it."""
-        return notes(self.about)
 
 
 def import_vw(
@@ -180,27 +153,3 @@ def _write_rewarded(folder: Path, costs: CostRange, columns: EventColumns) -> No
         tables = (costs.rewarded(file.read_row_group(group), columns.columns) for group in range(file.num_row_groups))
         _write(folder / EVENTS, tables, costs.schema(columns.columns))
     (folder / UNREWARDED).unlink()
-
-
-def notes(about: dict[str, Any]) -> list[str]:
-    """Say what was read, and what to know before using it."""
-    costs = about["costs"]
-    sides = f"{counted(about['contexts'], 'context')}, {counted(about['actions'], 'action')}"
-    events = f"{counted(about['events'], 'event')}, {about['unlabelled']:,} examples without a label; {sides}."
-    said = [
-        events,
-        f"reward = ({costs['high']:g} - cost) / {costs['high'] - costs['low']:g} ({costs['rule']}).",
-    ]
-    if about["propensities"] == 0:
-        said.append("There are no probabilities in it: propensities will be estimated.")
-    elif about["propensities"] < about["events"]:
-        said.append(f"WARNING: only {about['propensities']:,} of {about['events']:,} events have a probability.")
-    if about["malformed"]["lines"]:
-        said.append(f"WARNING: {counted(about['malformed']['lines'], 'malformed line')} left out.")
-        said += about["malformed"]["first"]
-    if about["equal_actions"]:
-        said.append(
-            f"WARNING: in {counted(about['equal_actions'], 'event')} several actions have equal features, so they are "
-            "one action here, whose logged probability is that of one of them."
-        )
-    return said

@@ -12,31 +12,17 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from warmstart.core.errors import DataError, MalformedLineError, SourceError, UsageError
 from warmstart.core.files import atomic_file
 from warmstart.core.names import PROBABILITY
-from warmstart.core.text import counted, printable, quoted
+from warmstart.core.text import printable, quoted
 from warmstart.interop.export import beside
 from warmstart.interop.vw.lines import named_files, numbered_lines
 from warmstart.interop.vw.numbering import FEASIBLE, ROWS, context_tag
+from warmstart.results import Decisions
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Scores = Literal["costs", "probabilities"]
 SUM_TOLERANCE = 1e-3
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """A file of decisions, how many contexts it decides, and how many rows it has."""
-
-    path: Path
-    contexts: int
-    rows: int
-
-    def notes(self) -> list[str]:
-        """Say what was written."""
-        return [
-            f"Wrote {counted(self.rows, 'decision')} for {counted(self.contexts, 'context')} to {printable(self.path)}."
-        ]
 
 
 @dataclass(frozen=True, slots=True)

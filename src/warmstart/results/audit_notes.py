@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from warmstart.core.text import counted
-from warmstart.results.audit import LEVEL, Audit, Check
+from typing import TYPE_CHECKING
+
+from warmstart.core.text import counted, more, percent
+
+if TYPE_CHECKING:
+    from warmstart.results.audit import Audit, Check
 
 # Below this share of traffic with a choice, there is next to nothing to compare.
 TOO_LITTLE = 0.01
 # A gain that would have to be larger than this is none that a log can be said to prove.
 TOO_MUCH = 1.0
 MANY_COPIES = 0.01
-NEARLY_ALL = 0.9995
 # Between this and the level of a check lies what may be chance and may be not.
 WEAK = 0.05
 FEWEST_EVENTS = 100
@@ -92,36 +95,6 @@ def notes(audit: Audit) -> list[str]:
     return [*lines, *(f"VERDICT: {sentence}" for sentence in verdict(audit))]
 
 
-def percent(share: float | None) -> str:
-    """Show a share with as many digits as it deserves; what sums in another order may lack is nothing.
-
-    >>> percent(0.5), percent(0.0123), percent(0.05), percent(0.00004), percent(0.9971), percent(None)
-    ('50 %', '1.2 %', '5 %', '0.004 %', '99.7 %', '-')
-    >>> percent(1 - 1e-9), percent(1 - 1e-15), percent(1e-17)
-    ('nearly 100 %', '100 %', '0 %')
-    """
-    if share is None:
-        return "-"
-    share = round(share, 12)
-    if 0.995 <= share < 1:
-        return "nearly 100 %" if share > NEARLY_ALL else f"{100 * share:.1f} %"
-    size = abs(share)
-    digits = 0 if size >= 0.1 or size == 0 else 1 if size >= 0.01 else 2 if size >= 0.001 else 3
-    shown = f"{100 * share:.{digits}f}"
-    return f"{shown.removesuffix('.0')} %"
-
-
-def more(share: float | None) -> str:
-    """Show a relative gain.
-
-    >>> more(0.123), more(25.0)
-    ('12 % more', '26 times as much')
-    """
-    if share is None:
-        return "-"
-    return f"{percent(share)} more" if share < 10 else f"{1 + share:,.0f} times as much"
-
-
 def about_the_log(audit: Audit) -> list[str]:
     """Say what the log holds."""
     lines = ["Events per context and per action: least | quarter | median | three quarters | 99 % | most."]
@@ -152,14 +125,14 @@ def about_evenness(audit: Audit) -> str:
 
 def about_the_origin(audit: Audit) -> list[str]:
     """Say where the choice comes from."""
-    found = audit.origin
-    if found is None or found.calendar is None:
+    origin = audit.origin
+    if origin is None or origin.calendar is None:
         return ["No context has events enough to tell the calendar from chance."]
-    if found.calendar > 0.9:
+    if origin.calendar > 0.9:
         words = "The choice is the calendar's: within a day the logging policy is all but deterministic."
-    elif found.calendar > 0.5:
+    elif origin.calendar > 0.5:
         words = "Most of the choice comes from changes between days; the rest is choice within a day."
-    elif found.calendar > 0.1:
+    elif origin.calendar > 0.1:
         words = "Some of the choice comes from changes between days; most of it is made within a day."
     else:
         words = "The choice is made within the day, at random or by something the log lacks; days hardly matter."
@@ -167,7 +140,7 @@ def about_the_origin(audit: Audit) -> list[str]:
 
 
 def about_checks(audit: Audit) -> list[str]:
-    """Say what the tests found; and, if one fires, how to read it and what to do."""
+    """Say what the tests show; and, if one fires, how to read it and what to do."""
     lines = [about_check(audit, check) for check in audit.checks]
     if any(check.fires for check in audit.checks):
         lines.append(
@@ -178,9 +151,9 @@ def about_checks(audit: Audit) -> list[str]:
 
 
 def about_check(audit: Audit, check: Check) -> str:
-    """Say what a test found, how large it is beside the mean reward, and what follows."""
+    """Say what a test shows, how large it is beside the mean reward, and what follows."""
     if check.effect is None or check.p_value is None:
-        return f"{check.question} {_why_untold(audit)}"
+        return f"{check.question} {_why_unknown(audit)}"
     rate = abs(audit.log.reward_rate)
     what = {
         "drift": "a trend common to all, from the first day to the last",
@@ -197,14 +170,14 @@ def about_check(audit: Audit, check: Check) -> str:
         ("reaction", False): "what did well is shown less, which makes estimates too HIGH: 'at least' may not hold",
     }[check.name, check.effect > 0]
     doubt = ""
-    if check.clustered_p is not None and check.clustered_p >= LEVEL:
+    if check.may_be_chance:
         doubt = f" If rewards of a context hang together, it may still be chance ({_p(check.clustered_p)})."
     share = percent(check.effect / rate) if rate else "-"
     sign = f"There is a sign of it ({_p(check.p_value)}): {what} is {share} of the mean reward"
     return f"{check.question} {sign}; {follows}.{doubt}"
 
 
-def _why_untold(audit: Audit) -> str:
+def _why_unknown(audit: Audit) -> str:
     if audit.log.days == 1:
         return "The log has a single day, so nobody can tell."
     return "Rewards do not differ between days in any cell, so nobody can tell."
@@ -212,32 +185,32 @@ def _why_untold(audit: Audit) -> str:
 
 def about_contexts(audit: Audit) -> list[str]:
     """Say how the contexts changed."""
-    found = audit.context_drift
-    if found is None:
+    drift = audit.context_drift
+    if drift is None:
         return []
-    line = f"{percent(found.unseen_before)} of the traffic from {found.cut} on is in contexts never seen before"
-    if found.p_value is not None:
+    line = f"{percent(drift.unseen_before)} of the traffic from {drift.cut} on is in contexts never seen before"
+    if drift.p_value is not None:
         line += (
-            f"; the shares of contexts before and after differ by {found.distance:.3f} (0 not at all, 1 entirely; "
-            f"{_p(found.p_value)} if events came independently)"
+            f"; the shares of contexts before and after differ by {drift.distance:.3f} (0 not at all, 1 entirely; "
+            f"{_p(drift.p_value)} if events came independently)"
         )
     return [f"{line}. In contexts that are new, nothing is known of other actions."]
 
 
 def about_churn(audit: Audit) -> list[str]:
     """Say what coming and going actions do."""
-    found = audit.churn
-    if found is None:
+    churn = audit.churn
+    if churn is None:
         return []
     whole = (
-        f"{percent(found.actions_all_window)} of the actions, with {percent(found.traffic_all_window)} of the traffic"
+        f"{percent(churn.actions_all_window)} of the actions, with {percent(churn.traffic_all_window)} of the traffic"
     )
     lines = [f"{whole}, were live from the first day to the last."]
-    if found.rho_all is not None and found.rho_train is not None:
+    if churn.weight_ratio_all is not None and churn.weight_ratio_train is not None:
         lines.append(
             "On the last 35 % of events, weights counted in all data (the paper's choice) would multiply the rewards "
-            f"of uniform by {found.rho_all:.2f} on average, and weights from before by {found.rho_train:.2f}; 1 is "
-            "right. Weights from the evaluated window, the default, give 1."
+            f"of uniform by {churn.weight_ratio_all:.2f} on average (weight ratio), and weights from before by "
+            f"{churn.weight_ratio_train:.2f}; 1 is right. Weights from the evaluated window, the default, give 1."
         )
     return lines
 
