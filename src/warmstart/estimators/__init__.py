@@ -6,7 +6,7 @@ from warmstart.estimators.estimate import estimate_value
 from warmstart.estimators.estimators import ESTIMATORS
 from warmstart.estimators.guesses import Guesser
 from warmstart.estimators.guesses_in_parts import PartedGuesser
-from warmstart.estimators.intervals.methods import METHODS, interval
+from warmstart.estimators.intervals import METHODS, interval
 from warmstart.estimators.outside import estimate_outside
 
 __all__ = [

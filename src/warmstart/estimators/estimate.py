@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from warmstart.estimators.gain import gain_ends
-from warmstart.estimators.intervals.methods import NEED_COEFFICIENTS, interval, normal_ends
+from warmstart.estimators.intervals import NEED_COEFFICIENTS, interval, normal_ends
 from warmstart.estimators.sums import ValueSums, WeightedSums, fetch_sums
 from warmstart.results.estimate import Gain, PropensityError, Support, ValueEstimate, WeightRatio
 from warmstart.results.interval import IntervalName

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warmstart.estimators.intervals.methods import normal_ends
+from warmstart.estimators.intervals import normal_ends
 from warmstart.results.point_estimate import PointEstimate
 
 if TYPE_CHECKING:

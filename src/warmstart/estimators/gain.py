@@ -17,7 +17,7 @@ import ibis
 import numpy as np
 
 from warmstart.core.names import ACTION
-from warmstart.estimators.intervals.bets import MOST_AT_RISK, RATIO, Coefficients, last_ruled_out, log_mean
+from warmstart.estimators.intervals import MOST_AT_RISK, RATIO, Coefficients, last_ruled_out, log_mean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -15,8 +15,7 @@ import numpy as np
 
 from warmstart.core.names import PROBABILITY, PROPENSITY
 from warmstart.estimators.estimate import self_normalised
-from warmstart.estimators.intervals.bets import Coefficients
-from warmstart.estimators.intervals.methods import TermSums, interval, normal_ends
+from warmstart.estimators.intervals import Coefficients, TermSums, interval, normal_ends
 from warmstart.estimators.sums import WeightedSums, coefficient_bins, divided
 from warmstart.estimators.tau import choose_tau
 from warmstart.results.estimate import Gain, Support, ValueEstimate

@@ -13,8 +13,7 @@ import numpy as np
 
 from warmstart.core.names import PROBABILITY, WindowName
 from warmstart.estimators.gain import GainSums, rewards_by_u
-from warmstart.estimators.intervals.bets import RATIO, Coefficients
-from warmstart.estimators.intervals.methods import TermSums
+from warmstart.estimators.intervals import RATIO, Coefficients, TermSums
 from warmstart.estimators.tau import choose_tau
 from warmstart.propensity import counted_propensity
 from warmstart.results.tau import Tau, TauChoice
