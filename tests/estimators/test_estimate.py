@@ -7,8 +7,7 @@ from tests.support.logs import churning_log, cut, decisions, moment, random_log,
 
 import warmstart as ws
 from warmstart.estimators.gain import gain_ends
-from warmstart.estimators.intervals.bets import Coefficients
-from warmstart.estimators.intervals.methods import METHODS, TermSums, interval
+from warmstart.estimators.intervals import METHODS, Coefficients, TermSums, interval
 
 CLOSE = 1e-9
 

@@ -10,8 +10,7 @@ from scipy import optimize, stats
 
 from warmstart.core.errors import UsageError
 from warmstart.estimators.gain import GainSums, gain_ends
-from warmstart.estimators.intervals.bets import RATIO, Coefficients, bets_ends
-from warmstart.estimators.intervals.methods import METHODS, TermSums, interval, relative_entropy
+from warmstart.estimators.intervals import METHODS, RATIO, Coefficients, TermSums, bets_ends, interval, relative_entropy
 
 FINITE = [name for name, (_, guarantee) in METHODS.items() if guarantee == "finite-sample"]
 DELTAS = [0.05, 0.5]

@@ -11,7 +11,7 @@ from scipy.stats import binom, chi2, norm
 
 import warmstart as ws
 from warmstart.auditing import assumption_checks, context_drift
-from warmstart.estimators.intervals.methods import normal_ends
+from warmstart.estimators.intervals import normal_ends
 from warmstart.events import open_daily_cells
 
 FIRST_DAY = 20_000 * 86_400_000_000

@@ -9,8 +9,7 @@ from studies.looseness import ends_and_truth
 
 import warmstart as ws
 from warmstart.estimators.gain import GainSums, gain_ends
-from warmstart.estimators.intervals.bets import Coefficients
-from warmstart.estimators.intervals.methods import METHODS, TermSums, interval, normal_ends
+from warmstart.estimators.intervals import METHODS, Coefficients, TermSums, interval, normal_ends
 from warmstart.simulation import TableWorld
 
 
