@@ -12,9 +12,7 @@ from warmstart.estimators.intervals import NEED_COEFFICIENTS, TermSums, interval
 from warmstart.estimators.point import point_estimates, point_sums
 from warmstart.estimators.tau import choose_tau, matched_rate
 from warmstart.estimators.weights import OWN
-from warmstart.results import Gain, ValueEstimate
-from warmstart.results import IntervalName
-from warmstart.results import Tau, TauChoice
+from warmstart.results import Gain, IntervalName, Tau, TauChoice, ValueEstimate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
