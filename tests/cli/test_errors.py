@@ -87,7 +87,7 @@ CASES = {
     "tau zero": Case(ws.UsageError, "tau must lie in (0, 1]", call={"tau": 0.0}),
     "delta": Case(ws.UsageError, "delta must lie between 0 and 1", call={"delta": 1.0}),
     "interval": Case(ws.UsageError, "There is no interval 'wald'", call={"interval": "wald"}),
-    "train without a split": Case(ws.UsageError, "no training window", call={"weights_from": "train"}),
+    "train without a split": Case(ws.UsageError, "no training window", call={"propensities": "train"}),
     "no such policy": Case(ws.WarmstartError, "There is no file 'mine.csv'", call={"policies": "mine.csv"}),
     "decisions of elsewhere": Case(
         ws.DecisionError,

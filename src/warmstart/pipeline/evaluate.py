@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from warmstart.core.errors import DecisionError, UsageError
 from warmstart.core.names import ACTION, PROBABILITY, REWARD, WINDOW_NAMES, WindowName
+from warmstart.core.progress import Progress, silent
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
 from warmstart.estimators import ESTIMATORS, METHODS, estimate_outside, estimate_value, top_contributions
@@ -32,9 +33,6 @@ class World(Protocol):
         ...
 
 
-Step = Callable[[str], None]
-
-
 def evaluate(
     policies: Any,
     events: Events,
@@ -51,7 +49,7 @@ def evaluate(
     estimators: Sequence[str] = (),
     reward_model: Any = None,
     contributions: int = 0,
-    on_step: Step | None = None,
+    on_progress: Progress = silent,
 ) -> Evaluation:
     """Estimate what policies would have earned on the events of a window.
 
@@ -67,7 +65,7 @@ def evaluate(
     ``reward_model``, any scikit-learn regressor of the context columns; by default shrunk cell means, or a
     logistic regression an action where contexts do not repeat or are numbers.
     ``contributions`` is how many of the contexts and actions that a value rests on most to name, at the first tau.
-    ``on_step`` is told what is being done.
+    ``on_progress`` is called with what is being done.
 
     >>> import pyarrow as pa, warmstart as ws
     >>> log = pa.table({"page": ["p", "p", "p", "p"], "ad": ["a", "a", "b", "b"], "click": [1, 0, 1, 1]})
@@ -79,12 +77,14 @@ def evaluate(
     named = parse_policies(policies)
     taus = _checked_taus(tau)
     _check_delta(delta, interval)
+    if isinstance(propensities, str) and propensities in ("train", "all"):
+        weights_from, propensities = cast("WindowName", propensities), "counts"
     _check_window("weights_from", weights_from, train)
     _check_estimators(estimators)
     check_coarser(coarser, events)
     feasible_from = _feasible_window(feasible_from, train)
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
-    step = on_step or (lambda _: None)
+    step = on_progress
     step("summing events into cells")
     rate = _known_rate(train)
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
