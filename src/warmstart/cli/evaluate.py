@@ -10,6 +10,7 @@ import typer
 from warmstart.cli.completion import AUTO, ESTIMATORS, INTERVALS, POLICIES, PROPENSITIES, WINDOWS
 from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Only, command, option, parse_tau
 from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
+from warmstart.results.selection import select as find_best
 
 CONTRIBUTIONS = 10
 EXAMPLES = """
@@ -117,7 +118,6 @@ def evaluate(
     from warmstart.core.files import check_output
     from warmstart.policy import parse_policies
     from warmstart.report import ProgressDisplay, save_report, show
-    from warmstart.results.selection import select as find_best
 
     if html is not None:
         check_output(html, inputs=[log.events, _paths(policy)], force=force)
@@ -146,12 +146,12 @@ def evaluate(
         )
     if html is not None:
         save_report(result, html, force=force)
-    chosen = find_best(result) if select else None
+    selected = [find_best(result)] if select else []
     if json:
-        selected = {} if chosen is None else {"selected": chosen.to_dict()}
-        typer.echo(dumps({**result.to_dict(), **selected}, indent=2, allow_nan=False))
+        more = {"selected": selected[0].to_dict()} if selected else {}
+        typer.echo(dumps({**result.to_dict(), **more}, indent=2, allow_nan=False))
     else:
-        show(Console(), result.tables(), [*([] if chosen is None else [str(chosen)]), *result.notes()])
+        show(Console(), result.tables(), [*map(str, selected), *result.notes()])
 
 
 def _paths(policies: list[str]) -> list[str]:
