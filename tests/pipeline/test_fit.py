@@ -312,15 +312,15 @@ def test_an_interrupted_fit_leaves_nothing(month, tmp_path, monkeypatch):
     import sys
 
     from warmstart.cli import main
-    from warmstart.report import Share
+    from warmstart.report import ProgressDisplay
 
     world, _, _ = month
 
-    def interrupt(self, step, share, note=""):
+    def interrupt(self, step, share=None, detail=""):
         if step == "learning":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Share, "report", interrupt)
+    monkeypatch.setattr(ProgressDisplay, "__call__", interrupt)
     names = ["--context", "page", "--action", "ad", "--reward", "click", "--time", "shown_at"]
     out = tmp_path / "policy"
     monkeypatch.setattr(sys, "argv", ["warmstart", "fit", str(world.events_path), *names, "--out", str(out)])
