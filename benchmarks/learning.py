@@ -28,7 +28,7 @@ from warmstart.reward.product import PAPER_RATES, Stream, learn
 
 NAMES: dict[str, Any] = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
 # The month of the quality table: the prototype's size, so that its numbers can be compared.
-MONTH = {"events": 3_000_000, "contexts": 60_000, "actions": 8_000}
+MONTH = {"events": 3_000_000, "n_contexts": 60_000, "n_actions": 8_000}
 TRAIN_SHARE = 35 / 54
 VW_SGD_RATE = 0.02
 PAPER_ACTIONS = 880_000

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from warmstart.core.errors import SourceError as SourceError
     from warmstart.core.errors import UsageError as UsageError
     from warmstart.core.errors import WarmstartError as WarmstartError
+    from warmstart.engine import connect as connect
     from warmstart.estimators import bias_bounds as bias_bounds
     from warmstart.estimators import corollary_bound as corollary_bound
     from warmstart.estimators import regret_bound as regret_bound
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from warmstart.pipeline import audit as audit
     from warmstart.pipeline import compare_propensities as compare_propensities
     from warmstart.pipeline import evaluate as evaluate
+    from warmstart.pipeline import evaluation_windows as evaluation_windows
     from warmstart.pipeline import fit as fit
     from warmstart.pipeline import policy_table as policy_table
     from warmstart.pipeline import true_value as true_value
@@ -91,6 +93,7 @@ _HOMES = {
     "PropensityComparison": "warmstart.results",
     "Selection": "warmstart.results",
     "select": "warmstart.results",
+    "connect": "warmstart.engine",
     "Events": "warmstart.events",
     "read_events": "warmstart.events",
     "Decisions": "warmstart.results",
@@ -107,6 +110,7 @@ _HOMES = {
     "audit": "warmstart.pipeline",
     "compare_propensities": "warmstart.pipeline",
     "evaluate": "warmstart.pipeline",
+    "evaluation_windows": "warmstart.pipeline",
     "fit": "warmstart.pipeline",
     "FittedPolicy": "warmstart.policy",
     "load_policy": "warmstart.policy",

@@ -265,7 +265,7 @@ def test_only_a_log_that_was_read_is_audited():
 
 def test_steps_are_told_in_words():
     steps = []
-    ws.audit(read(few()), on_step=steps.append)
+    ws.audit(read(few()), on_progress=steps.append)
     assert steps[0] == "looking for duplicates"
     assert "testing for drift and reaction" in steps
 

@@ -56,14 +56,14 @@ def test_the_verdict_is_the_last_thing_said(folder):
 
 
 def test_a_page_and_a_table_of_contexts_are_written(folder, tmp_path):
-    ran = audit(folder, "--html", str(tmp_path / "audit.html"), "--explore", str(tmp_path / "first.csv"))
+    ran = audit(folder, "--html", str(tmp_path / "audit.html"), "--explore-out", str(tmp_path / "first.csv"))
     assert ran.returncode == 0
     assert (tmp_path / "audit.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     rows = pa_csv.read_csv(tmp_path / "first.csv")
     assert rows.column_names == ["context", "action", "events", "traffic", "reward"]
     expected = ws.audit(read(random_log(1), "duckdb")).explore
     assert rows["events"].to_pylist() == [row[2] for row in expected.rows]
-    assert audit(folder, "--explore", str(tmp_path / "first.parquet")).returncode == 0
+    assert audit(folder, "--explore-out", str(tmp_path / "first.parquet")).returncode == 0
     assert pq.read_table(tmp_path / "first.parquet").column_names == rows.column_names
 
 
@@ -71,8 +71,8 @@ def test_a_page_and_a_table_of_contexts_are_written(folder, tmp_path):
     ("arguments", "message"),
     [
         (["--html", "gone/audit.html"], "There is no folder 'gone'"),
-        (["--explore", "first.xls"], ".csv or .parquet"),
-        (["--explore", "gone/first.csv"], "There is no folder 'gone'"),
+        (["--explore-out", "first.xls"], ".csv or .parquet"),
+        (["--explore-out", "gone/first.csv"], "There is no folder 'gone'"),
     ],
 )
 def test_outputs_without_a_place_are_refused_before_the_work(folder, arguments, message):

@@ -128,16 +128,19 @@ def test_progress_is_shown_only_on_a_terminal_and_only_when_it_takes_long(folder
     from rich.console import Console
 
     from warmstart.engine import connect
-    from warmstart.report import Working, progress
+    from warmstart.report import ProgressDisplay, progress
 
     monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.05)
     for terminal, seconds, expected in ((True, 0.5, True), (True, 0.0, False), (False, 0.5, False)):
         written = io.StringIO()
         console = Console(file=written, force_terminal=terminal, width=80)
-        with Working(console, connect()) as work:
-            work.step("counting \x1b[31msheep")
+        with ProgressDisplay(console, connect()) as display:
+            display("counting \x1b[31msheep")
+            time.sleep(seconds)
+            display("weighing", 0.4, "two \x1b[31mof five")
             time.sleep(seconds)
         assert ("counting" in written.getvalue()) == expected
+        assert all((part in written.getvalue()) == expected for part in ("weighing", "40%", "of five"))
         assert "\x1b[31msheep" not in written.getvalue()
 
 
@@ -165,13 +168,13 @@ def test_an_interrupt_exits_130(folder, monkeypatch, capsys):
         (["--policy", "uniform", "--tau", "much"], 2, "--tau"),
         (["--policy", "uniform", "--tau", "0"], 2, "tau must lie in (0, 1]"),
         (["--policy", "uniform", "--tau", "0.1", "--delta", "1"], 2, "delta"),
-        (["--policy", "uniform", "--tau", "0.1", "--weights-from", "train"], 2, "no training window"),
-        (["--policy", "uniform", "--tau", "0.1", "--weights-from", "nowhere"], 2, "cannot be 'nowhere'"),
+        (["--policy", "uniform", "--tau", "0.1", "--propensities", "train"], 2, "no training window"),
+        (["--policy", "uniform", "--tau", "0.1", "--propensities", "nowhere"], 2, "'nowhere'"),
         (["--policy", "uniform", "--tau", "0.1", "--interval", "wide"], 2, "no interval 'wide'"),
         (["--policy", "uniform", "--tau", "0.1", "--tau", "0.1"], 2, "given twice"),
         (["--policy", "uniform", "--tau", "0.1", "--engine", "abacus"], 2, "no engine 'abacus'"),
         (["--policy", "uniform", "--tau", "0.1", "--test-from", "x", "--test-fraction", "0.1"], 2, "exclude"),
-        (["--policy", "uniform", "--tau", "0.1", "--test-fraction", "1.5"], 2, "--test-fraction must lie"),
+        (["--policy", "uniform", "--tau", "0.1", "--test-fraction", "1.5"], 2, "(--test-fraction) must lie"),
         (["--policy", "uniform", "--tau", "0.1", "--memory-limit", "4XB"], 2, "cannot be started"),
         (["--policy", "unifrom", "--tau", "0.1"], 2, "Did you mean 'uniform'"),
         (["--policy", "uniform", "--tau", "0.1", "--test-from", "2000-01-01"], 1, "earlier window has no events"),
@@ -200,12 +203,12 @@ def test_a_missing_column_exits_1_with_a_hint(folder):
     ]
 
 
-def test_weights_from_all_show_the_weight_ratio_and_the_papers_error(folder):
-    ran = evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--weights-from", "all")
+def test_propensities_from_all_data_show_their_ratio_and_the_papers_error(folder):
+    ran = evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--propensities", "all")
     assert "What weights counted in all data (the paper's choice) do to the estimate" in ran.stdout
     found = json.loads(
         evaluate(
-            folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--weights-from", "all", "--json"
+            folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--propensities", "all", "--json"
         ).stdout
     )
     assert set(found["policies"][0]["propensity_error"]) == {"paper", "tight"}

@@ -31,7 +31,7 @@ JOB = """
     )
     train, test = log.split(fraction=0.65)
     if verb == "evaluate":
-        found = ws.evaluate(["logging", "uniform"], test, train=train, tau=0.05, on_step=lambda s: print(s, flush=True))
+        found = ws.evaluate(["logging", "uniform"], test, train=train, tau=0.05, on_progress=print)
         open(out, "w").write(found.to_json())
     else:
         policy = ws.fit(
@@ -44,7 +44,7 @@ JOB = """
 
 @pytest.fixture(scope="module")
 def month(tmp_path_factory):
-    numbers = {"events": 100_000, "contexts": 1_000, "actions": 200, "topics": 20, "vocabulary": 4_000}
+    numbers = {"events": 100_000, "n_contexts": 1_000, "n_actions": 200, "topics": 20, "vocabulary": 4_000}
     return ws.simulate(tmp_path_factory.mktemp("cluster") / "month", **numbers, seed=2)
 
 

@@ -19,7 +19,7 @@ NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at
 @pytest.fixture(scope="module")
 def month(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fit") / "month"
-    numbers = {"events": 200_000, "contexts": 1_500, "actions": 300, "topics": 20, "vocabulary": 4_000}
+    numbers = {"events": 200_000, "n_contexts": 1_500, "n_actions": 300, "topics": 20, "vocabulary": 4_000}
     world = ws.simulate(folder, **numbers, seed=1)
     train, test = ws.read_events(world.events_path, **NAMES).split(fraction=0.65)
     return world, train, test
@@ -312,15 +312,15 @@ def test_an_interrupted_fit_leaves_nothing(month, tmp_path, monkeypatch):
     import sys
 
     from warmstart.cli import main
-    from warmstart.report import Share
+    from warmstart.report import ProgressDisplay
 
     world, _, _ = month
 
-    def interrupt(self, step, share, note=""):
+    def interrupt(self, step, share=None, detail=""):
         if step == "learning":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Share, "report", interrupt)
+    monkeypatch.setattr(ProgressDisplay, "__call__", interrupt)
     names = ["--context", "page", "--action", "ad", "--reward", "click", "--time", "shown_at"]
     out = tmp_path / "policy"
     monkeypatch.setattr(sys, "argv", ["warmstart", "fit", str(world.events_path), *names, "--out", str(out)])
@@ -332,7 +332,7 @@ def test_an_interrupted_fit_leaves_nothing(month, tmp_path, monkeypatch):
 
 def test_progress_tells_the_step_the_share_and_the_loss(month):
     seen = []
-    ws.fit(month[1], weight_bits=8, on_progress=lambda *now: seen.append(now))
+    ws.fit(month[1], weight_bits=8, on_progress=lambda step, share=None, detail="": seen.append((step, share, detail)))
     steps = [step for step, _, _ in seen]
     assert steps[0] == "summing events into cells"
     assert steps[-1] == "learning"

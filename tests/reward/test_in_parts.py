@@ -18,7 +18,7 @@ NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     folder = tmp_path_factory.mktemp("parts") / "month"
-    numbers = {"events": 150_000, "contexts": 1_200, "actions": 250, "topics": 20, "vocabulary": 4_000}
+    numbers = {"events": 150_000, "n_contexts": 1_200, "n_actions": 250, "topics": 20, "vocabulary": 4_000}
     return ws.simulate(folder, **numbers, seed=3)
 
 

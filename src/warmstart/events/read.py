@@ -45,7 +45,8 @@ def read_events(
     events apart, for folds.
 
     ``engine`` does the work: ``"duckdb"``, in this process; ``"spark"``, on this machine; ``"spark://host:port"``, a
-    cluster; or a Spark session. A source that lives somewhere is worked on there.
+    cluster; what ``connect`` returned, with a memory limit; or a Spark session. A source that lives somewhere is worked
+    on there.
 
     Rewards must lie in [0, 1], or in ``reward_range``. Nulls, NaN and infinities are errors; ``drop_nulls`` leaves
     those rows out and counts them.

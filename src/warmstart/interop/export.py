@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from warmstart.core.errors import UsageError
-from warmstart.core.files import atomic_file
+from warmstart.core.files import check_output, mark_of, write_output, write_parquet
 from warmstart.core.names import ACTION, EVENT_ID, PROPENSITY, REWARD, TIME
 from warmstart.core.text import quoted
 from warmstart.events import Events, open_cells
@@ -46,6 +46,7 @@ def export(
     contexts: Any = None,
     actions: Any = None,
     propensities: Source = "auto",
+    force: bool = False,
 ) -> Exported:
     """Write the events of a window for another learner, each with the propensity of what was shown, at least ``tau``.
 
@@ -60,13 +61,13 @@ def export(
 
     Beside ``train.vw`` lie ``train.contexts.vw`` (each context once, without a label, for ``vw -t -p``),
     ``train.contexts.parquet`` and ``train.actions.parquet``, by which ``import_predictions`` reads what comes back.
+    What an earlier export wrote there is replaced; other files only with ``force``, inputs never.
     """
     if to not in get_args(ExportFormat):
         raise UsageError(f"There is no format {quoted(to)}.", f"Choose {', '.join(get_args(ExportFormat))}.")
     path, tau = Path(out), check_tau(tau)
     source = propensity_source(events, propensities)
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"There is no folder {quoted(str(path.parent))}.", "Make it first.")
+    _check_outputs(path, to, [events.log.origin, contexts, actions], force=force)
     if to != "parquet" and FEASIBLE in events.columns.context:
         raise UsageError(f"A context column is called {quoted(FEASIBLE)}, as in the table of keys.", "Rename it.")
     with open_cells(events) as cells:
@@ -76,14 +77,16 @@ def export(
             return Exported(path, to, tau, source, written, **_sizes(cells))
         with ExitStack() as stack:
             sides = stack.enter_context(open_numbered(cells, SPELLINGS[to], contexts, actions, tau=tau))
-            parts = {what: stack.enter_context(atomic_file(beside(path, what))) for what in get_args(Beside)}
-            with stack.enter_context(atomic_file(path)).open("w", encoding="utf-8", newline="\n") as file:
+            parts = {
+                what: stack.enter_context(write_output(beside(path, what), force=True)) for what in get_args(Beside)
+            }
+            with stack.enter_context(write_output(path, force=True)).open("w", encoding="utf-8", newline="\n") as file:
                 written = _write_events(cells, rows, sides, file, to=to, all_known=source == "counts")
             if to == "dsjson":
                 # Vowpal Wabbit passes over decision-service lines without a label, so contexts are text there too.
                 sides = stack.enter_context(open_numbered(cells, SPELLINGS["vw-adf"], contexts, actions, tau=tau))
-            held = _write_contexts(cells, sides, parts, to)
-            return Exported(path, to, tau, source, written, held, len(sides.actions), sides.bare)
+            known = _write_contexts(cells, sides, parts, to, path.name)
+            return Exported(path, to, tau, source, written, known, len(sides.actions), sides.bare)
 
 
 def beside(path: Path, what: Beside) -> Path:
@@ -91,9 +94,16 @@ def beside(path: Path, what: Beside) -> Path:
     return path.with_name(f"{path.stem}.{what}")
 
 
+def _check_outputs(path: Path, to: ExportFormat, inputs: list[Any], *, force: bool) -> None:
+    """Refuse to replace inputs and files of others; text is known as an earlier export's by the keys beside it."""
+    ours = force or (to != "parquet" and mark_of(beside(path, "contexts.parquet")) == path.name)
+    check_output(path, inputs=inputs, force=ours)
+    for what in get_args(Beside) if to != "parquet" else ():
+        check_output(beside(path, what), inputs=inputs, force=ours if what == "contexts.vw" else force)
+
+
 def _write_parquet(cells: Cells, rows: ir.Table, path: Path) -> int:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     columns = cells.columns
     given = {fixed: name for fixed, name in columns.fixed_to_given.items() if fixed not in (PROPENSITY, EVENT_ID)}
@@ -101,16 +111,11 @@ def _write_parquet(cells: Cells, rows: ir.Table, path: Path) -> int:
         if name in given.values():
             raise UsageError(f"The log has a column {quoted(name)} of its own.", "Rename it before you export.")
     rows = in_order(rows, columns.keys)
-    written = 0
-    with atomic_file(path) as temporary, ExitStack() as stack:
-        writer = None
-        chosen = rows.select(*given, PROPENSITY, **{WEIGHT: 1.0 / rows[FLOORED]})
-        for batch in cells.engine.stream(chosen, ROWS):
-            table = _under_given_names(pa.Table.from_batches([batch]), given)
-            writer = writer or stack.enter_context(pq.ParquetWriter(temporary, table.schema, compression="zstd"))
-            writer.write_table(table)
-            written += table.num_rows
-    return written
+    chosen = rows.select(*given, PROPENSITY, **{WEIGHT: 1.0 / rows[FLOORED]})
+    batches = cells.engine.stream(chosen, ROWS)
+    tables = (_under_given_names(pa.Table.from_batches([batch]), given) for batch in batches)
+    with write_output(path, force=True) as temporary:  # what may not be replaced was refused before the work
+        return write_parquet(temporary, tables)
 
 
 def _under_given_names(table: pa.Table, given: Mapping[str, str]) -> pa.Table:
@@ -158,19 +163,17 @@ def _write_events(cells: Cells, rows: ir.Table, sides: Numbered, file: IO[str], 
     return place
 
 
-def _write_contexts(cells: Cells, sides: Numbered, parts: dict[Beside, Path], to: str) -> int:
+def _write_contexts(cells: Cells, sides: Numbered, parts: dict[Beside, Path], to: str, name: str) -> int:
     """Write each context once without a label, and tables of the keys of both sides, in that order."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     keys, given = cells.columns.context_keys, list(cells.columns.context)
-    pq.write_table(sides.action_keys.rename_columns([cells.columns.action]), parts["actions.parquet"])
+    write_parquet(parts["actions.parquet"], [sides.action_keys.rename_columns([cells.columns.action])])
     nothing = vw_features(NOTHING)
     listed = [FEASIBLE] if to != "vw-cb" else []
     rows = sides.contexts.order_by(NUMBER).select(*keys, FEATURES, *listed)
-    written = 0
-    with parts["contexts.vw"].open("w", encoding="utf-8", newline="\n") as file, ExitStack() as stack:
-        writer = None
+
+    def tables(file: IO[str]) -> Iterator[pa.Table]:
         for batch in cells.engine.stream(rows, ROWS):
             lines = []
             known = batch.to_pylist()
@@ -183,7 +186,7 @@ def _write_contexts(cells: Cells, sides: Numbered, parts: dict[Beside, Path], to
             table = pa.Table.from_batches([batch]).select(list(keys)).rename_columns(given)
             if listed:
                 table = table.append_column(FEASIBLE, pa.array(feasible, pa.list_(pa.int64())))
-            writer = writer or stack.enter_context(pq.ParquetWriter(parts["contexts.parquet"], table.schema))
-            writer.write_table(table)
-            written += batch.num_rows
-    return written
+            yield table
+
+    with parts["contexts.vw"].open("w", encoding="utf-8", newline="\n") as file:
+        return write_parquet(parts["contexts.parquet"], tables(file), mark=name)

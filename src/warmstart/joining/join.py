@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from warmstart.core.errors import DataError, EmptyWindowError, UsageError
-from warmstart.core.files import atomic_file
+from warmstart.core.files import check_output, write_output, write_parquet
 from warmstart.core.names import REWARD, TIME
+from warmstart.core.progress import Progress, silent
 from warmstart.core.text import quoted
 from warmstart.core.window import Moment, microseconds
 from warmstart.engine import Engine, offenders, resolve_engine, stored_table
@@ -57,7 +57,8 @@ def join(
     impressions_table: str | None = None,
     outcomes_table: str | None = None,
     engine: str | Engine = "duckdb",
-    on_step: Callable[[str], None] | None = None,
+    force: bool = False,
+    on_progress: Progress = silent,
 ) -> Joined:
     """Write impressions with the rewards that came later as one Parquet file, which ``read_events`` takes.
 
@@ -75,7 +76,8 @@ def join(
     error; ``drop_nulls`` leaves them out and counts them.
 
     The file has all columns of the impressions, ``reward`` and, with times, ``outcome_time``: that of the first outcome
-    that counts. Rows come in no particular order.
+    that counts. Rows come in no particular order. A file that ``join`` did not write is replaced with ``force`` only,
+    an input never.
 
     >>> import pyarrow as pa, tempfile
     >>> shown = pa.table({"id": [1, 2], "page": ["p", "q"], "ad": ["a", "b"]})
@@ -89,20 +91,20 @@ def join(
     timed = _both_or_neither(impression_time, outcome_time)
     rules = Rules(_duplicates(duplicates, timed=timed), _window(window, timed=timed), None, keep_young)
     _check_call(rules, until, repeated)
-    path, step = _checked_path(out, impressions, outcomes), on_step or (lambda _: None)
+    path = _checked_path(out, impressions, outcomes, force=force)
     home, shown = resolve_engine(stored_table(impressions, impressions_table), engine)
     if home.remote:
         raise UsageError(
             "Impressions do not leave the database that they are in.", "Copy both tables to Parquet, and join those."
         )
-    step("reading and checking")
+    on_progress("reading and checking")
     left = open_impressions(home, shown, ours, impression_time, drop_nulls=drop_nulls)
     _check_free(left, timed=timed)
     came = stored_table(outcomes, outcomes_table)
     right = open_outcomes(home, came, theirs, outcome_time, reward, drop_nulls=drop_nulls)
     check_keys_agree(left, right)
     rules = _until(rules, until, left, right)
-    step("finding the impression of every outcome")
+    on_progress("finding the impression of every outcome")
     workshop, keys = cast("LocalEngine", home), left.keys
     with (
         workshop.materialise(attributed(left.table, right.table, keys)) as found,
@@ -112,7 +114,7 @@ def join(
         _check_duplicates(left, rewarded, rules)
         outcomes_by_fate = _outcomes(right, found, rewarded, rules)
         young = _too_young(left, rules)
-        step("writing")
+        on_progress("writing")
         written = _to_parquet(workshop, with_rewards(left.table, rewarded, keys, rules), left, path)
     return Joined(
         path,
@@ -151,17 +153,10 @@ def _too_young(left: Side, rules: Rules) -> int:
 
 def _to_parquet(engine: LocalEngine, rows: ir.Table, left: Side, path: Path) -> int:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    written = 0
-    with atomic_file(path) as temporary, ExitStack() as stack:
-        writer = None
-        for batch in engine.stream(rows):
-            table = _under_given_names(pa.Table.from_batches([batch]), left)
-            writer = writer or stack.enter_context(pq.ParquetWriter(temporary, table.schema, compression="zstd"))
-            writer.write_table(table.cast(writer.schema))
-            written += table.num_rows
-    return written
+    tables = (_under_given_names(pa.Table.from_batches([batch]), left) for batch in engine.stream(rows))
+    with write_output(path, force=True) as temporary:  # what may not be replaced was refused before the work
+        return write_parquet(temporary, tables)
 
 
 def _under_given_names(table: pa.Table, left: Side) -> pa.Table:
@@ -229,14 +224,11 @@ def _until(rules: Rules, until: Moment | None, left: Side, right: Side) -> Rules
     return Rules(rules.duplicates, rules.window, moment, rules.keep_young)
 
 
-def _checked_path(out: str | Path, *sources: Any) -> Path:
+def _checked_path(out: str | Path, *sources: Any, force: bool) -> Path:
     path = Path(out)
-    if path.exists() and any(isinstance(source, str | Path) and Path(source) == path for source in sources):
-        raise UsageError(f"{quoted(path.name)} is one of the tables to join.", "Name another file for the result.")
     if path.suffix != ".parquet":
         raise UsageError(f"The result is Parquet, and {quoted(path.name)} does not end so.", "Name it NAME.parquet.")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"There is no folder {quoted(str(path.parent))}.", "Make it first.")
+    check_output(path, inputs=sources, force=force)
     return path
 
 

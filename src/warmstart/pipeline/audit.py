@@ -17,7 +17,7 @@ from warmstart.auditing import (
     power,
 )
 from warmstart.core.errors import UsageError
-from warmstart.core.progress import silent
+from warmstart.core.progress import Progress, silent
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
 from warmstart.estimators import open_weighted_rows
@@ -26,11 +26,10 @@ from warmstart.policy import build_policy, parse_policies
 from warmstart.results import Audit
 
 if TYPE_CHECKING:
-    from warmstart.core.progress import Progress
     from warmstart.events import Cells, DailyCells
 
 
-def audit(events: Events, *, on_progress: Progress | None = None) -> Audit:
+def audit(events: Events, *, on_progress: Progress = silent) -> Audit:
     """Tell what a log can say about other policies, where its choice comes from, and where to explore first.
 
     ``on_progress`` is called with the step that begins.
@@ -43,7 +42,7 @@ def audit(events: Events, *, on_progress: Progress | None = None) -> Audit:
     """
     if not isinstance(events, Events):
         raise UsageError(f"{quoted(events)} is not a log that was read.", "Pass what read_events or split returned.")
-    step = on_progress or silent
+    step = on_progress
     if events.columns.time is None:
         step("summing events into cells")
         with open_cells(events) as cells:

@@ -52,7 +52,7 @@ def evaluate(
     estimators: Sequence[str] = (),
     reward_model: Any = None,
     contributions: int = 0,
-    on_progress: Progress | None = None,
+    on_progress: Progress = silent,
 ) -> Evaluation:
     """Estimate what policies would have earned on the events of a window: off-policy (counterfactual) evaluation.
 
@@ -93,21 +93,20 @@ def evaluate(
     feasible_from = _feasible_window(feasible_from, train)
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     levels = Levels(delta, looks, _known_rate(train))
-    progress = on_progress or silent
-    progress("summing events into cells")
+    on_progress("summing events into cells")
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
     estimates: list[ValueEstimate] = []
     parts: list[Contribution] = []
     with open_cells(events, train, live=live) as cells, ExitStack() as resources:
         summary = _summary(cells)
-        progress("learning propensities and rewards")
+        on_progress("learning propensities and rewards")
         inputs = prepare(
             cells, resources, propensities, coarser=coarser, estimators=estimators, reward_model=reward_model
         )
         # A context that occurs once has no feasible set of its own, nor days on which it could have had one.
         of_all = inputs.source.name in ("model", "logged")
         for policy in named:
-            progress(f"valuing {policy.name}")
+            on_progress(f"valuing {policy.name}")
             if policy.keyword == "uniform" and of_all:
                 built = uniform_over_all(cells, feasible_from=feasible_from, name=policy.name)
             else:

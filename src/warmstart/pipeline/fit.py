@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.errors import EmptyWindowError, UsageError
 from warmstart.core.names import ACTION, REWARD, TIME
+from warmstart.core.progress import Progress, silent
 from warmstart.engine import is_partitioned
 from warmstart.engine.sources import describe
 from warmstart.events import Events, open_cells
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from warmstart.engine import Engine
     from warmstart.reward.product import Stream
 
-Report = Callable[[str, float, str], None]
-
 
 def fit(
     events: Events,
@@ -53,7 +52,7 @@ def fit(
     model: Any = None,
     seed: int = 0,
     threads: int | None = None,
-    on_progress: Report | None = None,
+    on_progress: Progress = silent,
 ) -> FittedPolicy:
     """Learn what actions earn, with weights 1 / max(propensity, fit_tau), and rank the feasible ones of every context.
 
@@ -63,7 +62,8 @@ def fit(
     the value on the last fifth of the window. ``learn_from="events"`` is the paper's single pass in time order.
     ``model`` is any regressor with scikit-learn's ``fit(X, y, sample_weight)`` and ``predict``. An action is feasible
     in a context with ``min_events`` and ``min_propensity``. The same seed learns the same, unless several ``threads``
-    are asked for, which then share one table. ``on_progress`` is told the step, its share and the running loss.
+    are asked for, which then share one table. ``on_progress`` is called with the
+    step, its share and a detail.
     """
     settings = FitSettings(
         fit_tau=fit_tau,
@@ -79,16 +79,15 @@ def fit(
         threads=threads,
     )
     _check_call(events, model, learn_from)
-    report = on_progress or (lambda *_: None)
-    report("summing events into cells", 0.0, "")
+    on_progress("summing events into cells")
     tables = (contexts, actions)
     if is_partitioned(events.engine):
         if learn_from == "events" or model is not None:
             what = "A model of your own" if model is not None else "One pass over events in time order"
             raise UsageError(f"{what} learns on one machine only.", "Read the log with engine='duckdb'.")
-        found = DistributedFit(events.engine, events, settings, report).run(tables)
+        found = DistributedFit(events.engine, events, settings, on_progress).run(tables)
     else:
-        found = _fit_here(events, tables, settings, model, report)
+        found = _fit_here(events, tables, settings, model, on_progress)
     a = found.action_side
     return FittedPolicy(
         columns=events.columns,
@@ -121,7 +120,7 @@ def fit(
     )
 
 
-def _fit_here(events: Events, tables: tuple[Any, Any], settings: FitSettings, model: Any, report: Report) -> Fitted:
+def _fit_here(events: Events, tables: tuple[Any, Any], settings: FitSettings, model: Any, report: Progress) -> Fitted:
     """Learn in this process, with the cells in its memory."""
     with open_cells(events) as cells:
         examples, context_numbers, action_numbers = Examples.of_cells(cells)
@@ -156,15 +155,15 @@ def _fit_here(events: Events, tables: tuple[Any, Any], settings: FitSettings, mo
     )
 
 
-def _with_speed(report: Report, examples: int) -> Callable[[float, float], None]:
-    """Tell, with the share and the loss, how many examples a second are learned from."""
+def _with_speed(report: Progress, examples: int) -> Progress:
+    """Report also how many examples a second are learned from."""
     start = time.perf_counter()
 
-    def tell(share: float, loss: float) -> None:
-        speed = share * examples / max(time.perf_counter() - start, 1e-9)
-        report("learning", share, f"loss {loss:.5f}, {speed:,.0f} a second")
+    def report_speed(step: str, share: float | None = None, detail: str = "") -> None:
+        speed = (share or 0.0) * examples / max(time.perf_counter() - start, 1e-9)
+        report(step, share, f"{detail}, {speed:,.0f} a second")
 
-    return tell
+    return report_speed
 
 
 def _read_sides(
@@ -174,14 +173,14 @@ def _read_sides(
     numbers: tuple[Numbering, Numbering],
     *,
     settings: FitSettings,
-    report: Report,
+    report: Progress,
 ) -> tuple[Side, Side]:
     given = events.columns.fixed_to_given
     keys = ({key: given[key] for key in events.columns.context_keys}, {ACTION: given[ACTION]})
     sides = []
     described = (tables[0], or_themselves(tables, events, numbers[1], settings))
     for i, (what, source) in enumerate(zip(("contexts", "actions"), described, strict=True)):
-        report(f"reading features of {what}", 0.0, "")
+        report(f"reading features of {what}")
         sides.append(
             read_side(
                 engine,
@@ -198,12 +197,12 @@ def _read_sides(
 
 
 def _fit_tau(
-    events: Events, learner: Learner, numbers: tuple[Numbering, Numbering], settings: FitSettings, report: Report
+    events: Events, learner: Learner, numbers: tuple[Numbering, Numbering], settings: FitSettings, report: Progress
 ) -> tuple[float, dict[str, float]]:
     """Return the fit's tau and, if it was chosen, the values of those tried. Without times nothing can be held out."""
     if settings.fit_tau != "auto":
         return float(settings.fit_tau), {}
-    report("choosing the fit's tau", 0.0, "")
+    report("choosing the fit's tau")
     windows = held_out(events)
     if windows is None:
         return 1.0, {}
@@ -212,7 +211,7 @@ def _fit_tau(
         with open_cells(window) as cells:
             slices.append(Examples.of_cells(cells, numbers)[0])
     early, late = slices
-    return learner.choose_tau(early, late, lambda share: report("choosing the fit's tau", share, ""))
+    return learner.choose_tau(early, late, report)
 
 
 def _events_in_time(events: Events, examples: Examples, numbers: tuple[Numbering, Numbering], tau: float) -> Stream:

@@ -6,7 +6,6 @@ of the model, its weights between passes, and a bounded sample of the cells, wit
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import numpy as np
 
 from warmstart.core.errors import EmptyWindowError
 from warmstart.core.names import ACTION
+from warmstart.core.progress import Progress
 from warmstart.engine import PartitionedEngine, fetch_streamed, sample_by_key
 from warmstart.events import Events, open_cells
 from warmstart.features import EncodedSide, FeatureRows, Side, encode_side, read_side
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from warmstart.events import Cells
 
-Report = Callable[[str, float, str], None]
-
 
 @dataclass(frozen=True, eq=False)
 class DistributedFit:
@@ -41,7 +39,7 @@ class DistributedFit:
     engine: PartitionedEngine
     events: Events
     settings: FitSettings
-    report: Report
+    report: Progress
 
     def run(self, tables: tuple[Any, Any]) -> Fitted:
         """Learn, with tables of contexts and of actions."""
@@ -56,7 +54,7 @@ class DistributedFit:
             tau, tried = self._fit_tau((x, a), actions)
             sides = Sides(a.rows, x.alone, self.events.columns.context_keys)
             learner = DistributedLearner(engine, numbered, x.table, sides, settings, parts_of(counts["cells"]))
-            learned = learner.learn(tau, lambda share, loss: self.report("learning", share, f"loss {loss:.5f}"))
+            learned = learner.learn(tau, self.report)
             kept.callback(learned.ranking.release)
             ranking = engine.materialise(self._with_actions(learned.ranking, actions))
         if not engine.fetch(ranking.limit(1)):
@@ -90,13 +88,13 @@ class DistributedFit:
     def _sides(self, cells: Cells, tables: tuple[Any, Any], actions: Numbering) -> tuple[EncodedSide, Side]:
         settings, given = self.settings, self.events.columns.fixed_to_given
         shared: dict[str, Any] = {"cross_only": settings.cross_only, "strict": settings.strict}
-        self.report("reading features of contexts", 0.0, "")
+        self.report("reading features of contexts")
         keys = {key: given[key] for key in self.events.columns.context_keys}
         contexts = cells.contexts.select(*keys)
         x = encode_side(
             self.engine, contexts, tables[0], keys, bits=settings.bits[0], what="the table of contexts", **shared
         )
-        self.report("reading features of actions", 0.0, "")
+        self.report("reading features of actions")
         described = or_themselves(tables, self.events, actions, settings)
         names = {ACTION: given[ACTION]}
         a = read_side(
@@ -124,7 +122,7 @@ class DistributedFit:
         """Choose the fit's tau here, as on one machine, with the cells of some contexts."""
         if self.settings.fit_tau != "auto":
             return float(self.settings.fit_tau), {}
-        self.report("choosing the fit's tau", 0.0, "")
+        self.report("choosing the fit's tau")
         windows = held_out(self.events)
         if windows is None:
             return 1.0, {}
@@ -143,7 +141,7 @@ class DistributedFit:
         features = features.take(np.argsort(contexts.numbers(rows)))
         early, late = (Examples.of_rows(part, contexts, actions) for part in found)
         learner = Learner(features, a.rows, self.settings)
-        return learner.choose_tau(early, late, lambda done: self.report("choosing the fit's tau", done, ""))
+        return learner.choose_tau(early, late, self.report)
 
     def _counts_of(self, cells: Cells) -> int:
         many: int = self.engine.fetch(cells.table.agg(cells=cells.table.count()))[0]["cells"]

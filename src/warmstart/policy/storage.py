@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from warmstart.core.errors import SourceError, UsageError
-from warmstart.core.files import atomic_folder
+from warmstart.core.files import check_output, write_output
 from warmstart.core.names import Columns
-from warmstart.core.text import printable, quoted
+from warmstart.core.text import printable
 from warmstart.core.version import __version__
 from warmstart.core.window import Window
 from warmstart.events import Folds
@@ -39,13 +39,12 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
     import pyarrow.parquet as pq
 
     out = Path(folder)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{quoted(str(out))} is already there.", "Name a new folder.")
+    check_output(out, folder=True)
     if policy.model is None:
         raise UsageError(
             "A policy learned with a model of your own cannot be saved.", "Write policy.decisions instead."
         )
-    with atomic_folder(out) as part:
+    with write_output(out, folder=True) as part:
         _save(part / "weights.npy", policy.model.weights)
         _save(part / "factors.npy", policy.factors)
         for name in _ROWS:

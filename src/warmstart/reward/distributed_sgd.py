@@ -6,7 +6,6 @@ depends on the cells alone, so that the same log gives the same model on any num
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,6 +14,7 @@ import ibis
 import numpy as np
 
 from warmstart.core.arrays import to_numpy
+from warmstart.core.progress import Progress, silent
 from warmstart.engine import Parts
 from warmstart.reward.credibility import ACTION_HALF, LOWEST_SHARE, ROUNDS
 from warmstart.reward.distributed_part import (
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from warmstart.reward.settings import FitSettings
 
 CELLS_IN_A_PART, FEWEST_PARTS = 100_000, 2
-Report = Callable[[float, float], None]
 MOVES = ibis.schema(
     {"rate": "float64", "piece": "int32", "part": "int32", "moved": "binary", "loss": "float64", "weight": "float64"}
 )
@@ -75,9 +74,9 @@ class DistributedLearner:
     settings: FitSettings
     parts: int
 
-    def learn(self, tau: float, on_progress: Report | None = None) -> LearnedDistributed:
+    def learn(self, tau: float, on_progress: Progress = silent) -> LearnedDistributed:
         """Learn from cells with weights 1 / max(propensity, tau); rank the feasible actions of every context."""
-        model = self._model(tau, on_progress or (lambda *_: None))
+        model = self._model(tau, on_progress)
         with ExitStack() as kept:
             schema = {**self._keys, NUMBER: "int64", **dict.fromkeys((*SUMS, PREDICTED), "float64")}
             tables = (self.cells, self.contexts)
@@ -99,7 +98,7 @@ class DistributedLearner:
         parts = Parts(self.sides.keys, self.parts)
         return self.engine.map_partitions(tables, parts, function, ibis.schema(schema), inputs=inputs)
 
-    def _model(self, tau: float, report: Report) -> ProductModel:
+    def _model(self, tau: float, on_progress: Progress) -> ProductModel:
         size = 1 << sum(self.settings.bits)
         tables = {rate: np.zeros(size, dtype=np.float32) for rate in self.settings.learning_rates}
         cells = self.cells
@@ -113,7 +112,7 @@ class DistributedLearner:
             losses = losses or found
             best = min(tables, key=lambda rate: losses[rate])
             tables = {best: tables[best]}
-            report((number + 1) / CELL_PASSES, losses[best])
+            on_progress("learning", (number + 1) / CELL_PASSES, f"loss {losses[best]:.5f}")
         return ProductModel(tables[best], 1 << self.settings.bits[1], self.settings.loss, best, losses[best])
 
     def _one_pass(self, inputs: Pass) -> dict[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warmstart.core.progress import Progress, silent
 from warmstart.reward.credibility import Credibility
 from warmstart.reward.product import ProductModel, Stream, learn
 from warmstart.reward.settings import FitSettings
@@ -53,7 +54,7 @@ class Learner:
         *,
         events: Stream | None = None,
         passes: int = 1,
-        on_progress: Callable[[float, float], None] | None = None,
+        on_progress: Progress = silent,
     ) -> Learned:
         """Learn from cells, or from events in time order, with weights 1 / max(propensity, tau)."""
         if self.own_model is not None:
@@ -83,7 +84,7 @@ class Learner:
         return Learned(model, credibility, credibility.apply(examples, predictions))
 
     def choose_tau(
-        self, earlier: Examples, later: Examples, on_progress: Callable[[float], None]
+        self, earlier: Examples, later: Examples, on_progress: Progress = silent
     ) -> tuple[float, dict[str, float]]:
         """Choose the fit's tau by the clipped value, on later cells, of what earlier ones teach with each.
 
@@ -98,7 +99,7 @@ class Learner:
             weights = {}
             for i, (tau, found) in enumerate(zip(FIT_TAUS, learned, strict=True), start=1):
                 weights[tau] = _weights_of_best(some, found.scores, later, len(self.a))
-                on_progress(i / len(FIT_TAUS))
+                on_progress("choosing the fit's tau", i / len(FIT_TAUS))
         return _not_beaten(weights, later)
 
 

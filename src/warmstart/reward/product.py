@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+from warmstart.core.progress import Progress, silent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,7 +22,6 @@ PAPER_RATES = (0.2, 0.1, 0.05, 0.02, 0.01)
 CHUNK = 50_000
 # So many chunks for every racing thread at a time, so that none waits long for another.
 PIECES = 4
-Report = Callable[[float, float], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +85,13 @@ def learn(
     shuffle_seed: int | None = None,
     threads: int = 1,
     racing: bool = False,
-    on_progress: Report | None = None,
+    on_progress: Progress = silent,
 ) -> ProductModel:
     """Learn with every rate in one reading, and go on with the one whose predictions in the first pass were best.
 
     Every later pass multiplies the rate by ``decay``. Every rate has a table of its own, so that threads share nothing
     and the result does not depend on them; only ``racing`` threads, which share the table of a single rate, are quicker
-    and not quite repeatable. ``on_progress`` is told the share that is done and the running loss.
+    and not quite repeatable.
     """
     from warmstart.kernels.product import LOGISTIC, SQUARED, train
 
@@ -98,7 +99,6 @@ def learn(
     losses, weight = dict.fromkeys(rates, 0.0), 0.0
     kind = LOGISTIC if loss == "logistic" else SQUARED
     rng = None if shuffle_seed is None else np.random.default_rng(shuffle_seed)
-    report = on_progress or (lambda *_: None)
     rows = (*x.arrays, x.squares, *a.arrays, a.squares)
 
     def train_on(piece: NDArray[Any], table: NDArray[np.float32], rate: float, earlier: Future[float] | None) -> float:
@@ -125,7 +125,8 @@ def learn(
                 if number == 0:
                     losses = {rate: sum(some, start=losses[rate]) for rate, some in found.items()}
                     weight = sum((float(stream.importance[piece].sum()) for piece in pieces), start=weight)
-                report((number + (begin + len(part)) / len(order)) / passes, min(losses.values()) / max(weight, 1e-12))
+                share = (number + (begin + len(part)) / len(order)) / passes
+                on_progress("learning", share, f"loss {min(losses.values()) / max(weight, 1e-12):.5f}")
             best = min(tables, key=lambda rate: losses[rate])
             tables = {best: tables[best]}
     (chosen, table), *_ = tables.items()

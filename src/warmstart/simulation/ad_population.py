@@ -43,7 +43,7 @@ class Population:
     @classmethod
     def draw(cls, settings: AdSettings) -> Self:
         """Draw pages, ads and candidates; scale click probabilities to the overall rate asked for."""
-        pages, ads = settings.contexts, settings.actions
+        pages, ads = settings.n_contexts, settings.n_actions
         rng = stream(settings.seed, Stream.PAGES)
         page_topics, page_weight = _topics(rng, pages, settings.topics)
         page_effect = _log_normal(rng, pages, PAGE_SPREAD)
@@ -92,17 +92,17 @@ class Population:
 
     def traffic(self) -> NDArray[np.float64]:
         """Return the probability of every page: that of a rank drawn log-uniformly."""
-        ranks = np.arange(1, self.settings.contexts + 1, dtype=np.float64)
-        shares = np.empty(self.settings.contexts)
-        shares[self.page_of_rank(ranks.astype(np.int64))] = np.log1p(1 / ranks) / np.log(self.settings.contexts + 1)
+        ranks = np.arange(1, self.settings.n_contexts + 1, dtype=np.float64)
+        shares = np.empty(self.settings.n_contexts)
+        shares[self.page_of_rank(ranks.astype(np.int64))] = np.log1p(1 / ranks) / np.log(self.settings.n_contexts + 1)
         return shares
 
     def page_of_rank(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Scatter ranks over page numbers, so that a number does not tell how popular its page is."""
         step = next(
-            i for i in range(int(self.settings.contexts * 0.618) + 1, 10**10) if gcd(i, self.settings.contexts) == 1
+            i for i in range(int(self.settings.n_contexts * 0.618) + 1, 10**10) if gcd(i, self.settings.n_contexts) == 1
         )
-        pages: NDArray[np.int64] = ranks * step % self.settings.contexts
+        pages: NDArray[np.int64] = ranks * step % self.settings.n_contexts
         return pages
 
     def save(self, folder: Path) -> None:
@@ -122,8 +122,8 @@ class Population:
     def _click_rate(self) -> float:
         """Return the mean click probability over the traffic, each page showing its candidates alike."""
         traffic, total = self.traffic(), 0.0
-        for begin in range(0, self.settings.contexts, CHUNK):
-            pages = np.arange(begin, min(begin + CHUNK, self.settings.contexts))
+        for begin in range(0, self.settings.n_contexts, CHUNK):
+            pages = np.arange(begin, min(begin + CHUNK, self.settings.n_contexts))
             ads = self.candidates[pages]
             means = self.click_probability(pages, ads).sum(axis=1) / (ads >= 0).sum(axis=1)
             total += float((traffic[pages] * means).sum())
@@ -135,9 +135,9 @@ class Population:
         by_topic = np.argsort(self.ad_topics[:, 0], kind="stable").astype(np.int32)
         counts = np.bincount(self.ad_topics[:, 0], minlength=settings.topics)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        for part, begin in enumerate(range(0, settings.contexts, CHUNK)):
+        for part, begin in enumerate(range(0, settings.n_contexts, CHUNK)):
             rng = stream(settings.seed, Stream.CANDIDATES, part)
-            rows = slice(begin, min(begin + CHUNK, settings.contexts))
+            rows = slice(begin, min(begin + CHUNK, settings.n_contexts))
             topics = self.page_topics[rows]
             shape = (len(topics), settings.candidates)
             on_first = rng.random(shape, dtype=np.float32) < self.page_weight[rows][:, None]
@@ -145,7 +145,7 @@ class Population:
             place = (rng.random(shape) ** 2 * counts[topic]).astype(np.int64)
             ads = by_topic[starts[topic] + place]
             off_topic = rng.random(shape, dtype=np.float32) < ANY_TOPIC
-            ads[off_topic] = rng.integers(settings.actions, size=int(off_topic.sum()), dtype=np.int32)
+            ads[off_topic] = rng.integers(settings.n_actions, size=int(off_topic.sum()), dtype=np.int32)
             ads[:, 0] = topics[:, 0]
             for column in range(1, settings.candidates):
                 ads[(ads[:, :column] == ads[:, column : column + 1]).any(axis=1), column] = -1

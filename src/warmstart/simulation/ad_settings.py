@@ -11,9 +11,9 @@ from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
 
 SCALES: Mapping[str, dict[str, int]] = {
-    "small": {"events": 1_000_000, "contexts": 20_000, "actions": 4_000},
-    "medium": {"events": 10_000_000, "contexts": 400_000, "actions": 60_000},
-    "paper": {"events": 54_000_000, "contexts": 3_400_000, "actions": 880_000},
+    "small": {"events": 1_000_000, "n_contexts": 20_000, "n_actions": 4_000},
+    "medium": {"events": 10_000_000, "n_contexts": 400_000, "n_actions": 60_000},
+    "paper": {"events": 54_000_000, "n_contexts": 3_400_000, "n_actions": 880_000},
 }
 LARGEST = 2**31 - 1
 
@@ -30,8 +30,8 @@ class AdSettings:
     """
 
     events: int
-    contexts: int
-    actions: int
+    n_contexts: int
+    n_actions: int
     seed: int = 0
     days: int = 30
     topics: int = 50
@@ -50,8 +50,8 @@ class AdSettings:
     def __post_init__(self) -> None:
         counts = (
             "events",
-            "contexts",
-            "actions",
+            "n_contexts",
+            "n_actions",
             "days",
             "topics",
             "candidates",
@@ -70,9 +70,9 @@ class AdSettings:
         _require("click_budget", self.click_budget, 0, LARGEST)
         _require("drift", self.drift, 0, 1)
         _require("hidden", self.hidden, 0, 1)
-        if self.actions < 2 * self.topics:
+        if self.n_actions < 2 * self.topics:
             raise UsageError(
-                f"{self.actions} ads are too few for {self.topics} topics.", "Every topic needs two ads or more."
+                f"{self.n_actions} ads are too few for {self.topics} topics.", "Every topic needs two ads or more."
             )
         if self.events < self.days:
             raise UsageError(f"{self.events} events cannot fill {self.days} days.")

@@ -48,7 +48,7 @@ class AdWorld:
 
     def __repr__(self) -> str:
         numbers = self.settings
-        size = f"{numbers.events:,} events, {numbers.contexts:,} pages, {numbers.actions:,} ads"
+        size = f"{numbers.events:,} events, {numbers.n_contexts:,} pages, {numbers.n_actions:,} ads"
         return f"AdWorld({printable(self.folder)}: {size})"
 
     @classmethod
@@ -139,8 +139,8 @@ class AdWorld:
         """Average what is chosen every day over the traffic of the days."""
         by_day = None if events is None else self._daily_traffic(events)
         parts = []
-        for begin in _chunks(self.settings.contexts):
-            pages = np.arange(begin, min(begin + CHUNK, self.settings.contexts))
+        for begin in _chunks(self.settings.n_contexts):
+            pages = np.arange(begin, min(begin + CHUNK, self.settings.n_contexts))
             ads = np.asarray(self.population.candidates[pages])
             mu = self.population.click_probability(pages, ads)
             shares = np.zeros(ads.shape)
@@ -175,7 +175,7 @@ class AdWorld:
         if missing := [name for name in (CONTEXT, ACTION) if name not in policy.column_names]:
             raise UsageError(f"The policy has no column {quoted(missing[0])}.")
         pages, ads = policy[CONTEXT].to_numpy().astype(np.int64), policy[ACTION].to_numpy().astype(np.int64)
-        for name, ids, known in ((CONTEXT, pages, self.settings.contexts), (ACTION, ads, self.settings.actions)):
+        for name, ids, known in ((CONTEXT, pages, self.settings.n_contexts), (ACTION, ads, self.settings.n_actions)):
             if ids.size and (ids.min() < 0 or ids.max() >= known):
                 raise UsageError(f"The policy has a {name} that is not in the world.", f"Numbers run to {known - 1}.")
         given = PROBABILITY in policy.column_names
@@ -187,7 +187,7 @@ class AdWorld:
         day = (table[TIME] // MICROSECONDS_PER_DAY - _FIRST_DAY_NUMBER).cast("float64") if self.settings.drift else None
         sums = {"n": table.count()} | ({} if day is None else {"days": day.sum()})
         found = events.engine.fetch_arrow(table.group_by("context_0").agg(**sums))
-        counts, days = np.zeros(self.settings.contexts), np.zeros(self.settings.contexts)
+        counts, days = np.zeros(self.settings.n_contexts), np.zeros(self.settings.n_contexts)
         pages = found["context_0"].to_numpy()
         counts[pages] = found["n"].to_numpy()
         if day is not None:
@@ -198,7 +198,7 @@ class AdWorld:
         table = self._checked(events).table
         day = table[TIME] // MICROSECONDS_PER_DAY - _FIRST_DAY_NUMBER
         found = events.engine.fetch_arrow(table.group_by("context_0", day=day).agg(n=table.count()))
-        counts = np.zeros((self.settings.days, self.settings.contexts), dtype=np.float32)
+        counts = np.zeros((self.settings.days, self.settings.n_contexts), dtype=np.float32)
         counts[found["day"].to_numpy().astype(np.int64), found["context_0"].to_numpy()] = found["n"].to_numpy()
         return counts
 

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 from warmstart.core.errors import SourceError, UsageError
-from warmstart.core.files import atomic_folder
+from warmstart.core.files import check_output, write_output
+from warmstart.core.progress import Progress, silent
 from warmstart.core.text import printable, quoted
 from warmstart.core.version import __version__
 from warmstart.interop.vw.feature_table import Side
 from warmstart.interop.vw.features import Features
 from warmstart.interop.vw.json import JsonSide, read_json
-from warmstart.interop.vw.lines import Malformed, Report, named_files, numbered_lines
+from warmstart.interop.vw.lines import Malformed, named_files, numbered_lines
 from warmstart.interop.vw.records import CostRange, EventColumns, Example, batches, checked_range, event_schema
 from warmstart.interop.vw.text import SHARED, read_adf, read_cb
 from warmstart.interop.vw.text_features import SideReader
@@ -39,7 +40,7 @@ def import_vw(
     choice_first: bool = False,
     from_export: bool = False,
     skip_malformed: bool = False,
-    on_progress: Report | None = None,
+    on_progress: Progress = silent,
 ) -> Imported:
     """Turn Vowpal Wabbit's logs, plain or gzipped, into a folder of tables that the other verbs take.
 
@@ -60,10 +61,9 @@ def import_vw(
     if choice_first and kind != "cb":
         raise UsageError("Only lines of --cb can begin with a policy's choice.")
     checked_range(cost_range)
-    if out.exists():
-        raise UsageError(f"{quoted(str(out))} exists already.", "Name a new folder.")
+    check_output(out, inputs=paths, folder=True)
     malformed, columns = Malformed(skip_malformed), EventColumns()
-    with atomic_folder(out) as folder:
+    with write_output(out, inputs=paths, folder=True) as folder:
         with Side("context", folder / CONTEXTS) as contexts, Side("action", folder / ACTIONS) as actions:
             reader = _Reader(kind, malformed, contexts, actions, choice_first=choice_first, by_tag=from_export)
             examples = (example for path in paths for example in reader.read(path, on_progress))
@@ -105,9 +105,9 @@ class _Reader:
         self._json = JsonSide(contexts, by_tag=by_tag), JsonSide(actions, by_tag=by_tag)
         self._numbers: set[str] = set()
 
-    def read(self, path: Path, report: Report | None) -> Iterator[Example]:
+    def read(self, path: Path, on_progress: Progress) -> Iterator[Example]:
         """Give the examples of a file."""
-        lines = numbered_lines(path, report)
+        lines = numbered_lines(path, on_progress)
         if self._kind == "cb":
             found = read_cb(path, lines, self._malformed, self._text[0], choice_first=self._choice_first)
             return self._numbered(found)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
 from warmstart.core.errors import MalformedLineError, SourceError, UsageError
+from warmstart.core.progress import Progress, silent
 from warmstart.core.text import first_lines, printable, quoted
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -17,8 +18,6 @@ SHOWN_MESSAGES = 5
 PROGRESS_EVERY = 4096
 # Bytes that are no UTF-8 become these, and are then refused line by line.
 NO_UTF8 = "surrogateescape"
-
-Report = Callable[[str, float], None]
 
 
 @dataclass
@@ -49,7 +48,7 @@ def named_files(sources: str | Path | Sequence[str | Path]) -> list[Path]:
     return paths
 
 
-def numbered_lines(path: Path, report: Report | None = None) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Path, on_progress: Progress = silent) -> Iterator[tuple[int, str]]:
     """Give the lines of a file without their ends, numbered from 1."""
     size = max(path.stat().st_size, 1)
     try:
@@ -58,8 +57,8 @@ def numbered_lines(path: Path, report: Report | None = None) -> Iterator[tuple[i
             raw.seek(0)
             with _text(raw, compressed=compressed) as lines:
                 for i, line in enumerate(lines, start=1):
-                    if report is not None and i % PROGRESS_EVERY == 0:
-                        report(f"reading {path.name}", min(raw.tell() / size, 1.0))
+                    if i % PROGRESS_EVERY == 0:
+                        on_progress(f"reading {path.name}", min(raw.tell() / size, 1.0))
                     end = -2 if line.endswith("\r\n") else -1 if line.endswith("\n") else None
                     yield i, line[:end]
     except (EOFError, zlib.error, gzip.BadGzipFile, OSError) as error:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from warmstart.core.errors import DataError, MalformedLineError, SourceError, UsageError
-from warmstart.core.files import atomic_file
+from warmstart.core.files import check_output, write_output, write_parquet
 from warmstart.core.names import PROBABILITY
 from warmstart.core.text import printable, quoted
 from warmstart.interop.export import beside
@@ -41,6 +41,7 @@ def import_predictions(
     *,
     scores: Scores | None = None,
     first_number: Literal[0, 1] | None = None,
+    force: bool = False,
 ) -> Decisions:
     """Turn what ``vw -t -d train.contexts.vw -p FILE`` wrote into decisions: a Parquet file that is a policy.
 
@@ -50,7 +51,8 @@ def import_predictions(
     could be either, so they must be named.
 
     A lone number of ``--cb`` counts from 0 in Vowpal Wabbit 9.11 and from 1 before and with ``--cb_force_legacy``;
-    ``first_number`` says which where the numbers cannot tell. Lists count from 0.
+    ``first_number`` says which where the numbers cannot tell. Lists count from 0. ``force`` replaces a file that this
+    library did not write.
     """
     [path], out = named_files(predictions), Path(out)
     if scores is not None and scores not in get_args(Scores):
@@ -58,6 +60,7 @@ def import_predictions(
     if first_number not in (None, 0, 1):
         raise UsageError(f"Actions are numbered from 0 or from 1, not from {quoted(first_number)}.")
     keys = _Keys.beside(Path(exported))
+    check_output(out, inputs=[path, exported, keys.contexts, beside(Path(exported), "actions.parquet")], force=force)
     facts = _Facts.of(_predictions(path))
     base = 0 if keys.has_feasible or facts.lists else _base(facts, keys, first_number, path)
     chosen = _scores(facts, scores, path)
@@ -176,12 +179,16 @@ def _write(path: Path, keys: _Keys, out: Path, scores: Scores, base: int) -> Dec
     fields = [*(contexts.field(name) for name in keys.names), keys.actions.schema.field(action)]
     schema = pa.schema([*fields, pa.field(PROBABILITY, pa.float64())])
     rows = _decisions(path, keys, actions, action, scores=scores, base=base)
-    decided = written = 0
-    with atomic_file(out) as temporary, pq.ParquetWriter(temporary, schema) as writer:
-        while some := list(islice(rows, ROWS)):
-            flat = [row for of_context in some for row in of_context]
-            writer.write_table(pa.Table.from_pylist(flat, schema=schema))
-            decided, written = decided + len(some), written + len(flat)
+    decided = 0
+
+    def tables() -> Iterator[pa.Table]:
+        nonlocal decided
+        while batch := list(islice(rows, ROWS)):
+            decided += len(batch)
+            yield pa.Table.from_pylist([row for of_context in batch for row in of_context], schema=schema)
+
+    with write_output(out, force=True) as temporary:  # what may not be replaced was refused before the work
+        written = write_parquet(temporary, tables())
     return Decisions(out, decided, written)
 
 
