@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from warmstart.core.text import counted, printable
 from warmstart.core.window import iso
-from warmstart.results.display import SCHEMA, Result, fields_of
-from warmstart.results.text_table import TextTable
+from warmstart.results.display import SCHEMA, Result, TextTable, fields_of
 
 Duplicates = Literal["first", "sum", "max", "error"]
 Repeated = Literal["last", "error"]
