@@ -108,6 +108,8 @@ def test_an_audit_is_a_row_per_number(everything):
     assert rows["power.tau"] == audit.power.tau
     assert rows["exploration.support.0.uniform"] == audit.exploration.support[0].uniform
     assert not any(name.startswith("explore.rows") for name in rows.index)
+    assert "schema" not in rows.index
+    assert everything["imported"].to_pandas().set_index("name")["value"]["events"] == 2
 
 
 def test_the_best_estimate_is_in_the_json(evaluation):

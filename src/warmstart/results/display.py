@@ -124,7 +124,7 @@ class Result:
 
     def _rows(self) -> list[dict[str, Any]]:
         """Return flat rows for a data frame; by default one per number, named by its path in ``to_dict``."""
-        return [{"name": name, "value": value} for name, value in _numbers(fields_of(self))]
+        return [{"name": name, "value": value} for name, value in _numbers(self.to_dict()) if name != "schema"]
 
     def __str__(self) -> str:
         return "\n\n".join([*(table.text() for table in self.tables), *(["\n".join(self.notes)] if self.notes else [])])
