@@ -1,6 +1,7 @@
 """What all results can do: print, show in a notebook, go to dictionaries, JSON, Arrow and pandas."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +10,17 @@ from tests.support.logs import moment, random_log, read
 
 import warmstart as ws
 from warmstart import results
-from warmstart.results import ComparedSource, Decisions, Exported, Imported, Impressions, Outcomes, PropensitySource
+from warmstart.results import (
+    ComparedSource,
+    Decisions,
+    Exported,
+    Imported,
+    Impressions,
+    Outcomes,
+    PropensityError,
+    PropensitySource,
+    WeightRatio,
+)
 from warmstart.results.display import Result, fields_of, plain
 
 HOSTILE = "<script>\x1b[31m"
@@ -132,15 +143,16 @@ def test_only_counts_of_the_evaluated_window_are_certified():
     assert [name for name, source in sources.items() if not source.notes] == ["counts", "train", "all"]
 
 
-def test_an_evaluation_says_where_its_weights_come_from(duckdb, evaluation):
-    early, late = read(random_log(1), duckdb).split(at=moment(4))
-    paper = ws.evaluate("uniform", late, train=early, tau=0.1, weights_from="all")
+def test_an_evaluation_says_where_its_weights_come_from(evaluation):
+    bent = {"weight_ratio": WeightRatio(1.5, 0.2), "propensity_error": PropensityError(0.4, 0.3)}
+    policies = tuple(e if e.is_logging else replace(e, **bent) for e in evaluation)
+    paper = replace(evaluation, policies=policies, propensities=PropensitySource("all", "as asked"))
     assert "Weights (inverse propensities) counted in all data (the paper's choice)." in paper.notes
-    assert "weight ratio" in str(paper)
+    assert "weight ratio" in paper.tables[-1].header
+    assert "rho" not in str(paper)
     assert paper.to_dict()["propensities"]["name"] == "all"
     assert "Weights (inverse propensities) counted in the evaluated window." in evaluation.notes
     assert "weight ratio" not in str(evaluation)
-    assert "rho" not in str(paper)
 
 
 def test_the_door_opens_to_every_result_and_to_nothing_else():
