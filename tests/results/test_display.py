@@ -1,6 +1,7 @@
 """What all results can do: print, show in a notebook, go to dictionaries, JSON, Arrow and pandas."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,7 +10,17 @@ from tests.support.logs import moment, random_log, read
 
 import warmstart as ws
 from warmstart import results
-from warmstart.results import ComparedSource, Decisions, Exported, Imported, Impressions, Outcomes, PropensitySource
+from warmstart.results import (
+    ComparedSource,
+    Decisions,
+    Exported,
+    Imported,
+    Impressions,
+    Outcomes,
+    PropensityError,
+    PropensitySource,
+    WeightRatio,
+)
 from warmstart.results.display import Result, fields_of, plain
 
 HOSTILE = "<script>\x1b[31m"
@@ -108,6 +119,8 @@ def test_an_audit_is_a_row_per_number(everything):
     assert rows["power.tau"] == audit.power.tau
     assert rows["exploration.support.0.uniform"] == audit.exploration.support[0].uniform
     assert not any(name.startswith("explore.rows") for name in rows.index)
+    assert "schema" not in rows.index
+    assert everything["imported"].to_pandas().set_index("name")["value"]["events"] == 2
 
 
 def test_the_best_estimate_is_in_the_json(evaluation):
@@ -130,15 +143,16 @@ def test_only_counts_of_the_evaluated_window_are_certified():
     assert [name for name, source in sources.items() if not source.notes] == ["counts", "train", "all"]
 
 
-def test_an_evaluation_says_where_its_weights_come_from(duckdb, evaluation):
-    early, late = read(random_log(1), duckdb).split(at=moment(4))
-    paper = ws.evaluate("uniform", late, train=early, tau=0.1, weights_from="all")
+def test_an_evaluation_says_where_its_weights_come_from(evaluation):
+    bent = {"weight_ratio": WeightRatio(1.5, 0.2), "propensity_error": PropensityError(0.4, 0.3)}
+    policies = tuple(e if e.is_logging else replace(e, **bent) for e in evaluation)
+    paper = replace(evaluation, policies=policies, propensities=PropensitySource("all", "as asked"))
     assert "Weights (inverse propensities) counted in all data (the paper's choice)." in paper.notes
-    assert "mean weight ratio" in str(paper)
+    assert "weight ratio" in paper.tables[-1].header
+    assert "rho" not in str(paper)
     assert paper.to_dict()["propensities"]["name"] == "all"
     assert "Weights (inverse propensities) counted in the evaluated window." in evaluation.notes
     assert "weight ratio" not in str(evaluation)
-    assert "rho" not in str(paper)
 
 
 def test_the_door_opens_to_every_result_and_to_nothing_else():

@@ -117,21 +117,16 @@ def _power(audit: Audit) -> Section:
         return Section("This log can prove no gain over logging", (), None, [tables.power_table(audit)])
     rows = [{"times": times, "gain": power.gain_with(times)} for times in TIMES]
     chart = charts.more_log(rows, targets=[{"gain": target.gain} for target in power.more_log])
-    doubt = power.sampling + power.blind
-    texts = [
-        *words.about_power(audit),
-        (
-            f"Of the doubt about a policy that takes one action in every context, "
-            f"{percent(power.sampling / doubt if doubt else 0.0)} is chance and shrinks with more log; "
-            f"{percent(power.blind / doubt if doubt else 0.0)} is traffic on which no second action was shown "
-            "often enough, and more of the same log will not help there."
-        ),
-    ]
+    doubt = (power.sampling + power.blind) or 1.0
+    texts = words.about_power(audit)
+    texts.append(
+        "Of the doubt about a policy that takes one action in every context, "
+        f"{percent(power.sampling / doubt)} is chance and shrinks with more log; {percent(power.blind / doubt)} is "
+        "traffic on which no second action was shown often enough, and more of the same log will not help there."
+    )
     title = f"A policy that earns {more(power.smallest_gain)} than logging could be proven better"
     if power.smallest_gain > words.TOO_MUCH:
         title = "This log is too small to prove a gain that anyone would expect"
-    elif power.smallest_gain >= 10:
-        title = title.replace(" than logging", " as logging")
     return Section(title, texts, chart, [tables.power_table(audit)])
 
 
@@ -139,13 +134,11 @@ def _explore(audit: Audit) -> Section:
     explore = audit.explore
     if not explore.rows:
         return Section("Every context was shown two actions or more")
-    title = f"Explore here first: {percent(explore.traffic)} of the traffic has a single action"
+    texts = words.about_exploring(audit)
     if not words.worth_exploring(audit):
-        return Section(
-            "Little to explore: hardly any traffic has a single action, or it is scattered",
-            words.about_exploring(audit),
-        )
-    return Section(title, words.about_exploring(audit), None, [tables.explore_table(audit, most=EXPLORED)])
+        return Section("Little to explore: hardly any traffic has a single action, or it is scattered", texts)
+    title = f"Explore here first: {percent(explore.traffic)} of the traffic has a single action"
+    return Section(title, texts, None, [tables.explore_table(audit, most=EXPLORED)])
 
 
 def _log(audit: Audit) -> Section:

@@ -80,11 +80,7 @@ def _sentence(evaluation: Evaluation, estimate: ValueEstimate) -> str:
 def _values(evaluation: Evaluation) -> Section:
     others = _others(evaluation)
     rows = [
-        {
-            "policy": shortened(e.policy, 30),
-            "tau": f"{e.tau:g}",
-            **{name: getattr(e, name) for name in ("value", "lower", "upper")},
-        }
+        {"policy": shortened(e.policy, 30), "tau": f"{e.tau:g}", "value": e.value, "lower": e.lower, "upper": e.upper}
         for e in others
     ]
     logging = next((e.value for e in evaluation if e.is_logging), None)
@@ -113,28 +109,27 @@ def _values(evaluation: Evaluation) -> Section:
 
 
 def _gains(evaluation: Evaluation) -> Section:
+    others = _others(evaluation)
     rows: list[dict[str, Any]] = [
         {
             "what": _label(e),
             "value": e.gain.difference,
             "lower": e.gain.lower,
             "upper": e.gain.upper,
-            "colour": charts.GOOD if (e.gain.lower or 0.0) > 0 else charts.PLAIN,
+            "colour": charts.GOOD if e.gain.lower > 0 else charts.PLAIN,
         }
-        for e in _others(evaluation)
+        for e in others
         if e.gain.lower is not None
     ]
-    better = dict.fromkeys(shortened(e.policy, 30) for e in _others(evaluation) if (e.gain.lower or 0.0) > 0)
-    title = (
-        f"Better than logging where supported: {', '.join(better)}" if better else "None is proven better than logging"
-    )
+    better = ", ".join(dict.fromkeys(shortened(e.policy, 30) for e in others if (e.gain.lower or 0.0) > 0))
+    title = f"Better than logging where supported: {better}" if better else "None is proven better than logging"
     title_x = "gain over logging, reward per event"
     chart = charts.effects(rows, x_title=title_x, x_format="+.4~g") if rows else None
     text = (
         "Policy and logging on the same traffic, where the policy is supported, so that only the choices differ. This "
         "is the number to act on."
     )
-    if any(e.gain.guarantee == "approximate" for e in _others(evaluation)):
+    if any(e.gain.guarantee == "approximate" for e in others):
         text += " The intervals are approximate."
     return Section(title, [text], chart, [tables.gain_table(evaluation)])
 
@@ -183,14 +178,13 @@ def _traffic(evaluation: Evaluation) -> Section:
 def _contributions(evaluation: Evaluation) -> list[Section]:
     sections = []
     for name in dict.fromkeys(part.policy for part in evaluation.contributions):
+        parts = [part for part in evaluation.contributions if part.policy == name]
         shown = []
-        for kind, title in (("context", "Contexts"), ("action", "Actions")):
-            parts = [part for part in evaluation.contributions if part.policy == name and part.kind == kind]
-            rows = [_contribution(part) for part in parts]
+        for kind in ("context", "action"):
+            rows = [_contribution(part) for part in parts if part.kind == kind]
             header = (kind, "of the value", "of the traffic", "events")
-            shown.append(TextTable(f"{title} that contribute most", header, rows, left=1))
-        first = next(part for part in evaluation.contributions if part.policy == name)
-        title = f"What {shortened(name, 30)} earns, it earns here (tau = {first.tau:g})"
+            shown.append(TextTable(f"{kind.capitalize()}s that contribute most", header, rows, left=1))
+        title = f"What {shortened(name, 30)} earns, it earns here (tau = {parts[0].tau:g})"
         sections.append(Section(title, (), None, shown))
     return sections
 

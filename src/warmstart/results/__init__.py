@@ -10,26 +10,25 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from warmstart.results.audit import *  # noqa: F403
+    from warmstart.results.display import *  # noqa: F403
     from warmstart.results.estimate import *  # noqa: F403
     from warmstart.results.evaluation import *  # noqa: F403
     from warmstart.results.interop import *  # noqa: F403
     from warmstart.results.joined import *  # noqa: F403
     from warmstart.results.propensities import *  # noqa: F403
     from warmstart.results.selection import *  # noqa: F403
-    from warmstart.results.tau import *  # noqa: F403
-    from warmstart.results.text_table import *  # noqa: F403
 
 _NAMES = {
     "audit": "ActionCount Audit Check Churn ContextDrift EvenShares Experiment Exploration ExploreFirst LogFacts "
     "MoreLog Origin Power Spread SupportAt SwitchDay gain_at",
-    "estimate": "Gain Guarantee Interval IntervalName PointEstimate PropensityError Support ValueEstimate WeightRatio",
+    "display": "TextTable",
+    "estimate": "Gain Guarantee Interval IntervalName PointEstimate PropensityError Support Tau TauChoice "
+    "TauPoint ValueEstimate WeightRatio",
     "evaluation": "Contribution Evaluation LogSummary Windows",
     "interop": "Decisions Exported Imported ImportedTables",
     "joined": "Duplicates Impressions Joined Outcomes Repeated",
     "propensities": "SOURCE_NAMES ComparedSource PropensityComparison PropensitySource SourceName",
     "selection": "Selection select",
-    "tau": "Tau TauChoice TauPoint",
-    "text_table": "TextTable",
 }
 _HOMES = {name: module for module, names in _NAMES.items() for name in names.split()}
 __all__ = [*_HOMES]  # noqa: PLE0604

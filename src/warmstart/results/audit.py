@@ -12,7 +12,7 @@ from warmstart.results.display import SCHEMA, Result, fields_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warmstart.results.text_table import TextTable
+    from warmstart.results.display import TextTable
 
 # A check fires when chance alone would do as much in one log of a hundred.
 LEVEL = 0.01

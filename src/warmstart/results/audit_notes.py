@@ -23,30 +23,21 @@ HIDDEN = "whether the logging policy used something that predicts the reward and
 def verdict(audit: Audit) -> tuple[str, str, str]:
     """Say what can be asked of this log, what cannot, and which tau to begin with."""
     power, alone = audit.power, audit.exploration.by_actions[0].traffic
+    share, gain = percent(power.contested), more(power.smallest_gain)
+    can = f"Other policies can be compared with the logging policy on {share} of the traffic"
     if power.contested < TOO_LITTLE:
-        can = (
-            f"Next to nothing can be asked of this log: on {percent(power.contested)} of its traffic were two actions "
-            f"or more shown often enough to be compared."
-        )
+        few = f"on {share} of its traffic were two actions or more shown often enough to be compared"
+        can = f"Next to nothing can be asked of this log: {few}."
     elif power.smallest_gain is None:
-        can = (
-            f"Two actions or more were shown often enough on {percent(power.contested)} of the traffic, but without a "
-            "mean reward above zero nothing can be said of gains."
-        )
+        can = f"Two actions or more were shown often enough on {share} of the traffic"
+        can += ", but without a mean reward above zero nothing can be said of gains."
     elif power.smallest_gain > TOO_MUCH:
-        can = (
-            f"Other policies can be compared with the logging policy on {percent(power.contested)} of the traffic, but "
-            "this log is too small to prove a gain that anyone would expect: it would have to be "
-            f"{more(power.smallest_gain)}."
-        )
+        can += f", but this log is too small to prove a gain that anyone would expect: it would have to be {gain}."
     else:
-        can = (
-            f"Other policies can be compared with the logging policy on {percent(power.contested)} of the traffic, and "
-            f"one that earns {more(power.smallest_gain)} there will probably be proven better."
-        )
+        can += f", and one that earns {gain} there will probably be proven better."
     if _many_copies(audit):
-        share = percent((audit.log.duplicates or 0) / audit.log.events)
-        can = f"First of all, {share} of the events are exact copies of others: remove them, or believe nothing. {can}"
+        copies = percent((audit.log.duplicates or 0) / audit.log.events)
+        can = f"First of all, {copies} of the events are exact copies of others: remove them, or believe nothing. {can}"
     return can, _cannot(audit, alone), _where_to_begin(audit)
 
 
@@ -219,11 +210,9 @@ def about_power(audit: Audit) -> list[str]:
     """Say what proven means."""
     if audit.power.smallest_gain is None:
         return []
-    line = (
-        f"'Proven' means: an interval of 95 % for the gain lies above 0, with a chance of 80 %, for a policy that "
-        f"takes one supported action in every contested context at tau = {audit.power.tau:g} (normal approximation)."
-    )
-    return [line]
+    policy = f"takes one supported action in every contested context at tau = {audit.power.tau:g}"
+    proven = "a 95 % confidence interval for the gain lies above 0, with a chance (power) of 80 %"
+    return [f"'Proven' means: {proven}, for a policy that {policy} (normal approximation)."]
 
 
 def about_exploring(audit: Audit) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core.text import counted, more, percent, shortened
-from warmstart.results.text_table import TextTable
+from warmstart.results.display import TextTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
 from html import escape
 from math import isfinite
 from typing import TYPE_CHECKING, Any
@@ -12,12 +12,77 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warmstart.results.text_table import TextTable
-
 # Version of the JSON contract: fields are added, never renamed, while it stays.
 SCHEMA = 1
 # Columns that hold text even where every row lacks it; other columns without a value hold numbers.
 TEXT_COLUMNS = ("policy", "best_estimator")
+CAPTION = "text-align: left; font-weight: bold; white-space: nowrap"
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Rows of text under a header; the first ``left`` columns align left, the others right."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: int = 0
+
+    def text(self) -> str:
+        """Lay the table out in plain text.
+
+        >>> print(TextTable("Fruit", ("name", "n"), [("fig", "12")], left=1).text())
+        Fruit
+        name   n
+        ----  --
+        fig   12
+        """
+        widths = self._widths()
+        rule = ["-" * width for width in widths]
+        return "\n".join([self.title, *(self._line(line, widths) for line in (self.header, rule, *self.rows))])
+
+    @property
+    def width(self) -> int:
+        """Return how many characters wide the laid-out table is."""
+        return sum(self._widths()) + 2 * (len(self.header) - 1)
+
+    def records(self) -> str:
+        """Lay each row out below the other, for a screen too narrow for the table.
+
+        >>> print(TextTable("Fruit", ("name", "n"), [("fig", "12")], left=1).records())
+        Fruit
+        - name: fig
+          n: 12
+        """
+        lines = [self.title]
+        for row in self.rows:
+            pairs = [f"{name}: {cell}" for name, cell in zip(self.header, row, strict=True)]
+            lines += [f"- {pairs[0]}", *(f"  {pair}" for pair in pairs[1:])]
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """Return the table as HTML, everything in it escaped."""
+        head = "".join(self._cell("th", cell, i) for i, cell in enumerate(self.header))
+        body = "".join(
+            f"<tr>{''.join(self._cell('td', cell, i) for i, cell in enumerate(row))}</tr>" for row in self.rows
+        )
+        caption = f'<caption style="{CAPTION}">{escape(self.title)}</caption>'
+        table = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+        return f'<table style="margin-bottom: 1em">{caption}{table}</table>'
+
+    def _widths(self) -> list[int]:
+        return [max(len(line[i]) for line in (self.header, *self.rows)) for i in range(len(self.header))]
+
+    def _line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
+        padded = [
+            cell.ljust(width) if i < self.left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(padded).rstrip()
+
+    def _cell(self, tag: str, text: str, column: int) -> str:
+        side = "left" if column < self.left else "right"
+        return f'<{tag} style="text-align: {side}; padding: 0.1em 0.6em">{escape(text)}</{tag}>'
 
 
 class Result:
@@ -59,7 +124,7 @@ class Result:
 
     def _rows(self) -> list[dict[str, Any]]:
         """Return flat rows for a data frame; by default one per number, named by its path in ``to_dict``."""
-        return [{"name": name, "value": value} for name, value in _numbers(fields_of(self))]
+        return [{"name": name, "value": value} for name, value in _numbers(self.to_dict()) if name != "schema"]
 
     def __str__(self) -> str:
         return "\n\n".join([*(table.text() for table in self.tables), *(["\n".join(self.notes)] if self.notes else [])])

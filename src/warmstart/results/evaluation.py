@@ -12,10 +12,9 @@ from warmstart.core.names import WindowName
 from warmstart.core.text import shortened
 from warmstart.core.window import Window
 from warmstart.results import evaluation_notes, evaluation_tables
-from warmstart.results.display import SCHEMA, Result, fields_of
+from warmstart.results.display import SCHEMA, Result, TextTable, fields_of
 from warmstart.results.estimate import ValueEstimate
 from warmstart.results.propensities import PropensitySource
-from warmstart.results.text_table import TextTable
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.results.text_table import TextTable
+from warmstart.results.display import TextTable
 
 if TYPE_CHECKING:
     from warmstart.results.evaluation import Evaluation
@@ -65,7 +65,7 @@ def traffic_table(evaluation: Evaluation) -> TextTable:
 
 def gain_table(evaluation: Evaluation) -> TextTable:
     """Show policies against logging on the same traffic."""
-    header = ("policy", "tau", "traffic", "contested", "policy earns", "logging earns", "gain", "interval")
+    header = ("policy", "tau", "traffic", "contested", "value", "logging", "gain", "interval")
     number = evaluation.number
     rows = [
         (
@@ -81,7 +81,7 @@ def gain_table(evaluation: Evaluation) -> TextTable:
 
 def weight_ratio_table(evaluation: Evaluation) -> TextTable | None:
     """Show what importance weights counted in another window do to the estimates."""
-    header = ("policy", "tau", "mean weight ratio", "counted too much", "propensity error", "the paper's bound")
+    header = ("policy", "tau", "weight ratio", "counted too much", "propensity error", "paper's bound")
     rows = [
         (
             *(*names, f"{e.weight_ratio.mean:.3f}", f"{e.weight_ratio.above_one:.1%}"),

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 from warmstart.core.text import counted, printable
 from warmstart.core.window import iso
-from warmstart.results.display import SCHEMA, Result, fields_of
-from warmstart.results.text_table import TextTable
+from warmstart.results.display import SCHEMA, Result, TextTable, fields_of
 
 Duplicates = Literal["first", "sum", "max", "error"]
 Repeated = Literal["last", "error"]
@@ -80,29 +79,20 @@ class Joined(Result):
     @property
     def tables(self) -> list[TextTable]:
         """Return what became of the impressions and of the outcomes."""
-        young = "too young, kept" if self.kept_young else "too young, left out"
-        impressions, outcomes = self.impressions, self.outcomes
-        impression_rows = [
-            ("read", impressions.read),
-            ("with nulls, left out", impressions.with_nulls),
-            (young, impressions.too_young),
-            ("written", impressions.written),
-            ("  of these with an outcome", impressions.rewarded),
-        ]
-        further = {"sum": "further ones, added", "max": "further ones", "first": "later ones", "error": "further ones"}
-        outcome_rows = [
-            ("read", outcomes.read),
-            ("with nulls, left out", outcomes.with_nulls),
-            ("of no impression", outcomes.never_shown),
-            ("before their impression", outcomes.before),
-            ("after the window", outcomes.outside_window),
-            ("of impressions too young", outcomes.of_too_young),
-            ("one for each rewarded impression", outcomes.rewarding),
-            (further[self.duplicates], outcomes.duplicates),
-        ]
+        names = {
+            "with_nulls": "with nulls, left out",
+            "too_young": "too young, kept" if self.kept_young else "too young, left out",
+            "rewarded": "  of these with an outcome",
+            "never_shown": "of no impression",
+            "before": "before their impression",
+            "outside_window": "after the window",
+            "of_too_young": "of impressions too young",
+            "rewarding": "one for each rewarded impression",
+            "duplicates": {"first": "later ones", "sum": "further ones, added"}.get(self.duplicates, "further ones"),
+        }
         return [
-            TextTable(title, ("", "rows"), [(name, f"{count:,}") for name, count in rows], left=1)
-            for title, rows in (("Impressions", impression_rows), ("Outcomes", outcome_rows))
+            TextTable(title, ("", "rows"), [(names.get(name, name), f"{n:,}") for name, n in vars(counts).items()], 1)
+            for title, counts in (("Impressions", self.impressions), ("Outcomes", self.outcomes))
         ]
 
     @property

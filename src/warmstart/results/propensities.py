@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal, get_args
 
-from warmstart.results.display import Result, fields_of
-from warmstart.results.text_table import TextTable
+from warmstart.results.display import Result, TextTable, fields_of
 
 SourceName = Literal["counts", "train", "all", "back-off", "model", "logged"]
 SOURCE_NAMES: tuple[SourceName, ...] = get_args(SourceName)
