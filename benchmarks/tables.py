@@ -116,6 +116,16 @@ TABLES = {
             "gain over logging": decimal(5, "+"),
         },
     ),
+    "upworthy-cache": Table(
+        "Tests behind a cache, and without one",
+        default=decimal(2),
+        formats={
+            "too uneven for a fair draw": percent(1),
+            "uniform - logging": decimal(6, "+"),
+            "interval": sequence(decimal(6, "+"), separator=" to "),
+        },
+        corner="tests",
+    ),
     "obd": Table(
         "Open Bandit Dataset: propensities, held out",
         default=decimal(2),

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 import warmstart as ws
 from benchmarks.measure import DATA
 from benchmarks.records import Rows
-from benchmarks.tables import print_table, publish
+from benchmarks.tables import publish
 
 DAYS, TRAIN_DAYS = 30, 20
 TAUS = (0.01, 0.05)
@@ -154,9 +154,9 @@ def draws(archive: Archive, folder: Path, *, number: int, pages: int) -> Rows:
     return rows
 
 
-def natural_experiment() -> None:
-    """Tests behind a cache, and tests without one: what does the audit say, and is uniform told from logging?"""
-    rows = [["tests", "contexts", "too uneven for a fair draw", "effective actions", "uniform - logging"]]
+def natural_experiment() -> Rows:
+    """Tests behind a cache, and tests without one: what does the audit say, and does uniform differ from logging?"""
+    rows: Rows = {}
     for name, cached in (("cache", 1), ("no cache", 0)):
         archive = read_archive(cached)
         ad = np.repeat(np.arange(len(archive.page)), archive.impressions)
@@ -168,28 +168,29 @@ def natural_experiment() -> None:
         events = ws.read_events(log, context="page", action="ad", reward="click")
         audit = ws.audit(events)
         gain = ws.evaluate("uniform", events, tau=0.01)["uniform"].gain
-        rows.append(
-            [
-                name,
-                f"{audit.log.contexts:,}",
-                f"{audit.exploration.even.rejected:.1%}",
-                f"{audit.exploration.effective_actions:.2f}",
-                f"{gain.difference:+.6f} [{gain.lower:+.6f}, {gain.upper:+.6f}]",
-            ]
-        )
-    print_table("The natural experiment", rows)
+        rows[name] = {
+            "contexts": audit.log.contexts,
+            "too uneven for a fair draw": round(audit.exploration.even.rejected, 4),
+            "effective actions": round(audit.exploration.effective_actions, 3),
+            "uniform - logging": round(gain.difference or 0.0, 7),
+            "interval": [round(gain.lower or 0.0, 7), round(gain.upper or 0.0, 7)],
+        }
+    return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="*", default=["months", "cache"])
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--pages", type=int, default=300)
     parser.add_argument("--record", action="store_true", help="keep the results in benchmarks/results")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        rows = draws(read_archive(0), Path(folder), number=options.draws, pages=options.pages)
-    publish("upworthy", rows, {"draws": options.draws, "pages": options.pages}, record=options.record)
-    natural_experiment()
+    if "months" in options.what:
+        with tempfile.TemporaryDirectory() as folder:
+            rows = draws(read_archive(0), Path(folder), number=options.draws, pages=options.pages)
+        publish("upworthy", rows, {"draws": options.draws, "pages": options.pages}, record=options.record)
+    if "cache" in options.what:
+        publish("upworthy-cache", natural_experiment(), {}, record=options.record)
 
 
 if __name__ == "__main__":
