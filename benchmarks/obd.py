@@ -80,7 +80,7 @@ def compared(log: pa.Table) -> Rows:
             "correlation": None if alike is None else float(alike),
         }
     return {
-        name: {key: None if number is None else round(number, 4) for key, number in row.items()}
+        name: {key: None if number is None or np.isnan(number) else round(number, 4) for key, number in row.items()}
         for name, row in rows.items()
     }
 
