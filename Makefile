@@ -6,10 +6,10 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format bench docs lock clean
+.PHONY: help demo test test-slow check format bench bench-check docs lock clean
 
 help: ## Show the targets
-	@grep -E '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.core ## Run the paper's experiment on a simulated month whose truth is known
 	$(BIN)/warmstart demo
@@ -31,8 +31,13 @@ format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.dev ## Run the benchmarks
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.dev ## Run the benchmarks, keep their ratios in benchmarks/results
+	$(BIN)/python -m benchmarks.check --record
+	$(BIN)/python -m benchmarks --record
+	$(BIN)/python -m benchmarks.tables
+
+bench-check: $(VENV)/.dev ## Fail where a benchmark is a quarter slower or larger than recorded
+	$(BIN)/python -m benchmarks.check
 
 docs: $(VENV)/.dev ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
