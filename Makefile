@@ -15,8 +15,7 @@ demo: $(VENV)/.core ## Run the paper's experiment on a simulated month whose tru
 	$(BIN)/warmstart demo
 
 test: check ## Check the code and run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not spark"
-	$(BIN)/python -m pytest -m "not slow and spark"
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not slow"
 
 test-slow: $(VENV)/.dev ## Run the long statistical tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow

@@ -33,12 +33,12 @@ def expected_estimate(world, h, train, tau, engine):
     policy = {"h": world.policy_from_array(h)}
     total = 0.0
     for probability, log in world.logs():
-        found = ws.evaluate(policy, read(log, engine), train=train, tau=tau, propensities="train")["h"]
-        total += probability * found.value
+        options = {"train": train, "tau": tau, "propensities": "train", "interval": "kl"}
+        total += probability * ws.evaluate(policy, read(log, engine), **options)["h"].value
     return total
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", [0, 3, 5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 4, 6, 7))])
 def test_the_expected_estimate_lies_between_the_bounds(seed, any_engine):
     world, rng = random_world(seed)
     train, pi_hat = pretended(world, rng, any_engine)

@@ -1,12 +1,11 @@
 """The audit command: words on a terminal, JSON in a pipe, a page and a table as files."""
 
 import json
-import subprocess
-import sys
 
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from tests.support.commands import warmstart, warmstart_process
 from tests.support.logs import random_log, read, table
 
 import warmstart as ws
@@ -21,9 +20,8 @@ def folder(tmp_path_factory):
     return folder
 
 
-def audit(folder, *arguments):
-    command = [sys.executable, "-m", "warmstart", "audit", "log.parquet", *COLUMNS, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+def audit(folder, *arguments, run=warmstart):
+    return run("audit", "log.parquet", *COLUMNS, *arguments, cwd=folder)
 
 
 def leaves(found):
@@ -35,7 +33,7 @@ def leaves(found):
 
 
 def test_json_to_a_pipe_is_nothing_but_the_json_and_says_what_the_library_says(folder):
-    ran = audit(folder, "--json")
+    ran = audit(folder, "--json", run=warmstart_process)
     assert (ran.returncode, ran.stderr) == (0, "")
     found = json.loads(ran.stdout)
     expected = json.loads(ws.audit(read(random_log(1), "duckdb")).to_json())
@@ -83,9 +81,8 @@ def test_outputs_without_a_place_are_refused_before_the_work(folder, arguments, 
 
 
 def test_evaluate_writes_a_page_too(folder, tmp_path):
-    command = [sys.executable, "-m", "warmstart", "evaluate", "log.parquet", *COLUMNS, "--policy", "uniform"]
-    command += ["--tau", "0.1", "--html", str(tmp_path / "page.html"), "--json"]
-    ran = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    command = ["evaluate", "log.parquet", *COLUMNS, "--policy", "uniform"]
+    ran = warmstart(*command, "--tau", "0.1", "--html", tmp_path / "page.html", "--json", cwd=folder)
     assert ran.returncode == 0
     assert {part["kind"] for part in json.loads(ran.stdout)["contributions"]} == {"context", "action"}
     assert "What other policies would have earned" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from tests.support.commands import warmstart, warmstart_process
 from tests.support.logs import random_log, read, table
 
 import warmstart as ws
@@ -27,20 +28,13 @@ def folder(tmp_path_factory):
     return folder
 
 
-def warmstart(*arguments, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "warmstart", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False
-    )
-
-
-def evaluate(folder, *arguments):
-    return warmstart("evaluate", "log.parquet", *COLUMNS, *arguments, cwd=folder)
+def evaluate(folder, *arguments, run=warmstart):
+    return run("evaluate", "log.parquet", *COLUMNS, *arguments, cwd=folder)
 
 
 def test_json_to_a_pipe_is_nothing_but_the_json(folder):
-    ran = evaluate(
-        folder, "--policy", "uniform", "--policy", "mine.csv", "--tau", "0.1", "--test-fraction", "0.5", "--json"
-    )
+    options = ["--policy", "uniform", "--policy", "mine.csv", "--tau", "0.1", "--test-fraction", "0.5", "--json"]
+    ran = evaluate(folder, *options, run=warmstart_process)
     assert (ran.returncode, ran.stderr) == (0, "")
     found = json.loads(ran.stdout)
     early, late = read(random_log(1), "duckdb").split(fraction=0.5)
@@ -191,7 +185,7 @@ def test_a_wrong_command_exits_2_and_bad_data_1_without_a_traceback(folder, argu
 
 
 def test_a_missing_column_exits_1_with_a_hint(folder):
-    ran = warmstart(
+    ran = warmstart_process(
         *("evaluate", "log.parquet", "--context", "contxt", "--action", "action", "--reward", "reward"),
         *("--policy", "uniform", "--tau", "0.1"),
         cwd=folder,
@@ -225,7 +219,7 @@ def test_help_has_examples_that_run_as_written(folder):
 
 
 def test_version():
-    assert warmstart("--version").stdout == f"warmstart {ws.__version__}\n"
+    assert warmstart_process("--version").stdout == f"warmstart {ws.__version__}\n"
 
 
 def test_select_estimators_and_sources_on_the_command_line(folder):

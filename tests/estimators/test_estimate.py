@@ -30,7 +30,7 @@ def check(estimate, expected, rate=None):
     assert (compared.lower, compared.upper) == pytest.approx(ends, abs=2e-3 * (ends[1] - ends[0]) + 1e-6)
 
 
-@pytest.mark.parametrize("source", ["counts", "all", "train"])
+@pytest.mark.parametrize("source", ["counts", "all", pytest.param("train", marks=pytest.mark.slow_on_spark)])
 def test_every_number_equals_the_reference(engine, source):
     rows = random_log(1)
     train, test = cut(rows, 5)
@@ -53,8 +53,14 @@ def test_every_number_equals_the_reference(engine, source):
             assert estimate.propensity_error.paper == pytest.approx(expected["paper"], abs=CLOSE)
 
 
-@pytest.mark.parametrize("live", [True, False])
-@pytest.mark.parametrize("feasible_from", ["train", "evaluated", "all"])
+@pytest.mark.parametrize(
+    ("feasible_from", "live"),
+    [
+        *(("train", True), ("all", False)),
+        *(pytest.param(*pair, marks=pytest.mark.slow_on_spark) for pair in (("train", False), ("all", True))),
+        *(pytest.param("evaluated", live, marks=pytest.mark.slow_on_spark) for live in (True, False)),
+    ],
+)
 def test_uniform_equals_the_reference(engine, live, feasible_from):
     rows = churning_log(2)
     train, test = cut(rows, 4)

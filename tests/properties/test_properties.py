@@ -32,16 +32,22 @@ def few(examples):
     return settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def estimate(rows, h, engine, tau, **options):
-    everywhere = {**h, ("elsewhere", "a"): 1.0}
+def evaluated(rows, policies, engine, tau, **options):
+    """Policies on a log; None where they decide none of its contexts."""
+    everywhere = {name: decisions({**h, ("elsewhere", "a"): 1.0}) for name, h in policies.items()}
     try:
-        return ws.evaluate({"h": decisions(everywhere)}, read(rows, engine), tau=tau, **options)["h"]
+        return ws.evaluate(everywhere, read(rows, engine), tau=tau, **options)
     except ws.DecisionError:
-        assert not {x for x, _ in h} & {x for x, *_ in rows}
+        assert not {x for x, *_ in rows} & {x for h in policies.values() for x, _ in h}
         return None
 
 
-@few(40)
+def estimate(rows, h, engine, tau):
+    found = evaluated(rows, {"h": h}, engine, tau)
+    return found and found["h"]
+
+
+@few(25)
 @given(rows=logs, h=policies(), tau=taus)
 def test_support_shares_sum_to_one_and_the_interval_contains_the_value(any_engine, rows, h, tau):
     found = estimate(rows, h, any_engine, tau)
@@ -56,7 +62,7 @@ def test_support_shares_sum_to_one_and_the_interval_contains_the_value(any_engin
     assert found.events == len(rows)
 
 
-@few(25)
+@few(15)
 @given(rows=logs, h=policies(), seed=st.randoms(use_true_random=False))
 def test_the_order_of_events_changes_nothing(any_engine, rows, h, seed):
     shuffled = rows.copy()
@@ -68,18 +74,19 @@ def test_the_order_of_events_changes_nothing(any_engine, rows, h, seed):
         assert other.gain.difference == pytest.approx(one.gain.difference, abs=1e-12)
 
 
-@few(25)
-@given(rows=logs, h=policies(), low=taus, high=taus)
-def test_the_value_falls_as_tau_grows(any_engine, rows, h, low, high):
-    if low >= high:
-        return
-    smaller, larger = estimate(rows, h, any_engine, low), estimate(rows, h, any_engine, high)
-    if smaller is not None:
+@few(15)
+@given(rows=logs, h=policies(), pair=st.lists(taus, min_size=2, max_size=2, unique=True).map(sorted))
+def test_the_value_falls_as_tau_grows(any_engine, rows, h, pair):
+    low, high = pair
+    found = evaluated(rows, {"h": h}, any_engine, [low, high])
+    if found is not None:
+        smaller, larger = found
+        assert (smaller.tau, larger.tau) == (low, high)
         assert larger.value <= smaller.value + 1e-12
         assert larger.support.supported <= smaller.support.supported + 1e-12
 
 
-@few(25)
+@few(15)
 @given(rows=logs, h=policies(), tau=taus)
 def test_renaming_actions_changes_nothing(any_engine, rows, h, tau):
     names = {"a": "zz 'quoted'", "b": "a", "c": "", "never": "ever"}
@@ -93,7 +100,7 @@ def test_renaming_actions_changes_nothing(any_engine, rows, h, tau):
         assert vars(renamed.support) == pytest.approx(vars(found.support))
 
 
-@few(25)
+@few(15)
 @given(rows=logs, h=policies(), tau=taus)
 def test_the_interval_shrinks_with_more_of_the_same_events(any_engine, rows, h, tau):
     found, longer = estimate(rows, h, any_engine, tau), estimate(rows * 4, h, any_engine, tau)
@@ -104,7 +111,7 @@ def test_the_interval_shrinks_with_more_of_the_same_events(any_engine, rows, h, 
         assert longer.support.supported == pytest.approx(found.support.supported)
 
 
-@few(25)
+@few(15)
 @given(rows=logs, day=st.integers(1, 5))
 def test_sums_over_parts_add_up_to_the_whole(any_engine, rows, day):
     parts = [[row for row in rows if row[3] < day], [row for row in rows if row[3] >= day]]
@@ -123,13 +130,14 @@ def cells(rows, engine):
     return {(row["context_0"], row["action"]): (row["n"], row["reward_sum"], row["reward_sq_sum"]) for row in table}
 
 
-@few(25)
+@few(15)
 @given(rows=logs, h=policies(), extra=st.lists(st.tuples(st.text(max_size=3), st.sampled_from(ACTIONS)), max_size=5))
 def test_a_join_never_changes_the_number_of_events(any_engine, rows, h, extra):
     """Decisions for contexts that the window lacks add nothing, and contexts without a decision still count."""
     more = h | {(f"new {x}", a): 0.2 for x, a in extra}
-    found, wider = estimate(rows, h, any_engine, 0.2), estimate(rows, more, any_engine, 0.2)
-    if found is not None:
+    both = evaluated(rows, {"h": h, "wider": more}, any_engine, 0.2)
+    if both is not None:
+        found, wider = both["h"], both["wider"]
         assert wider.events == found.events == len(rows)
         assert wider.value == pytest.approx(found.value, abs=1e-12)
         assert vars(wider.support) == pytest.approx(vars(found.support))

@@ -7,8 +7,8 @@ from functools import cache
 
 import pyarrow as pa
 import pytest
-from tests.auditing.test_reference import CLOSE, gappy_log, read, same, table
 from tests.support import audit_reference as plain
+from tests.support.audit_logs import CLOSE, gappy_log, read, same, table
 
 import warmstart as ws
 

@@ -1,19 +1,12 @@
 """The import and export commands: data on stdout, errors with a hint, exit codes."""
 
 import json
-import subprocess
-import sys
 
 import pyarrow.parquet as pq
+from tests.support.commands import warmstart, warmstart_process
 from tests.support.logs import random_log, table
 
 COLUMNS = ["--context", "context", "--action", "action", "--reward", "reward"]
-
-
-def warmstart(*arguments, cwd):
-    return subprocess.run(
-        [sys.executable, "-m", "warmstart", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False
-    )
 
 
 def test_a_log_goes_in_and_out_and_predictions_come_back(tmp_path):
@@ -38,7 +31,7 @@ def test_a_log_goes_in_and_out_and_predictions_come_back(tmp_path):
 
 def test_a_malformed_line_exits_with_1_and_names_it(tmp_path):
     (tmp_path / "log.vw").write_text("1:-1 | a\nrubbish\n")
-    ran = warmstart("import", "vw", "log.vw", "imported", cwd=tmp_path)
+    ran = warmstart_process("import", "vw", "log.vw", "imported", cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (1, "")
     assert "error: log.vw, line 2: it has no bar" in ran.stderr
     ran = warmstart("import", "vw", "log.vw", "imported", "--skip-malformed", "--json", cwd=tmp_path)

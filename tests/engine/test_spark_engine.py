@@ -1,5 +1,6 @@
-"""A standalone Spark cluster: the answers are DuckDB's, also when a worker dies; nothing that grows is collected."""
+"""Spark: on a cluster the answers are DuckDB's, also when a worker dies; nothing that grows is collected or kept."""
 
+import gc
 import json
 import shutil
 import subprocess
@@ -7,6 +8,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import ibis
+import pyarrow as pa
 import pytest
 from scripts.spark_cluster import Cluster
 from tests.conftest import need
@@ -124,6 +127,23 @@ def test_a_driver_with_little_memory_collects_nothing_that_grows(month, tmp_path
         [sys.executable, "-c", textwrap.dedent(control)], capture_output=True, text=True, env=environment, check=False
     )
     assert "maxResultSize" in ran.stderr
+
+
+@pytest.mark.slow_on_spark
+def test_workers_may_forget_what_they_were_told_with_the_rows_it_was_for(spark, monkeypatch):
+    from pyspark.core.broadcast import Broadcast
+
+    forgotten = []
+    monkeypatch.setattr(Broadcast, "unpersist", lambda inputs: forgotten.append(inputs.value))
+    rows = spark.open_arrow(pa.table({"i": [1, 2, 3]}))
+    schema = ibis.schema({"i": "int64"})
+    found = spark.map_batches(rows, lambda batch, inputs: batch.slice(0, inputs - 2), schema, inputs=2)
+    gc.collect()
+    assert not forgotten
+    assert spark.fetch(found.agg(rows=found.count()))[0]["rows"] == 0
+    del found
+    gc.collect()
+    assert forgotten == [2]
 
 
 def same(one, other):
