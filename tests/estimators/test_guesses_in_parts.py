@@ -15,7 +15,7 @@ CLOSE = 1e-9
 
 @pytest.fixture
 def many_parts(monkeypatch):
-    monkeypatch.setattr("warmstart.reward.distributed_sgd.CELLS_IN_A_PART", 20)
+    monkeypatch.setattr("warmstart.reward.distributed_sgd.CELLS_PER_PARTITION", 20)
 
 
 def numbers_of(events, policy, **options):

@@ -11,7 +11,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from warmstart.features import FeatureRows
-from warmstart.kernels.product import LOGISTIC, SQUARED, best_of_all, predict, step_size
+from warmstart.kernels import LOGISTIC, SQUARED, best_of_all, predict, step_size
 from warmstart.reward.product import Stream, learn
 
 BITS = (5, 4)
@@ -113,10 +113,10 @@ def test_best_of_all_is_the_best_of_all():
     scores = dense(x, BITS[0]) @ weights.reshape(1 << BITS[0], -1) @ dense(a, BITS[1]).T
     expected = np.minimum(np.maximum(scores, 0.05) * factors, 1.0)
     best, found = np.zeros(len(x), dtype=np.int64), np.empty(len(x))
-    best_of_all(np.arange(len(x)), *x.arrays, *a.arrays, factors, 0.05, SQUARED, weights, 1 << BITS[1], best, found)
+    best_of_all(np.arange(len(x)), x.arrays, a.arrays, factors, 0.05, SQUARED, weights, 1 << BITS[1], best, found)
     assert found == pytest.approx(expected.max(axis=1), abs=1e-5)
     pairs = np.empty(len(x), dtype=np.float32)
-    predict(np.arange(len(x)), best, *x.arrays, *a.arrays, weights, 1 << BITS[1], pairs)
+    predict(np.arange(len(x)), best, x.arrays, a.arrays, weights, 1 << BITS[1], pairs)
     assert pairs == pytest.approx(scores[np.arange(len(x)), best], abs=1e-5)
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.names import ACTION, FOLD, PROBABILITY, PROPENSITY
 from warmstart.estimators.estimators import GuessSums, Weighed, added_up, point_estimate
-from warmstart.reward import Numbering, learn_by_cell
+from warmstart.features import KeyEncoder
+from warmstart.reward import learn_by_cell
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -38,8 +39,8 @@ class Scores(Protocol):
 class ScoresByColumns:
     """A model of context columns, asked by numbers; an action that the window never showed is null."""
 
-    contexts: Numbering
-    actions: Numbering
+    contexts: KeyEncoder
+    actions: KeyEncoder
     model: Any
 
     def predict(self, contexts: Numbers, actions: Numbers, folds: Numbers) -> Floats:
@@ -57,7 +58,7 @@ class Strata:
     ``traffic``: the events of every context by fold. The number ``unseen`` stands for an action that was never shown.
     """
 
-    contexts: Numbering
+    contexts: KeyEncoder
     unseen: int
     x: Numbers
     a: Numbers
@@ -69,7 +70,7 @@ class Strata:
     traffic: Floats
 
     @classmethod
-    def of_rows(cls, rows: pa.Table, contexts: Numbering, a: Numbers, *, actions: int, folds: int) -> Self:
+    def of_rows(cls, rows: pa.Table, contexts: KeyEncoder, a: Numbers, *, actions: int, folds: int) -> Self:
         """Take the columns of a table, with the propensities it has or else counted ones."""
         x, fold = contexts.numbers(rows), numbers(rows, FOLD)
         n, rewards, squares = (floats(rows, name) for name in ("n", "reward_sum", "reward_sq_sum"))
@@ -109,7 +110,7 @@ class Guesser:
     """The evaluated window's strata, fetched once, and a reward model over them."""
 
     cells: Cells
-    actions: Numbering
+    actions: KeyEncoder
     strata: Strata
     scores: Scores
 
@@ -120,7 +121,7 @@ class Guesser:
         ``by_columns``: one regression of the context columns an action; else cell means that borrow.
         """
         found = cells.engine.fetch_arrow(strata.order_by([*cells.columns.keys, FOLD]))
-        contexts, actions = (Numbering.of_rows(found.select(keys)) for keys in (cells.columns.context_keys, [ACTION]))
+        contexts, actions = (KeyEncoder.of(found.select(keys)) for keys in (cells.columns.context_keys, [ACTION]))
         folds = int(numbers(found, FOLD).max()) + 1
         held = Strata.of_rows(found, contexts, actions.numbers(found), actions=len(actions), folds=folds)
         scores: Scores

@@ -17,10 +17,9 @@ from warmstart.core.names import ACTION, FOLD, PROBABILITY
 from warmstart.engine import Parts, fetch_streamed, sample_by_key
 from warmstart.estimators.estimators import GuessSums
 from warmstart.estimators.guesses import ScoresByColumns, Strata, finite_estimates, floats, numbers
-from warmstart.reward import Numbering
+from warmstart.features import KeyEncoder
+from warmstart.reward import NUMBER, partition_count
 from warmstart.reward.by_cell import STRENGTHS, RewardByCell, best_strength, by_fold
-from warmstart.reward.distributed_part import NUMBER
-from warmstart.reward.distributed_sgd import parts_of
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -60,7 +59,7 @@ class BorrowingCells:
 class ByColumns:
     """A model of context columns, the same in every part."""
 
-    actions: Numbering
+    actions: KeyEncoder
     model: Any
 
     def of(self, strata: Strata) -> ScoresByColumns:
@@ -79,7 +78,7 @@ class Told:
 
     def strata(self, rows: pa.Table) -> Strata:
         """Number the contexts of a part."""
-        contexts = Numbering.of_rows(rows.select(list(self.keys)))
+        contexts = KeyEncoder.of(rows.select(list(self.keys)))
         return Strata.of_rows(rows, contexts, numbers(rows, NUMBER), actions=self.actions, folds=self.folds)
 
 
@@ -99,7 +98,7 @@ class PartedGuesser:
         engine, keys = cast("PartitionedEngine", cells.engine), cells.columns.context_keys
         sums = strata.group_by(ACTION, FOLD).agg(n=strata.n.sum(), reward_sum=strata.reward_sum.sum())
         found = fetch_streamed(engine, sums)
-        actions, fold = Numbering.of_rows(found.select([ACTION])), numbers(found, FOLD)
+        actions, fold = KeyEncoder.of(found.select([ACTION])), numbers(found, FOLD)
         folds, many = int(fold.max()) + 1, engine.fetch(strata.agg(strata=strata.count()))[0]["strata"]
         if by_columns:
             learned: PartModel = ByColumns(actions, _learned_by_columns(engine, strata, keys, model))
@@ -111,7 +110,7 @@ class PartedGuesser:
         rest = [name for name in strata.columns if name not in cells.columns.keys]
         numbered = strata.join(known, ACTION).select(*keys, NUMBER, *rest)
         inputs = Told(keys, len(actions), folds, learned)
-        return cls(cells, numbered, known, inputs, Parts(keys, parts_of(many)))._with_best_strength()
+        return cls(cells, numbered, known, inputs, Parts(keys, partition_count(many)))._with_best_strength()
 
     def guess(
         self, policy: Policy, names: Sequence[str], *, taus: Sequence[float], delta: float
@@ -176,7 +175,7 @@ def _learned_by_columns(engine: PartitionedEngine, strata: ir.Table, keys: Seque
     found = fetch_streamed(engine, sample_by_key(summed, apart, STRATA_TO_LEARN_FROM / many))
     found = found.sort_by([(name, "ascending") for name in apart])
     n, rewards, folds = floats(found, "n"), floats(found, "reward_sum"), numbers(found, FOLD)
-    contexts = Numbering.of_rows(found.select(list(keys)))
+    contexts = KeyEncoder.of(found.select(list(keys)))
     return learn_by_action(contexts.keys, contexts.numbers(found), found[ACTION], n, rewards, folds=folds, model=model)
 
 

@@ -12,14 +12,13 @@ from threadpoolctl import threadpool_limits
 
 from warmstart.core.arrays import to_arrow
 from warmstart.core.errors import UsageError
-from warmstart.features.design_matrix import ContextMatrix
-from warmstart.features.folds import Labels, other_folds, scikit_learn, weighted_copy
+from warmstart.features import ContextMatrix, KeyEncoder, other_folds, scikit_learn, weighted_copy
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from warmstart.features.design_matrix import Matrix
+    from warmstart.features import Matrix
 
 # An action of fewer events has no regression; its mean is believed by half at this many.
 FEWEST_EVENTS = 5.0
@@ -37,7 +36,7 @@ MOST_STEPS, CLOSE, LONGEST = 50, 1e-6, 5.0
 class RewardByAction:
     """The expected reward of ``labels``; ``learned``: for every fold, the model of the events of all others."""
 
-    labels: Labels
+    labels: KeyEncoder
     learned: dict[int, FoldRewards]
 
     @property
@@ -107,7 +106,7 @@ def learn_by_action(
     that predicts a held-out fifth of the rows best. An action of few events, or of rewards that never differ, has its
     mean, shrunk to that of all actions: ``(rewards + k * overall) / (n + k)``.
     """
-    labels = Labels.of(actions)
+    labels = KeyEncoder.of(actions)
     numbers = labels.numbers(actions)
     contexts = contexts.combine_chunks()
     given = None if model is None else weighted_copy(model, seed)
