@@ -21,9 +21,9 @@ from benchmarks.measure import MADE, TIME, clocked, interleave, median_ratio, pe
 from benchmarks.records import Rows
 from benchmarks.tables import publish
 from warmstart.events import open_cells
-from warmstart.features import FeatureRows, read_side
-from warmstart.kernels.product import best_of_all, predict
-from warmstart.reward import Examples, Numbering
+from warmstart.features import FeatureRows, KeyEncoder, read_features
+from warmstart.kernels import best_of_all, predict
+from warmstart.reward import Examples
 from warmstart.reward.learner import cell_stream
 from warmstart.reward.product import PAPER_RATES, Stream, learn
 
@@ -43,16 +43,16 @@ class Month(NamedTuple):
     train: ws.Events
     test: ws.Events
     examples: Examples
-    contexts: Numbering
-    actions: Numbering
+    contexts: KeyEncoder
+    actions: KeyEncoder
 
     def rows(self, bits: tuple[int, int], *, words_only: bool = False) -> tuple[FeatureRows, FeatureRows]:
         """Read the words of both sides."""
         options: dict[str, Any] = {"cross_only": words_only, "strict": True}
         engine = self.train.engine
         pages, ads = self.world.contexts_path, self.world.actions_path
-        x = read_side(engine, pages, {"context_0": "page"}, self.contexts, bits=bits[0], what="pages", **options)
-        a = read_side(engine, ads, {"action": "ad"}, self.actions, bits=bits[1], what="ads", **options)
+        x = read_features(engine, pages, {"context_0": "page"}, self.contexts, bits=bits[0], what="pages", **options)
+        a = read_features(engine, ads, {"action": "ad"}, self.actions, bits=bits[1], what="ads", **options)
         return x.rows, a.rows
 
     def decisions(self, scores: NDArray[Any]) -> pa.Table:
@@ -238,11 +238,11 @@ def scoring(month: Month) -> Rows:
     some = np.arange(24)
     best, scores = np.zeros(len(some), np.int64), np.empty(len(some))
     options = (np.ones(len(many)), 0.0, 0, model.weights, model.width)
-    best_of_all(some[:1], *x.arrays, *many.arrays, *options, best[:1], scores[:1])
-    once, _ = timed(lambda: best_of_all(some, *x.arrays, *many.arrays, *options, best, scores))
+    best_of_all(some[:1], x.arrays, many.arrays, *options, best[:1], scores[:1])
+    once, _ = timed(lambda: best_of_all(some, x.arrays, many.arrays, *options, best, scores))
     pairs = np.zeros(len(many), np.int64), np.arange(len(many))
     found = np.empty(len(many), np.float32)
-    each, _ = timed(lambda: predict(*pairs, *x.arrays, *many.arrays, model.weights, model.width, found))
+    each, _ = timed(lambda: predict(*pairs, x.arrays, many.arrays, model.weights, model.width, found))
     per_pair = seconds / len(cells)
     return {
         "feasible argmax, a cell": {"time": 1},

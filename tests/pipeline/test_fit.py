@@ -112,6 +112,31 @@ def test_any_regressor_of_scikit_learn_can_take_the_models_place(month):
         ws.save_policy(found, "anywhere")
 
 
+@pytest.mark.parametrize("fit_tau", [0.3, "auto"])
+def test_a_regressor_is_cloned_and_stays_unfitted(fit_tau):
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    rng = np.random.default_rng(0)
+    log = {"page": rng.integers(0, 5, 400), "ad": rng.integers(0, 3, 400), "click": rng.random(400) < 0.3}
+    events = ws.read_events(
+        pa.table({**log, "at": np.arange(400)}), context="page", action="ad", reward="click", time="at"
+    )
+    pages = pa.table({"page": np.arange(5), "topic": ["a", "b", "a", "b", "c"]})
+    regressor = ExtraTreesRegressor(n_estimators=3)
+    before = regressor.get_params()
+    first, again = (ws.fit(events, contexts=pages, model=regressor, fit_tau=fit_tau, seed=4) for _ in range(2))
+    assert not hasattr(regressor, "estimators_")
+    assert regressor.get_params() == before
+    assert first.ranking.equals(again.ranking)
+
+
+def test_a_regressor_without_sample_weights_is_refused(month):
+    from sklearn.neighbors import KNeighborsRegressor
+
+    with pytest.raises(ws.UsageError, match=r"KNeighborsRegressor\.fit takes no sample_weight"):
+        ws.fit(month[1], model=KNeighborsRegressor(), fit_tau=0.3)
+
+
 def test_the_fits_tau_is_chosen_on_held_out_events_or_said_to_be_one(month, policy):
     _, train, _ = month
     assert set(policy.report["fit_taus_tried"]) == {"1", "0.3", "0.1", "0.05", "0.01"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core.text import percent
-from warmstart.results.text_table import TextTable
+from warmstart.results import TextTable
 
 if TYPE_CHECKING:
     from warmstart.core.names import WindowName

@@ -11,14 +11,13 @@ import numpy as np
 
 from warmstart.core.arrays import to_arrow
 from warmstart.core.errors import UsageError
-from warmstart.features.design_matrix import ContextMatrix
-from warmstart.features.folds import Labels, other_folds, scikit_learn, weighted_copy
+from warmstart.features import ContextMatrix, KeyEncoder, other_folds, scikit_learn, weighted_copy
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from warmstart.features.design_matrix import Matrix
+    from warmstart.features import Matrix
 
 MOST_ROWS = 200_000
 # Rows times actions that a fit, or a batch of predictions, may hold: 240 and 48 MB an array.
@@ -39,7 +38,7 @@ TEMPERATURES = (0.05, 5.0)
 class PropensityModel:
     """pi_hat(a|x) for the actions ``labels``; ``learned``: for every fold, the model of the events of all others."""
 
-    labels: Labels
+    labels: KeyEncoder
     learned: dict[int, FoldModel]
 
     @property
@@ -110,7 +109,7 @@ def learn_propensity(
     fifth of the events likeliest under a model of the other four; ``temperature`` sets it instead. At most ``most``
     rows are learned from (fewer with many actions), drawn so that weighted sums stay unbiased (see ``draw``).
     """
-    labels = Labels.of(actions)
+    labels = KeyEncoder.of(actions)
     numbers = labels.numbers(actions)
     contexts = contexts.combine_chunks()
     candidates = _candidates(model, seed)

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from warmstart.core.arrays import to_arrow
-from warmstart.features.folds import Labels
+from warmstart.features import KeyEncoder
 from warmstart.propensity.backoff import UNSEEN
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class CountedRows:
     all folds and in each.
     """
 
-    labels: Labels
-    levels: tuple[tuple[tuple[str, ...], Labels, Any, tuple[Any, ...]], ...]
+    labels: KeyEncoder
+    levels: tuple[tuple[tuple[str, ...], KeyEncoder, Any, tuple[Any, ...]], ...]
     shares: Floats
     strength: float | None
 
@@ -45,12 +45,12 @@ class CountedRows:
         strength: float | None,
     ) -> Self:
         """Count events by level, action and fold."""
-        labels = Labels.of(actions)
+        labels = KeyEncoder.of(actions)
         a, size = labels.numbers(actions), int(folds.max()) + 1
         counted = []
         for level in levels:
-            values = Labels.of(_joined(contexts, level))
-            x = values.numbers(_joined(contexts, level))
+            values = KeyEncoder.of(_level(contexts, level))
+            x = values.numbers(_level(contexts, level))
 
             def count(some: NDArray[np.bool_], x: NDArray[np.int64] = x, rows: int = len(values)) -> Any:
                 shape = (rows, len(labels))
@@ -81,18 +81,14 @@ class CountedRows:
 
     def _counts(self, level: int, contexts: pa.Table, fold: int) -> Floats:
         columns, values, every, by_fold = self.levels[level]
-        x = values.numbers(_joined(contexts, columns))
+        x = values.numbers(_level(contexts, columns))
         counts: Floats = np.maximum((every[x] - by_fold[fold][x]).toarray(), 0.0)
         counts[x < 0] = 0.0
         return counts
 
 
-def _joined(contexts: pa.Table, columns: Sequence[str]) -> Any:
-    """Return one column that tells rows apart as several do."""
+def _level(contexts: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return the columns of a level; of the level of all contexts, a constant."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    parts = [pc.cast(contexts[name], pa.string()) for name in columns]
-    if not parts:
-        return pa.chunked_array([pa.array([""] * contexts.num_rows)])
-    return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "\x1f")
+    return contexts.select(list(columns)) if columns else pa.table({"all": [0] * contexts.num_rows})

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from warmstart.features.folds import Labels
+    from warmstart.features import KeyEncoder
 
 LEAST_PROPENSITY = 1e-12
 MOST_CONTEXTS = 20_000
@@ -26,7 +26,7 @@ class Rows(Protocol):
     """Anything that gives the propensities of all actions in a context."""
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> KeyEncoder:
         """Return the actions."""
         ...
 

@@ -14,9 +14,7 @@ from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.errors import UsageError
 from warmstart.core.names import ACTION, EXPECTED, FOLD
 from warmstart.engine import add_predictions
-from warmstart.features.design_matrix import ContextMatrix
-from warmstart.features.folds import Labels, other_folds, scikit_learn, weighted_copy
-from warmstart.reward.examples import Numbering
+from warmstart.features import ContextMatrix, KeyEncoder, other_folds, scikit_learn, weighted_copy
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -24,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warmstart.events import Strata
-    from warmstart.features.design_matrix import Matrix
+    from warmstart.features import Matrix
 
 # An action of fewer events has no regression; its mean is believed by half at this many.
 FEWEST_EVENTS = 5.0
@@ -49,7 +47,7 @@ class Regressions:
     def learn(cls, strata: Strata, model: Any = None) -> Self:
         """Learn from strata by fold; ``model``: a scikit-learn regressor, cloned."""
         rows, keys = strata.to_learn_from(), list(strata.cells.columns.context_keys)
-        contexts = Numbering.of_rows(rows.select(keys))
+        contexts = KeyEncoder.of(rows.select(keys))
         n, rewards, folds = (to_numpy(rows[name]) for name in ("n", "reward_sum", FOLD))
         numbers = contexts.numbers(rows)
         return cls(strata, learn_by_action(contexts.keys, numbers, rows[ACTION], n, rewards, folds=folds, model=model))
@@ -64,7 +62,7 @@ class Regressions:
 
 def _expected(rows: pa.Table, inputs: tuple[RewardByAction, tuple[str, ...]]) -> NDArray[np.float64]:
     learned, keys = inputs
-    contexts = Numbering.of_rows(rows.select(list(keys)))
+    contexts = KeyEncoder.of(rows.select(list(keys)))
     return learned.predict(contexts.keys, contexts.numbers(rows), rows[ACTION], to_numpy(rows[FOLD]))
 
 
@@ -72,7 +70,7 @@ def _expected(rows: pa.Table, inputs: tuple[RewardByAction, tuple[str, ...]]) ->
 class RewardByAction:
     """The expected reward of ``labels``; ``learned``: for every fold, the model of the events of all others."""
 
-    labels: Labels
+    labels: KeyEncoder
     learned: dict[int, FoldRewards]
 
     @property
@@ -142,7 +140,7 @@ def learn_by_action(
     that predicts a held-out fifth of the rows best. An action of few events, or of rewards that never differ, has its
     mean, shrunk to that of all actions: ``(rewards + k * overall) / (n + k)``.
     """
-    labels = Labels.of(actions)
+    labels = KeyEncoder.of(actions)
     numbers = labels.numbers(actions)
     contexts = contexts.combine_chunks()
     given = None if model is None else weighted_copy(model, seed)

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warmstart.core.errors import no_such_column
 from warmstart.engine import open_whole
 from warmstart.engine.files import expand, kind_of
-from warmstart.features import FeatureSettings
-from warmstart.features.hashed import TOKEN
+from warmstart.features import TOKEN, FeatureSettings
 from warmstart.interop.vw.features import Features, canonical
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from tests.support.logs import random_log, table
 from tests.support.parted_here import parted_here
 
 import warmstart as ws
-import warmstart.reward.distributed_sgd as in_parts
+import warmstart.reward.distributed_sgd as module
 from warmstart.engine.partitioned import PART
 from warmstart.features import FeatureRows
-from warmstart.reward.distributed_part import LOSS, average_pieces
+from warmstart.reward.distributed_part import LOSS, average_updates
 
 NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
 
@@ -35,7 +35,7 @@ def here(world):
 
 
 def test_what_is_learned_in_parts_is_worth_as_much(world, here, monkeypatch):
-    monkeypatch.setattr(in_parts, "CELLS_IN_A_PART", 1_000)
+    monkeypatch.setattr(module, "CELLS_PER_PARTITION", 1_000)
     found = learned(world, parted_here())
     assert found.report["cells"] == here.report["cells"] > 4_000
     assert found.report["fit_taus_tried"] == pytest.approx(here.report["fit_taus_tried"], rel=1e-12)
@@ -47,12 +47,12 @@ def test_what_is_learned_in_parts_is_worth_as_much(world, here, monkeypatch):
     )
 
 
-@pytest.mark.parametrize("cells_in_a_part", [100, 10**9])
-def test_factors_of_ids_are_those_of_one_machine_in_any_number_of_parts(cells_in_a_part, monkeypatch):
+@pytest.mark.parametrize("cells_per_partition", [100, 10**9])
+def test_factors_of_ids_are_those_of_one_machine_in_any_number_of_parts(cells_per_partition, monkeypatch):
     """Without features the model is a constant that one pass over few cells hardly moves: only factors are left."""
     log = table(random_log(5, events=4_000, contexts=60, actions=9))
     options = {"rates": [1e-12], "weight_bits": 8, "fit_tau": 1.0, "min_events": 2}
-    monkeypatch.setattr(in_parts, "CELLS_IN_A_PART", cells_in_a_part)
+    monkeypatch.setattr(module, "CELLS_PER_PARTITION", cells_per_partition)
     names = {"context": "context", "action": "action", "reward": "reward"}
     found = ws.fit(ws.read_events(log, **names, engine=parted_here()), **options)
     here = ws.fit(ws.read_events(log, **names), **options)
@@ -73,20 +73,20 @@ def test_several_rates_go_on_with_the_best(world):
 def test_a_weight_is_averaged_over_the_parts_that_moved_it():
     moved = {0: [1.0, 0.0, 2.0], 1: [3.0, 0.0, 0.0], 2: [0.0, 0.0, -4.0]}
     rows = [
-        {"rate": 0.1, "piece": 7, "part": part, "moved": np.array(m, np.float32).tobytes(), "loss": 0.0, "weight": 0.0}
+        {"rate": 0.1, "block": 7, "part": part, "update": np.array(m, np.float32).tobytes(), "loss": 0.0, "weight": 0.0}
         for part, m in moved.items()
     ]
     rows += [
-        {"rate": 0.1, "piece": LOSS, "part": part, "moved": b"", "loss": 1.0 + part, "weight": 2.0} for part in moved
+        {"rate": 0.1, "block": LOSS, "part": part, "update": b"", "loss": 1.0 + part, "weight": 2.0} for part in moved
     ]
     moves = pa.Table.from_pylist(rows).append_column(PART, pa.array([0] * len(rows)))
-    found = {row["piece"]: row for row in average_pieces([moves], None).to_pylist()}
-    assert np.frombuffer(found[7]["moved"], np.float32).tolist() == [2.0, 0.0, -1.0]
+    found = {row["block"]: row for row in average_updates([moves], None).to_pylist()}
+    assert np.frombuffer(found[7]["update"], np.float32).tolist() == [2.0, 0.0, -1.0]
     assert (found[LOSS]["loss"], found[LOSS]["weight"]) == (6.0, 6.0)
 
 
 def test_parts_depend_on_the_cells_alone():
-    assert [in_parts.parts_of(cells) for cells in (1, 200_000, 200_001, 5_100_000)] == [2, 2, 3, 51]
+    assert [module.partition_count(cells) for cells in (1, 200_000, 200_001, 5_100_000)] == [2, 2, 3, 51]
 
 
 def test_a_saved_policy_is_the_same_whoever_learned_it(world, here, tmp_path):
