@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.support.product_reference import BITS, check_best_of_all, examples, reference
 
-from warmstart.kernels.product import LOGISTIC, SQUARED, step_size
+from warmstart.kernels import LOGISTIC, SQUARED, step_size
 from warmstart.reward.product import learn
 
 

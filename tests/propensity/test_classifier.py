@@ -13,7 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from warmstart.core.errors import UsageError
-from warmstart.features.design_matrix import ContextMatrix
+from warmstart.features import ContextMatrix
 from warmstart.propensity import classifier as module
 from warmstart.propensity.classifier import _Training, draw, learn_propensity
 from warmstart.propensity.quality import calibration, log_loss

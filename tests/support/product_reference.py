@@ -5,7 +5,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from warmstart.features import FeatureRows
-from warmstart.kernels.product import SQUARED, best_of_all, predict
+from warmstart.kernels import SQUARED, best_of_all, predict
 from warmstart.reward.product import Stream
 
 BITS = (5, 4)
@@ -68,8 +68,8 @@ def check_best_of_all():
     scores = dense(x, BITS[0]) @ weights.reshape(1 << BITS[0], -1) @ dense(a, BITS[1]).T
     expected = np.minimum(np.maximum(scores, 0.05) * factors, 1.0)
     best, found = np.zeros(len(x), dtype=np.int64), np.empty(len(x))
-    best_of_all(np.arange(len(x)), *x.arrays, *a.arrays, factors, 0.05, SQUARED, weights, 1 << BITS[1], best, found)
+    best_of_all(np.arange(len(x)), x.arrays, a.arrays, factors, 0.05, SQUARED, weights, 1 << BITS[1], best, found)
     assert np.allclose(found, expected.max(axis=1), rtol=0, atol=1e-5)
     pairs = np.empty(len(x), dtype=np.float32)
-    predict(np.arange(len(x)), best, *x.arrays, *a.arrays, weights, 1 << BITS[1], pairs)
+    predict(np.arange(len(x)), best, x.arrays, a.arrays, weights, 1 << BITS[1], pairs)
     assert np.allclose(pairs, scores[np.arange(len(x)), best], rtol=0, atol=1e-5)
