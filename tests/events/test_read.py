@@ -112,6 +112,17 @@ def test_keys_of_many_types(keys, engine):
     assert found["uniform"].value == pytest.approx(0.5)
 
 
+@pytest.mark.parametrize("column", ["x", "r", "t"])
+def test_a_duration_is_refused_where_it_is_used_and_no_trouble_elsewhere(column, any_engine):
+    waits = [dt.timedelta(hours=1), dt.timedelta(days=2)]
+    log = pa.table({"x": ["p", "p"], "a": ["a", "b"], "r": [1, 0], "t": [1767225600, 1767398400], "odd `wait`": waits})
+    names = {"context": "x", "action": "a", "reward": "r", "time": "t"}
+    assert len(ws.read_events(log, **names, engine=any_engine)) == 2
+    names = {role: "odd `wait`" if name == column else name for role, name in names.items()}
+    with pytest.raises(ws.ColumnError, match=r"'odd `wait`' has type .*interval.*(Use numbers|reward is|time is)"):
+        ws.read_events(log, **names, engine=any_engine)
+
+
 @pytest.mark.parametrize(
     "times",
     [

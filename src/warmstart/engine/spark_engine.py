@@ -23,6 +23,7 @@ from pyspark.core.broadcast import Broadcast
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
+from pyspark.sql.types import DayTimeIntervalType
 
 from warmstart.core.errors import EngineError, SourceError, UsageError
 from warmstart.core.text import first_lines, printable, quoted
@@ -264,7 +265,7 @@ class SparkEngine:
     def _view(self, frame: DataFrame, inputs: Broadcast[Any] | None = None) -> ir.Table:
         """Give a frame a name; broadcast inputs may be dropped with it, and get again if they must."""
         name = f"warmstart_{uuid.uuid4().hex}"
-        frame.createTempView(name)
+        _with_durations_in_seconds(frame).createTempView(name)
         table = self.backend.table(name)
         weakref.finalize(table.op(), self.session.catalog.dropTempView, name)
         if inputs is not None:
@@ -281,6 +282,13 @@ def _in_spark_types(frame: pa.Table) -> pa.Table:
     cast = [column.cast(casts[name]) if name in casts else column for name, column in columns.items()]
     table: pa.Table = duckdb.connect().from_arrow(frame).select(*cast).to_arrow_table()
     return table.rename_columns(frame.column_names)
+
+
+def _with_durations_in_seconds(frame: DataFrame) -> DataFrame:
+    """Give durations a type that Ibis has: it reads no table with Spark's own, from days to seconds."""
+    durations = [field.name for field in frame.schema if isinstance(field.dataType, DayTimeIntervalType)]
+    columns = {name: frame["`" + name.replace("`", "``") + "`"].cast("interval second") for name in durations}
+    return frame.withColumns(columns) if columns else frame
 
 
 def _java_size(size: str) -> str:
