@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format bench bench-check docs lock clean
+.PHONY: help demo test test-engines test-spark test-slow check format bench bench-check docs lock clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -15,7 +15,15 @@ demo: $(VENV)/.core ## Run the paper's experiment on a simulated month whose tru
 	$(BIN)/warmstart demo
 
 test: check ## Check the code and run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder -m "not slow"
+	@$(MAKE) --no-print-directory -j 2 test-engines test-spark
+
+# Tests of a file share logs and policies, so that a worker takes whole files.
+test-engines: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow and not spark"
+
+# One session, beside the others; what it says comes in one piece.
+test-spark: $(VENV)/.dev
+	@$(BIN)/python -m pytest -m "not slow and spark" >$(VENV)/spark.log 2>&1; code=$$?; cat $(VENV)/spark.log; exit $$code
 
 test-slow: $(VENV)/.dev ## Run the long statistical tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow

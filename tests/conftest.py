@@ -12,7 +12,6 @@ from warmstart.engine import connect
 REQUIRED = set(filter(None, os.environ.get("WARMSTART_REQUIRE", "").split(",")))
 # Queries that run once are not worth an optimising compiler: Spark's, and those of its clusters.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
-ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("WARMSTART_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
@@ -25,19 +24,10 @@ def need(thing, *, present):
     pytest.skip(f"no {thing} on this machine")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Leave to the slow tests what is slow on Spark, and tell workers (--dist loadgroup) what belongs together.
-
-    Every test of Spark goes to one worker, which starts the only session, and begins with them, for they take longest;
-    of the others those of a file, which share logs and policies.
-    """
-    for item in items:
-        on_spark = item.get_closest_marker("spark")
-        if on_spark and item.get_closest_marker("slow_on_spark"):
-            item.add_marker(pytest.mark.slow)
-        item.add_marker(pytest.mark.xdist_group("spark" if on_spark else item.path.relative_to(ROOT).as_posix()))
-    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
+def pytest_itemcollected(item):
+    """Leave to the slow tests what is slow on Spark."""
+    if item.get_closest_marker("slow_on_spark") and item.get_closest_marker("spark"):
+        item.add_marker(pytest.mark.slow)
 
 
 def pytest_terminal_summary(terminalreporter):
