@@ -123,10 +123,8 @@ class DatabaseEngine:
                 raise SourceError(
                     f"{self.name} refuses: {first_lines(error)}", "The role needs SELECT on the table, and no more."
                 ) from error
-            if (
-                state.startswith(CONNECTION_LOST)
-                or getattr(getattr(self.backend, "con", None), "closed", False) is True
-            ):
+            closed = getattr(getattr(self.backend, "con", None), "closed", False) is True
+            if closed or state.startswith(CONNECTION_LOST):
                 raise EngineError(
                     f"The connection to {self.name} was lost: {first_lines(error)}", "Read the log again."
                 ) from error

@@ -114,7 +114,7 @@ class AdWorld:
         return total
 
     def best_policy(self, feasible: pa.Table | None = None) -> pa.Table:
-        """Return the optimal policy: the ad with the highest click probability per page, of the rows given or of all."""
+        """Return the optimal policy: the ad of highest click probability per page, of the rows given or of all."""
         if feasible is None:
             return self._averaged(None, self._best)
         pages, ads, _ = self._read(feasible)
