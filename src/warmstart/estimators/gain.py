@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
     from numpy.typing import NDArray
 
-    from warmstart.engine import Row
+    from warmstart.engine.engine import Row
     from warmstart.events import Cells
 
 # With a reward rate from training, three bets; without one, a ladder of rates.

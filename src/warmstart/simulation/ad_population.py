@@ -42,7 +42,7 @@ class Population:
 
     @classmethod
     def draw(cls, settings: AdSettings) -> Self:
-        """Return random pages, ads and candidates, with click probabilities scaled to the settings' click rate."""
+        """Draw pages, ads and candidates; scale click probabilities to the overall rate asked for."""
         pages, ads = settings.contexts, settings.actions
         rng = stream(settings.seed, Stream.PAGES)
         page_topics, page_weight = _topics(rng, pages, settings.topics)
