@@ -333,7 +333,7 @@ def test_a_connection_lost_between_rows_leaves_nothing_behind(server, there, mon
     monkeypatch.setattr(crossing, "_blocks", blocks)
     with pytest.raises(ws.EngineError, match="The connection to postgres was lost"):
         there.engine.collect(ibis_rows(there))
-    assert there.engine.beside.backend.list_tables() == []
+    assert there.engine.local.backend.list_tables() == []
 
 
 def ibis_rows(events):

@@ -1,4 +1,4 @@
-"""The log: read, checked, split into windows, summed into cells."""
+"""Logged bandit events: read and check a log, split it into windows, sum it into (context, action) cells."""
 
 from warmstart.core.window import Window
 from warmstart.events.cells import Cells, counted_propensity, counted_within, days_known, open_cells, window_counts

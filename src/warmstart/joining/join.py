@@ -13,7 +13,7 @@ from warmstart.core.names import REWARD, TIME
 from warmstart.core.progress import Progress, silent
 from warmstart.core.text import quoted
 from warmstart.core.window import Moment, microseconds
-from warmstart.engine import Engine, offenders, resolve_engine, stored_table
+from warmstart.engine import Engine, example_rows, resolve_engine, stored_table
 from warmstart.joining.attribution import (
     COUNT,
     OUTCOME_TIME,
@@ -244,7 +244,7 @@ def _check_free(left: Side, *, timed: bool) -> None:
 def _check_repeated(left: Side, rewarded: ir.Table, repeated: Repeated) -> None:
     timed = TIME in left.given
     found = repeated_keys(left.table, rewarded, left.keys, also_in_time=timed and repeated == "last")
-    if example := offenders(left.engine, found, left.given):
+    if example := example_rows(left.engine, found, left.given):
         moment = " at one moment" if timed and repeated == "last" else ""
         hint = "Join on a column more, or remove copies" + ("." if timed else "; or name times.")
         raise DataError(f"{left.where}: several impressions of one key{moment} have an outcome ({example}).", hint)
@@ -254,5 +254,5 @@ def _check_duplicates(left: Side, rewarded: ir.Table, rules: Rules) -> None:
     if rules.duplicates != "error":
         return
     twice = rewarded.filter(rewarded[COUNT] > 1).drop(SHOWN_AT, OUTCOME_TIME, REWARD)
-    if example := offenders(left.engine, twice, left.given):
+    if example := example_rows(left.engine, twice, left.given):
         raise DataError(f"An impression has several outcomes ({example}).", "Choose first, sum or max for duplicates.")

@@ -11,7 +11,7 @@ import ibis
 from warmstart.core.errors import ColumnError, DataError, EmptyWindowError, MissingValueError, no_such_column
 from warmstart.core.names import REWARD, TIME
 from warmstart.core.text import counted, quoted
-from warmstart.engine import offenders, open_source
+from warmstart.engine import example_rows, open_source
 from warmstart.engine.sources import describe, open_every_column
 from warmstart.events.check import ZONE_AT_THE_END
 from warmstart.events.log_table import (
@@ -177,6 +177,6 @@ def _missing_values(side: Side, found: Mapping[str, Any]) -> DataError:
     parts = [f"{quoted(side.given[name])} in {counted(n, 'row')}" for name, n in lacking.items()]
     return MissingValueError(
         f"{side.where} has nulls, NaN, infinities or times that cannot be read: {', '.join(parts)} "
-        f"({offenders(side.engine, rows, side.given)}).",
+        f"({example_rows(side.engine, rows, side.given)}).",
         "Pass drop_nulls=True (--drop-nulls) to go on without those rows, or mend the table.",
     )

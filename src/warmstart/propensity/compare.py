@@ -1,4 +1,4 @@
-"""Counts with back-off as a model that answers for any context and all actions, to compare with other models."""
+"""Count-based propensities with back-off for any context and all actions, to compare with classifiers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CountedRows:
-    """pi_hat(a|x) from the counts of the other folds; ``strength`` None: no borrowing, NaN for what was never shown.
+    """pi_hat(a|x) from the counts of the other folds; without ``strength`` no back-off, NaN for what was never shown.
 
     ``levels``: for the whole context and each coarser one, its columns, its values, and events by value and action, in
     all folds and in each.
@@ -44,7 +44,16 @@ class CountedRows:
         levels: Sequence[Sequence[str]],
         strength: float | None,
     ) -> Self:
-        """Count events by level, action and fold."""
+        """Return the model of the counts by level, action and fold.
+
+        Args:
+            contexts: The context columns, one row per cell and fold.
+            actions: The action of every row.
+            n: The events of every row.
+            folds: The fold of every row.
+            levels: Context columns from the finest level to the coarsest.
+            strength: The weight of the coarser level, in events; None for plain counts.
+        """
         labels = KeyEncoder.of(actions)
         a, size = labels.numbers(actions), int(folds.max()) + 1
         counted = []
@@ -52,9 +61,9 @@ class CountedRows:
             values = KeyEncoder.of(_level(contexts, level))
             x = values.numbers(_level(contexts, level))
 
-            def count(some: NDArray[np.bool_], x: NDArray[np.int64] = x, rows: int = len(values)) -> Any:
+            def count(used: NDArray[np.bool_], x: NDArray[np.int64] = x, rows: int = len(values)) -> Any:
                 shape = (rows, len(labels))
-                return sparse.csr_matrix((n[some], (x[some], a[some])), shape=shape)
+                return sparse.csr_matrix((n[used], (x[used], a[used])), shape=shape)
 
             counted.append((tuple(level), values, count(n > 0), tuple(count(folds == k) for k in range(size))))
         shares = np.stack([np.bincount(a, weights=n * (folds != k), minlength=len(labels)) for k in range(size)])
@@ -62,12 +71,12 @@ class CountedRows:
         return cls(labels, tuple(counted), smoothed, strength)
 
     def rows(self, contexts: pa.Table, folds: NDArray[np.int64]) -> tuple[pa.Array, Floats]:
-        """Return the actions, and every row's propensities of them all."""
-        found = np.empty((contexts.num_rows, len(self.labels)))
+        """Return the actions, and a matrix of every row's propensities of all actions."""
+        propensities = np.empty((contexts.num_rows, len(self.labels)))
         for fold in np.unique(folds).tolist():
             rows = np.flatnonzero(folds == fold)
-            found[rows] = self._of_fold(contexts.take(to_arrow(rows)), fold)
-        return self.labels.values, found
+            propensities[rows] = self._of_fold(contexts.take(to_arrow(rows)), fold)
+        return self.labels.values, propensities
 
     def _of_fold(self, contexts: pa.Table, fold: int) -> Floats:
         p = np.tile(self.shares[fold], (contexts.num_rows, 1))
@@ -80,9 +89,9 @@ class CountedRows:
         return p
 
     def _counts(self, level: int, contexts: pa.Table, fold: int) -> Floats:
-        columns, values, every, by_fold = self.levels[level]
+        columns, values, in_all, by_fold = self.levels[level]
         x = values.numbers(_level(contexts, columns))
-        counts: Floats = np.maximum((every[x] - by_fold[fold][x]).toarray(), 0.0)
+        counts: Floats = np.maximum((in_all[x] - by_fold[fold][x]).toarray(), 0.0)
         counts[x < 0] = 0.0
         return counts
 

@@ -1,4 +1,4 @@
-"""Write an ad month to disk, day by day and chunk by chunk, whole or not at all."""
+"""Simulate a month of ads and write it to disk, day by day and chunk by chunk."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def _write_words(folder: Path, population: Population, logger: AdLogger, workers
 
 
 def _day_array(days: NDArray[np.int16], last: int | None = None) -> pa.Array:
-    """Turn days into timestamps; an end beyond the month is null."""
+    """Return days as timestamps; an end beyond the month is null."""
     import pyarrow as pa
 
     start = (FIRST_DAY - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
@@ -196,7 +196,7 @@ def _write_parts(
 
 
 def _in_order(make: Callable[[int], pa.Table], parts: Iterable[int], workers: int) -> Iterator[pa.Table]:
-    """Make parts in threads, a few ahead, and give them in order."""
+    """Yield parts in order, made by threads a few ahead."""
     waiting: list[Future[pa.Table]] = []
     with ThreadPoolExecutor(workers) as pool:
         for part in parts:

@@ -1,4 +1,4 @@
-"""The numbers that an ad month is made from."""
+"""Settings of a simulated ad month."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LARGEST = 2**31 - 1
 
 @dataclass(frozen=True)
 class AdSettings:
-    """How large the month is, and which of an estimate's assumptions it breaks.
+    """The size of the month, and which assumptions of off-policy estimates it violates.
 
     ``click_rate``: the mean click probability of the ads that pages can show, over the traffic. ``random_share``: of
     the events, those whose ad is drawn at random among the live ones. ``churn``: ads start, run out of budget and stop.
@@ -81,7 +81,7 @@ class AdSettings:
 
     @classmethod
     def of_scale(cls, scale: str, **numbers: Any) -> Self:
-        """Take a scale's numbers, and change those that are given."""
+        """Return the settings of a scale, with the given numbers replaced."""
         if scale not in SCALES:
             raise UsageError(f"There is no scale {quoted(scale)}.", f"Choose one of {', '.join(SCALES)}.")
         given = {name: number for name, number in numbers.items() if number is not None}
@@ -90,7 +90,7 @@ class AdSettings:
         return cls(**{**SCALES[scale], **given})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers by name."""
+        """Return the settings by name."""
         return asdict(self)
 
     def events_of_day(self, day: int) -> int:

@@ -1,4 +1,4 @@
-"""An ad month on disk, and the exact value of any policy in it."""
+"""A simulated ad month on disk, with the exact value of any policy."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ Choice = Callable[[int, "NDArray[Any]", "NDArray[Any]", "NDArray[Any]"], "NDArra
 
 @dataclass(frozen=True, eq=False)
 class AdWorld:
-    """A month that ``simulate`` wrote.
+    """A simulated month, written by ``simulate``.
 
-    ``chosen[day, segment, page]``: the place, among the page's candidates, of the ad that the logger chose; ``starts``
-    and ``stops``: the days on which ads could be shown.
+    ``chosen[day, segment, page]``: the logging policy's choice, a position among the page's candidates; ``starts`` and
+    ``stops``: the days on which ads could be shown.
     """
 
     folder: Path
@@ -53,7 +53,7 @@ class AdWorld:
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
-        """Open a month that was written before."""
+        """Return a simulated month from its folder."""
         folder = Path(folder)
         truth = folder / "truth"
         try:
@@ -68,22 +68,22 @@ class AdWorld:
 
     @property
     def settings(self) -> AdSettings:
-        """Return the numbers that the month was made from."""
+        """Return the settings of the simulation."""
         return self.population.settings
 
     @property
     def events_path(self) -> Path:
-        """Return the log: page, ad, click, shown_at."""
+        """Return the path of the log: page, ad, click, shown_at."""
         return self.folder / "events.parquet"
 
     @property
     def contexts_path(self) -> Path:
-        """Return the pages' words."""
+        """Return the path of the pages' words."""
         return self.folder / "contexts.parquet"
 
     @property
     def actions_path(self) -> Path:
-        """Return the ads' words, starts and ends."""
+        """Return the path of the ads' words, starts and ends."""
         return self.folder / "actions.parquet"
 
     @cached_property
@@ -92,9 +92,9 @@ class AdWorld:
         return self.population.traffic()
 
     def true_value(self, policy: pa.Table, *, events: Events | None = None) -> float:
-        """Return what a policy (page, ad[, probability]) is expected to earn per event, exactly.
+        """Return the exact value of a policy (page, ad[, probability]): its expected reward per event.
 
-        On the traffic of a window, or in the population. Where the policy says nothing it earns nothing.
+        On the traffic of a window, or in the population. Pages without a decision earn nothing.
         """
         pages, ads, h = self._read(policy)
         if events is None:
@@ -114,7 +114,7 @@ class AdWorld:
         return total
 
     def best_policy(self, feasible: pa.Table | None = None) -> pa.Table:
-        """Choose on every page the ad with the highest click probability: of the rows given, or of all candidates."""
+        """Return the optimal policy: the ad of highest click probability per page, of the rows given or of all."""
         if feasible is None:
             return self._averaged(None, self._best)
         pages, ads, _ = self._read(feasible)
@@ -128,15 +128,15 @@ class AdWorld:
         return _table(pages[best], ads[best], np.ones(len(best)))
 
     def best_daily_policy(self, *, events: Events | None = None) -> pa.Table:
-        """Choose every day the best candidate that is live; averaged over the traffic of a window, or of the month."""
+        """Return the optimal policy of live ads by day, averaged over the traffic of a window, or of the month."""
         return self._averaged(events, self._best_live)
 
     def logging_policy(self, *, events: Events | None = None) -> pa.Table:
-        """Return what the logger chose, averaged over the traffic of a window, or of the month (paper, Eq. 3)."""
+        """Return the true logging policy, averaged over the traffic of a window, or of the month (paper, Eq. 3)."""
         return self._averaged(events, self._logged)
 
     def _averaged(self, events: Events | None, shares_of_day: Choice) -> pa.Table:
-        """Average what is chosen every day over the traffic of the days."""
+        """Return a policy that changes by day, averaged over the traffic of the days."""
         by_day = None if events is None else self._daily_traffic(events)
         parts = []
         for begin in _chunks(self.settings.n_contexts):
