@@ -19,4 +19,4 @@ def test_churn_and_rho_are_sums_over_events(name, engine):
     log, rows, _, audit, _ = case(name, engine)
     same(audit.churn, plain.churn(rows, log))
     assert 0 < audit.churn.actions_all_window < 1
-    assert audit.churn.rho_train != pytest.approx(audit.churn.rho_all, rel=1e-3)
+    assert audit.churn.weight_ratio_train != pytest.approx(audit.churn.weight_ratio_all, rel=1e-3)

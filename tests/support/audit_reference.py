@@ -297,9 +297,9 @@ def churn(events, everything):
             weight = 1 / len(feasible[x])
             traffic += weight
             for name, shares in (("all", both), ("train", before)):
-                rho = own[x, a] / max(shares[x, a], 0.01)
-                sums[f"rho_{name}"] += weight * rho
-                sums[f"overweighted_{name}"] += weight * (rho > 1)
+                ratio = own[x, a] / max(shares[x, a], 0.01)
+                sums[f"weight_ratio_{name}"] += weight * ratio
+                sums[f"overweighted_{name}"] += weight * (ratio > 1)
     names = ("weight_ratio_all", "weight_ratio_train", "overweighted_all", "overweighted_train")
     return found | {name: sums[name] / traffic for name in names} if traffic else found
 

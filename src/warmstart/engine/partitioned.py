@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     Predict = Callable[[pa.Table, Any], NDArray[np.float64]]
 
-# Some rows, and what every call is inputs, to other rows.
+# A batch of rows and broadcast inputs to other rows.
 MapRows = Callable[["pa.Table", Any], "pa.Table"]
-# A part's rows of each table, and what every part is inputs, to other rows. A column of the rows is the part's number.
+# A part's rows of each table, and broadcast inputs, to other rows. A column of the rows is the part's number.
 MapPartition = Callable[[Sequence["pa.Table"], Any], "pa.Table"]
 PART = "part_of_all"
 HASHES = 1_000_000
