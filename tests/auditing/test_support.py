@@ -5,6 +5,8 @@ import pytest
 from tests.support import audit_reference as plain
 from tests.support.audit_logs import CLOSE, case, every_case, same
 
+import warmstart as ws
+
 
 @every_case
 def test_traffic_is_told_by_the_number_of_actions_of_its_context(name, engine):
@@ -21,12 +23,15 @@ def test_support_at_every_tau_is_that_of_the_daily_uniform_policy(name, engine):
     h = plain.uniform(rows, log, live=True)
     assert h != pytest.approx(plain.uniform(rows, log, live=False))
     found = [(at.tau, at.uniform, at.choice, at.error) for at in audit.exploration.support]
-    expected = plain.support(rows, h)
+    expected = plain.support(rows, h, sorted({*plain.TAUS, audit.power.tau}))
     assert np.array(found) == pytest.approx(np.array(expected), **CLOSE)
-    kept = [row for row in expected if row[2] >= 0.9 * max(row[2] for row in expected)]
-    least = min(row[3] for row in kept)
-    assert audit.power.tau == max(row[0] for row in kept if row[3] <= least * (1 + 1e-9))
     assert audit.exploration.live
+
+
+@every_case
+def test_the_tau_to_begin_with_is_the_one_that_evaluate_chooses_for_uniform(name, engine):
+    *_, audit, events = case(name, engine)
+    assert audit.power.tau == ws.evaluate("uniform", events)["uniform"].tau
 
 
 @every_case

@@ -89,7 +89,7 @@ def uniform(events, everything, *, live):
     return reference.uniform(short, short, [event[:4] for event in everything] if live else None)
 
 
-def support(events, h):
+def support(events, h, taus):
     """For every tau: supported traffic of uniform, traffic with a choice, squared clipping loss plus variance."""
     p, total = reference.shares(events), len(events)
     rate = sum(r for _, _, r, *_ in events) / total
@@ -100,7 +100,7 @@ def support(events, h):
     for (x, _), share in p.items():
         of_context[x].append(share)
     rows = []
-    for tau in TAUS:
+    for tau in taus:
         supported = choice = lost = squares = 0.0
         for x, a, *_ in events:
             choice += sum(share >= tau for share in of_context[x]) >= 2
