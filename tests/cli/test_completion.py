@@ -20,9 +20,7 @@ ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
 def test_the_words_are_those_that_the_rooms_take():
     from warmstart.core.names import WINDOW_NAMES
     from warmstart.estimators import ESTIMATORS
-    from warmstart.interop.export import ExportFormat
-    from warmstart.interop.vw.import_log import VWFormat
-    from warmstart.interop.vw.predictions import Scores
+    from warmstart.interop import ExportFormat, Scores, VWFormat
     from warmstart.results.interval import IntervalName
     from warmstart.results.joined import Duplicates, Repeated
     from warmstart.results.propensities import SourceName

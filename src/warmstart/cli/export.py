@@ -87,7 +87,7 @@ def export(
 
     from warmstart.engine import connect
     from warmstart.events import read_events
-    from warmstart.interop.export import export as write
+    from warmstart.interop import export as write
     from warmstart.report import Working
 
     if not events and table is None:

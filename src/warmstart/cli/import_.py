@@ -89,7 +89,7 @@ def vw(
 
     from warmstart.core.errors import UsageError
     from warmstart.core.text import printable
-    from warmstart.interop.vw.import_log import import_vw
+    from warmstart.interop import import_vw
     from warmstart.report import Share
 
     if len(files) < 2:
@@ -127,7 +127,7 @@ def predictions(
     first_number: FirstOption = None,
 ) -> None:
     """Turn what Vowpal Wabbit would choose for exported contexts into decisions that evaluate takes."""
-    from warmstart.interop.vw.predictions import import_predictions
+    from warmstart.interop import import_predictions
 
     found = import_predictions(
         predictions, contexts, out, scores=cast("Any", scores), first_number=cast("Any", first_number)

@@ -6,7 +6,7 @@ from warmstart.engine.engine import Engine, LocalEngine, Opened, StoredTable
 from warmstart.engine.literals import float_literal
 from warmstart.engine.offenders import offenders
 from warmstart.engine.partitioned import PartitionedEngine, Parts, fetch_streamed, is_partitioned, sample_by_key
-from warmstart.engine.sources import open_source, open_whole, stored_table
+from warmstart.engine.sources import describe, open_every_column, open_source, open_whole, stored_table
 
 __all__ = [
     "Engine",
@@ -16,12 +16,14 @@ __all__ = [
     "Parts",
     "StoredTable",
     "connect",
+    "describe",
     "fetch_columns",
     "fetch_streamed",
     "float_literal",
     "is_partitioned",
     "offenders",
     "open_columns",
+    "open_every_column",
     "open_source",
     "open_whole",
     "resolve_engine",

@@ -1,4 +1,4 @@
-"""Another library's log in memory, as tables."""
+"""Another library's log in memory, as Arrow tables."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core.errors import SourceError
-from warmstart.core.version import __version__
-from warmstart.interop.vw.feature_table import Side
-from warmstart.interop.vw.records import CostRange, EventColumns, Example, batches, event_schema
+from warmstart.interop.feature_table import FeatureTable
+from warmstart.interop.records import CostRange, EventBatches, Example, event_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,26 +32,30 @@ class ImportedTables:
         return f"ImportedTables({sizes}; events have {', '.join(self.events.column_names)})"
 
 
-def tables_of(
-    examples: Iterable[Example], contexts: Side, actions: Side, cost_range: tuple[float, float] | None, *, source: str
+def import_tables(
+    examples: Iterable[Example],
+    contexts: FeatureTable,
+    actions: FeatureTable,
+    cost_range: tuple[float, float] | None,
+    *,
+    source: str,
 ) -> ImportedTables:
-    """Gather examples, whose sides are being collected, into tables."""
+    """Return examples as tables of events, contexts and actions.
+
+    Args:
+        examples: the log; reading it fills ``contexts`` and ``actions``.
+        contexts: the feature table of contexts.
+        actions: the feature table of actions.
+        cost_range: the stated range of costs, if any.
+        source: what kind of log it is, for messages and ``about``.
+    """
     import pyarrow as pa
 
-    columns = EventColumns()
-    read = pa.concat_tables([event_schema().empty_table(), *batches(iter(examples), columns)])
-    if not columns.events:
-        raise SourceError(f"There are no events among the {columns.examples:,} of {source}.")
-    costs = CostRange.of(columns.low, columns.high, cost_range)
-    described = contexts.table(), actions.table()
-    about = {
-        "from": source,
-        "examples": columns.examples,
-        "events": columns.events,
-        "contexts": contexts.count,
-        "actions": actions.count,
-        "propensities": columns.present.get("propensity", 0),
-        "costs": costs.to_dict(),
-        "warmstart_version": __version__,
-    }
-    return ImportedTables(costs.rewarded(read, columns.columns), *described, about)
+    batches = EventBatches()
+    events = pa.concat_tables([event_schema().empty_table(), *batches.read(examples)])
+    if not batches.events:
+        raise SourceError(f"There are no events among the {batches.examples:,} of {source}.")
+    costs = CostRange.choose(batches.low, batches.high, cost_range)
+    features = contexts.table(), actions.table()
+    about = batches.summary(source, contexts, actions, costs)
+    return ImportedTables(costs.with_rewards(events, batches.columns), *features, about)

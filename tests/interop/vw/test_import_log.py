@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's own test files: all read, with the counts and the features that it sees itself."""
+"""Imported logs: what becomes of probabilities and costs; Vowpal Wabbit's own test files, as it reads them itself."""
 
 import json
 import re
@@ -6,9 +6,73 @@ from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
-from tests.support.vw import audited, vw
+from tests.support.vw import audited, import_text, vw
 
 import warmstart as ws
+
+
+def test_a_log_without_probabilities_has_no_propensity_column(tmp_path):
+    found, rows = import_text(tmp_path, "1:-1 | a b\n2:0 | a b\n")
+    assert [set(row) for row in rows] == [{"context", "action", "reward", "cost"}] * 2
+    assert found.about["propensities"] == 0
+    events = ws.read_events(found.events, context="context", action="action", reward="reward")
+    assert ws.evaluate("constant:1", events, tau=0.1)["constant:1"].value == 1.0
+
+
+def test_with_probabilities_read_events_takes_them(tmp_path):
+    found, rows = import_text(tmp_path, "1:-1:0.25 | a\n2:0:0.75 | a\n")
+    assert [row["propensity"] for row in rows] == [0.25, 0.75]
+    events = ws.read_events(found.events, context="context", action="action", reward="reward", propensity="propensity")
+    assert ws.evaluate("constant:1", events, tau=0.1)["constant:1"].value == 2.0
+
+
+def test_an_interruption_leaves_nothing(tmp_path):
+    path = tmp_path / "a.vw"
+    path.write_text("2:-1 | a\n" * 10_000)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ws.import_vw(path, tmp_path / "out", on_progress=interrupt)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.vw"]
+
+
+@pytest.mark.parametrize(
+    ("costs", "stated", "low", "high", "rewards"),
+    [
+        ([-1, 0, -0.5], None, -1, 0, [1, 0, 0.5]),
+        ([0, 1, 0.25], None, 0, 1, [1, 0, 0.75]),
+        ([2, -2, 0], None, -2, 2, [0, 1, 0.5]),
+        ([5, 5], None, 4, 5, [0, 0]),
+        ([0, 1], (-1, 3), -1, 3, [0.75, 0.5]),
+    ],
+)
+def test_costs_become_rewards_by_the_stated_rule(tmp_path, costs, stated, low, high, rewards):
+    found, rows = import_text(tmp_path, "".join(f"1:{cost} | a\n" for cost in costs), cost_range=stated)
+    assert (found.about["costs"]["low"], found.about["costs"]["high"]) == (low, high)
+    assert [row["reward"] for row in rows] == rewards
+    assert [row["cost"] for row in rows] == costs
+
+
+def test_costs_outside_the_stated_range_are_refused(tmp_path):
+    with pytest.raises(ws.RewardRangeError):
+        import_text(tmp_path, "1:2 | a\n", cost_range=(0, 1))
+    assert [path.name for path in tmp_path.iterdir()] == ["log.vw"]
+
+
+def test_wrong_calls_are_usage_errors(tmp_path):
+    path = tmp_path / "a.vw"
+    path.write_text("1:0 | a\n")
+    for options in ({"format": "csv"}, {"cost_range": (1, 0)}, {"format": "dsjson", "choice_first": True}):
+        with pytest.raises(ws.UsageError):
+            ws.import_vw(path, tmp_path / "out", **options)
+    (tmp_path / "there").mkdir()
+    with pytest.raises(ws.UsageError):
+        ws.import_vw(path, tmp_path / "there")
+    with pytest.raises(ws.SourceError):
+        ws.import_vw(tmp_path / "absent", tmp_path / "out")
+
 
 # file: (format, examples, events, contexts, actions, range of costs)
 FILES = {
@@ -32,7 +96,9 @@ FILES = {
     "rcv1_cb_eval": ("cb", 1000, 1000, 999, 2, (0, 1)),
     "rcv1_raw_cb_small.vw": ("cb", 1000, 1000, 999, 2, (0, 1)),
 }
+
 NOT_LOGS = {"LICENSE", "README.md", "tests.json", "ref"}
+
 # Test of tests.json: its file and its expected output.
 REFERENCES = {
     "rcv1_raw_cb_small.vw": "rcv1_raw_new_cb_ips.stderr",

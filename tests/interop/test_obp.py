@@ -1,13 +1,13 @@
-"""Open Bandit Pipeline's dict of arrays and coba's interactions."""
+"""Open Bandit Pipeline's dict of arrays."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from tests.support.logs import random_log, read
 
 import warmstart as ws
 
 RNG = np.random.default_rng(0)
+
 ROUNDS, ACTIONS = 200, 3
 
 
@@ -126,56 +126,3 @@ def test_too_large_for_dense_arrays_is_refused(monkeypatch):
     monkeypatch.setattr("warmstart.interop.obp.LARGEST", 100)
     with pytest.raises(ws.UsageError, match="dense"):
         ws.to_obp(read(random_log(5), "duckdb"), tau=0.1)
-
-
-LOGGED = [
-    {"context": {"page": "p", "age": 3}, "action": "a", "reward": 1, "probability": 0.5, "actions": ["a", "b"]},
-    {"context": {"age": 3.0, "page": "p"}, "action": "b", "reward": 0, "probability": 0.5, "actions": ["a", "b"]},
-    {"context": (1, 0, "x"), "action": "b", "reward": 0, "probability": 0.25, "actions": ["a", "b"]},
-    {"context": None, "action": "b", "reward": 1, "probability": 0.25, "actions": ["a", "b"]},
-]
-
-
-def test_cobas_interactions_become_tables():
-    found = ws.from_coba(LOGGED)
-    rows = found.events.to_pylist()
-    assert [row["action"] for row in rows] == ["a", "b", "b", "b"]
-    assert [row["reward"] for row in rows] == [1, 0, 0, 1]
-    assert [row["propensity"] for row in rows] == [0.5, 0.5, 0.25, 0.25]
-    assert all(row["feasible"] == ["a", "b"] for row in rows)
-    assert rows[0]["context"] == rows[1]["context"]
-    words = {row["context"]: dict(zip(row["words"], row["weights"], strict=True)) for row in found.contexts.to_pylist()}
-    assert [words[row["context"]] for row in rows[1:]] == [{"age": 3.0, "page=p": 1.0}, {"[0]": 1.0, "[2]=x": 1.0}, {}]
-    assert found.actions["action"].to_pylist() == ["a", "b"]
-    assert "4 events" in repr(found)
-
-
-def test_actions_with_features_have_keys_of_their_own():
-    found = ws.from_coba(
-        [{"context": "x", "action": (1, 0), "reward": 5}, {"context": "x", "action": (0, 1), "reward": 1}]
-    )
-    rows = found.events.to_pylist()
-    assert "propensity" not in rows[0]
-    assert [row["reward"] for row in rows] == [1, 0]
-    assert len({row["action"] for row in rows}) == 2 == found.actions.num_rows
-    assert isinstance(found.events, pa.Table)
-
-
-@pytest.mark.parametrize(
-    ("changes", "what"),
-    [
-        ({"reward": float("nan")}, "no number"),
-        ({"probability": 0}, "not in"),
-        ({"context": object()}, "cannot be read"),
-    ],
-)
-def test_interactions_that_are_none_are_refused(changes, what):
-    with pytest.raises(ws.DataError, match=what):
-        ws.from_coba([{**LOGGED[0], **changes}])
-
-
-def test_simulated_interactions_are_no_log():
-    with pytest.raises(ws.DataError, match="no action"):
-        ws.from_coba([{"context": "x", "actions": ["a"], "rewards": [1]}])
-    with pytest.raises(ws.SourceError):
-        ws.from_coba([])

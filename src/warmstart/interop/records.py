@@ -1,19 +1,22 @@
-"""The events of another tool's log, as they are read; and what costs become when all are known."""
+"""Events of another tool's log as they are read, and rewards in [0, 1] from their costs."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from warmstart.core.arrays import list_array, number_array, text_array, to_arrow
 from warmstart.core.errors import RewardRangeError, UsageError
+from warmstart.core.version import __version__
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from warmstart.interop.feature_table import FeatureTable
 
 BATCH_EVENTS = 50_000
 BATCH_ACTIONS = 1_000_000
@@ -22,10 +25,10 @@ USUAL_RANGES = ((-1.0, 0.0), (0.0, 1.0))
 
 
 class Example(NamedTuple):
-    """One event as another tool logged it; ``action`` and ``cost`` are None where nothing came of it yet.
+    """One event as another tool logged it (round, interaction); unlabelled, it has no ``action`` and no ``cost``.
 
     ``feasible``: the keys of the actions that could be chosen, if that is known. ``choice``: what another policy would
-    have chosen. ``drop``: the share of such events that the log leaves out.
+    have chosen. ``drop``: the share of such events that the log leaves out (dsjson's ``pdrop``).
     """
 
     context: str
@@ -61,8 +64,12 @@ def event_schema() -> pa.Schema:
 NEEDED = ("context", "action", "cost")
 
 
-class EventColumns:
-    """Turns examples into batches of events, and keeps count of what they hold."""
+class EventBatches:
+    """Turns examples into batches of events, and counts what they hold.
+
+    ``examples`` counts all, ``events`` those with an action and a cost, ``present`` the values in each column,
+    ``equal_actions`` the events that list two actions with equal features; ``low`` and ``high`` are the range of costs.
+    """
 
     def __init__(self) -> None:
         self.examples = 0
@@ -70,31 +77,31 @@ class EventColumns:
         self.equal_actions = 0
         self.present: dict[str, int] = {}
         self.low, self.high = math.inf, -math.inf
-        self._rows: list[Example] = []
-        self._actions = 0
 
-    def add(self, example: Example) -> pa.Table | None:
-        """Take an example; return a batch when there are enough."""
-        self.examples += 1
-        cost, feasible = example.cost, example.feasible
-        if example.action is None or cost is None:
-            return None
-        if not self.low <= cost <= self.high:
-            self.low, self.high = min(self.low, cost), max(self.high, cost)
-        self._rows.append(example)
-        if feasible is not None:
-            self._actions += len(feasible)
-            self.equal_actions += len(set(feasible)) < len(feasible)
-        if len(self._rows) >= BATCH_EVENTS or self._actions >= BATCH_ACTIONS:
-            return self.rest()
-        return None
+    def read(self, examples: Iterable[Example]) -> Iterator[pa.Table]:
+        """Give the events among the examples, in batches of ``event_schema``; the last may be empty."""
+        rows: list[Example] = []
+        actions = 0
+        for example in examples:
+            self.examples += 1
+            cost, feasible = example.cost, example.feasible
+            if example.action is None or cost is None:
+                continue
+            if not self.low <= cost <= self.high:
+                self.low, self.high = min(self.low, cost), max(self.high, cost)
+            rows.append(example)
+            if feasible is not None:
+                actions += len(feasible)
+                self.equal_actions += len(set(feasible)) < len(feasible)
+            if len(rows) >= BATCH_EVENTS or actions >= BATCH_ACTIONS:
+                yield self._table(rows)
+                rows, actions = [], 0
+        yield self._table(rows)
 
-    def rest(self) -> pa.Table:
-        """Return what is left as a batch."""
+    def _table(self, rows: list[Example]) -> pa.Table:
         import pyarrow as pa
 
-        schema, rows = event_schema(), self._rows
-        self._rows, self._actions = [], 0
+        schema = event_schema()
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [() for _ in schema.names]
         arrays = [_array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
         self.events += len(rows)
@@ -107,20 +114,40 @@ class EventColumns:
         """Return the columns that hold anything."""
         return [name for name in event_schema().names if name in NEEDED or self.present.get(name)]
 
+    def summary(self, source: str, contexts: FeatureTable, actions: FeatureTable, costs: CostRange) -> dict[str, Any]:
+        """Return what is known of an imported log, as ``about`` shows it.
+
+        Args:
+            source: what kind of log it was.
+            contexts: the contexts of the log.
+            actions: its actions.
+            costs: how costs became rewards.
+        """
+        return {
+            "from": source,
+            "examples": self.examples,
+            "events": self.events,
+            "contexts": contexts.count,
+            "actions": actions.count,
+            "propensities": self.present.get("propensity", 0),
+            "costs": costs.to_dict(),
+            "warmstart_version": __version__,
+        }
+
 
 @dataclass(frozen=True)
 class CostRange:
-    """Costs from ``low`` to ``high`` are rewards from 1 to 0: reward = (high - cost) / (high - low)."""
+    """The range of costs that becomes rewards from 1 to 0: reward = (high - cost) / (high - low)."""
 
     low: float
     high: float
     rule: str
 
     @classmethod
-    def of(cls, low: float, high: float, stated: tuple[float, float] | None) -> CostRange:
-        """Return the stated range, [-1, 0] or [0, 1] if one of them holds all costs, or else the range found.
+    def choose(cls, low: float, high: float, stated: tuple[float, float] | None) -> CostRange:
+        """Return the stated range; else [-1, 0] or [0, 1], whichever holds all costs; else [low, high].
 
-        >>> CostRange.of(-0.5, 0.0, None)
+        >>> CostRange.choose(-0.5, 0.0, None)
         CostRange(low=-1.0, high=0.0, rule='[-1, 0] holds all costs')
         """
         if stated is not None:
@@ -137,34 +164,20 @@ class CostRange:
             return cls(low - 1.0, high, "all costs are equal; one less was taken as the best")
         return cls(low, high, "found")
 
-    def rewarded(self, events: pa.Table, columns: Sequence[str]) -> pa.Table:
-        """Add rewards to a batch of events, and keep these columns of it."""
+    def with_rewards(self, events: pa.Table, columns: Sequence[str]) -> pa.Table:
+        """Return these columns of events, with the reward before the cost."""
         cost: Any = np.from_dlpack(events["cost"].combine_chunks()) if events.num_rows else np.zeros(0)
         reward = to_arrow((self.high - cost) / (self.high - self.low))
-        chosen = events.select(list(columns))
-        return chosen.add_column(chosen.column_names.index("cost"), "reward", reward)
-
-    def schema(self, columns: Sequence[str]) -> pa.Schema:
-        """Return the columns of events with rewards."""
-        import pyarrow as pa
-
-        fields = [event_schema().field(name) for name in columns]
-        fields.insert(list(columns).index("cost"), pa.field("reward", pa.float64()))
-        return pa.schema(fields)
+        return events.select(list(columns)).add_column(list(columns).index("cost"), "reward", reward)
 
     def to_dict(self) -> dict[str, Any]:
         """Return it as about.json shows it."""
-        return {
-            "low": self.low,
-            "high": self.high,
-            "rule": self.rule,
-            "reward": "(high - cost) / (high - low)",
-            "cost": "high - reward * (high - low)",
-        }
+        formulas = {"reward": "(high - cost) / (high - low)", "cost": "high - reward * (high - low)"}
+        return {**asdict(self), **formulas}
 
 
-def checked_range(stated: tuple[float, float] | None) -> tuple[float, float] | None:
-    """Refuse a range that is none."""
+def check_cost_range(stated: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return the range that the user stated; refuse one that is none."""
     if stated is not None and not (math.isfinite(stated[0]) and math.isfinite(stated[1]) and stated[0] < stated[1]):
         raise UsageError(
             f"The cost range {stated[0]} to {stated[1]} is not a range.", "Give a lower and a higher number."
@@ -172,13 +185,9 @@ def checked_range(stated: tuple[float, float] | None) -> tuple[float, float] | N
     return stated
 
 
-def batches(examples: Iterator[Example], columns: EventColumns) -> Iterator[pa.Table]:
-    """Give examples as batches of events."""
-    for example in examples:
-        batch = columns.add(example)
-        if batch is not None:
-            yield batch
-    yield columns.rest()
+def costs_of_rewards(reward_range: tuple[float, float] | None) -> tuple[float, float] | None:
+    """Return the range of costs (cost = -reward) that a stated range of rewards means."""
+    return check_cost_range(None if reward_range is None else (-reward_range[1], -reward_range[0]))
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
