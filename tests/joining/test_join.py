@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.support import join_reference as reference
 
 import warmstart as ws
-from warmstart.joining.span import span
+from warmstart.joining.join import _microseconds
 
 START = datetime(2026, 10, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -317,13 +317,13 @@ def test_a_failed_join_leaves_the_earlier_file(tmp_path, duckdb, monkeypatch):
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1.5h", 5400), ("30m", 1800), ("2w", 1_209_600)])
 def test_windows_are_read(text, seconds):
-    assert span(text) == seconds * 1_000_000
+    assert _microseconds(text, timed=True) == seconds * 1_000_000
 
 
 @pytest.mark.parametrize("text", ["0d", "7", "7 days", "-1d", "٣d", "1e3d", "99999w"])
 def test_what_is_no_window_is_refused(text):
     with pytest.raises(ws.UsageError):
-        span(text)
+        _microseconds(text, timed=True)
 
 
 def test_the_command(tmp_path):
