@@ -7,12 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any
 
-from warmstart.core.errors import DataError, UsageError
+from warmstart.core.errors import DataError, SourceError, UsageError
 from warmstart.core.text import quoted
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import Features, canonical
-from warmstart.interop.frames import ImportedTables, import_tables
-from warmstart.interop.records import Example, costs_of_rewards
+from warmstart.interop.frames import ImportedTables
+from warmstart.interop.records import CostRange, EventBatches, Example, costs_of_rewards
 
 
 def from_coba(
@@ -29,11 +29,16 @@ def from_coba(
     >>> tables.events.select(["action", "reward", "propensity"]).to_pylist()
     [{'action': 'a', 'reward': 1.0, 'propensity': 0.5}]
     """
-    costs = costs_of_rewards(reward_range)
-    contexts, actions = FeatureTable("context"), FeatureTable("action")
-    return import_tables(
-        _examples(interactions, contexts, actions), contexts, actions, costs, source="coba interactions"
-    )
+    import pyarrow as pa
+
+    cost_range = costs_of_rewards(reward_range)
+    contexts, actions, batches = FeatureTable("context"), FeatureTable("action"), EventBatches()
+    events = pa.concat_tables(batches.read(_examples(interactions, contexts, actions)))
+    if not batches.events:
+        raise SourceError(f"There are no events among the {batches.examples:,} of coba interactions.")
+    costs = CostRange.choose(batches.low, batches.high, cost_range)
+    tables = costs.with_rewards(events, batches.columns), contexts.table(), actions.table()
+    return ImportedTables(*tables, batches.summary("coba interactions", contexts, actions, costs))
 
 
 def _examples(

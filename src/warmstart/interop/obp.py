@@ -59,6 +59,7 @@ def from_obp(
         raise DataError("The actions of the feedback are not numbers from 0 on.")
     context = _matrix(feedback, "context", rounds)
     reward = _column(feedback, REWARD, rounds)
+    position = _column(feedback, "position", rounds, optional=True)
     pscore = _column(feedback, "pscore", rounds, optional=True)
     if pscore is not None and not np.all((pscore > 0) & (pscore <= 1)):
         raise DataError("There are pscores outside (0, 1].", "Leave pscore out to have propensities estimated.")
@@ -70,7 +71,7 @@ def from_obp(
         ACTION: action.astype(np.int64).tolist(),
         REWARD: ((scale.high + reward) / (scale.high - scale.low)).tolist(),
         **({} if pscore is None else {PROPENSITY: pscore.tolist()}),
-        **_position(feedback, rounds),
+        **({} if position is None else {"position": position.astype(np.int64).tolist()}),
         **_numbered_columns("x", context),
     }
     about = {"from": "obp feedback", "events": rounds, "costs": scale.to_dict(), "warmstart_version": __version__}
@@ -156,10 +157,9 @@ def _one_hot(rows: pa.Table, keys: tuple[str, ...]) -> NDArray[np.float64]:
         if types.is_floating(rows[key].type) or types.is_integer(rows[key].type):
             parts.append(np.array(values, dtype=np.float64)[:, None])
             continue
-        names = {value: i for i, value in enumerate(sorted(set(values)))}
+        names, codes = np.unique(np.array(values, dtype=object), return_inverse=True)
         if len(names) * len(values) > LARGEST:
             raise UsageError(f"{counted(len(names), 'context')} are too many for a dense array.", "Export instead.")
-        codes = np.array([names[value] for value in values])
         parts.append((codes[:, None] == np.arange(len(names))).astype(np.float64))
     return np.hstack(parts)
 
@@ -186,11 +186,6 @@ def _matrix(feedback: Mapping[str, Any], name: str, rows: int) -> NDArray[np.flo
 
 def _numbered_columns(prefix: str, matrix: NDArray[np.float64]) -> dict[str, list[float]]:
     return {f"{prefix}_{i}": matrix[:, i].tolist() for i in range(matrix.shape[1])}
-
-
-def _position(feedback: Mapping[str, Any], rounds: int) -> dict[str, list[int]]:
-    position = _column(feedback, "position", rounds, optional=True)
-    return {} if position is None else {"position": position.astype(np.int64).tolist()}
 
 
 def _actions(feedback: Mapping[str, Any], shown: int) -> pa.Table:

@@ -20,13 +20,10 @@ SHOWN_AT, KNOWN, COUNT, OUTCOME_TIME = "shown_at", "known", "outcomes", "outcome
 
 @dataclass(frozen=True)
 class Rules:
-    """When an outcome counts for an impression.
+    """When an outcome counts: less than ``window`` microseconds after its impression (None: for ever).
 
-    Args:
-        duplicates: which of several outcomes of one impression is its reward.
-        window: how long after the impression an outcome counts, in microseconds; None: for ever.
-        until: the moment up to which outcomes are known, in microseconds since 1970.
-        keep_young: write impressions whose window ends after that moment, too.
+    ``until``: outcomes are known up to there, in microseconds since 1970; ``keep_young``: impressions whose window ends
+    later are written too.
     """
 
     duplicates: Duplicates
@@ -58,12 +55,8 @@ def attributed(impressions: ir.Table, outcomes: ir.Table, keys: Sequence[str]) -
     shown_at = (rows.is_outcome == 0).ifelse(rows[TIME], ibis.null("int64"))
     # An impression at the same moment comes first.
     so_far = ibis.window(group_by=list(keys), order_by=[rows[TIME], rows.is_outcome], preceding=None, following=0)
-    rows = rows.mutate(
-        **{
-            SHOWN_AT: shown_at.max().over(so_far),
-            KNOWN: shown_at.max().over(ibis.window(group_by=list(keys))).notnull(),
-        }
-    )
+    of_key = ibis.window(group_by=list(keys))
+    rows = rows.mutate(**{SHOWN_AT: shown_at.max().over(so_far), KNOWN: shown_at.max().over(of_key).notnull()})
     return rows.filter(rows.is_outcome == 1).drop("is_outcome")
 
 
@@ -80,7 +73,7 @@ def outcome_counts(rows: ir.Table, rules: Rules) -> ir.Table:
 
 
 def rewards(rows: ir.Table, keys: Sequence[str], rules: Rules) -> ir.Table:
-    """Return the rewards of impressions: keys, shown_at, reward, outcome_time of the first, and outcomes, their number."""
+    """Return rewards by impression: keys, shown_at, reward, outcome_time (of the first), outcomes (how many)."""
     rows = rows.filter(rows[SHOWN_AT].notnull() & ~_late(rows, rules) & ~rules.left_out(rows[SHOWN_AT]))
     group = [*keys, SHOWN_AT]
     rows = rows.mutate(**{OUTCOME_TIME: rows[TIME].min().over(ibis.window(group_by=group))})

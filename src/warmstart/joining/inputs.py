@@ -32,18 +32,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class InputTable:
-    """Impressions or outcomes.
+    """Impressions or outcomes. ``given`` maps fixed names (``key_0, ..., time, reward``) to the user's.
 
-    Args:
-        engine: where the table is.
-        table: its rows without nulls in the columns of ``given``.
-        given: maps fixed names (``key_0, ..., time, reward``) to the user's.
-        where: its name in messages.
-        columns: the user's names of ``column_0, ...``, which are passed on.
-        rows: how many rows were read.
-        with_nulls: how many of them have nulls, and are left out.
-        last: the last time, in microseconds since 1970.
-        ticks: integers a second, where times are integers.
+    ``columns``: the user's names of the columns ``column_0, ...``, which are passed on. ``rows`` and ``with_nulls``
+    count what was read; ``last`` is the last time, in microseconds since 1970; ``ticks``: integers a second, where
+    times are integers.
     """
 
     engine: Engine
@@ -62,20 +55,9 @@ class InputTable:
         return [name for name in self.given if name.startswith("key_")]
 
 
-def open_impressions(
-    engine: Engine, source: Any, on: Sequence[str], time: str | None, *, drop_nulls: bool
-) -> InputTable:
-    """Open what was shown, with all its columns.
-
-    Args:
-        engine: where to open it.
-        source: the table.
-        on: the key columns.
-        time: the column of times, if there is one.
-        drop_nulls: leave out rows without a key or time instead of raising an error.
-    """
+def open_impressions(engine: Engine, source: Any, given: Mapping[str, str], *, drop_nulls: bool) -> InputTable:
+    """Open what was shown, with all its columns, in an engine; ``given`` as ``fixed_names`` returns it."""
     where, opened = describe(source), open_every_column(engine, source)
-    given = _given(on, time, None)
     for name in given.values():
         if name not in opened.names:
             raise no_such_column(name, opened.names, where=where)
@@ -87,22 +69,16 @@ def open_impressions(
     return _checked(InputTable(engine, table, given, where, opened.names), drop_nulls=drop_nulls)
 
 
-def open_outcomes(
-    engine: Engine, source: Any, on: Sequence[str], time: str | None, reward: str | None, *, drop_nulls: bool
-) -> InputTable:
-    """Open what came of it: keys, time and reward.
-
-    Args:
-        engine: where to open it.
-        source: the table.
-        on: the key columns.
-        time: the column of times, if there is one.
-        reward: the column of rewards; without one, an outcome is a reward of 1.
-        drop_nulls: leave out rows without a key, time or reward instead of raising an error.
-    """
-    given = _given(on, time, reward)
+def open_outcomes(engine: Engine, source: Any, given: Mapping[str, str], *, drop_nulls: bool) -> InputTable:
+    """Open what came of it: keys, time and reward; without a column of rewards, an outcome is a reward of 1."""
     table = open_source(engine, source, given, may_travel=True)
     return _checked(InputTable(engine, table, given, describe(source)), drop_nulls=drop_nulls)
+
+
+def fixed_names(on: Sequence[str], time: str | None, reward: str | None = None) -> dict[str, str]:
+    """Map the fixed names of the key columns, and of the times and rewards where there are any, to the user's."""
+    keys = {f"key_{i}": name for i, name in enumerate(on)}
+    return keys | {fixed: name for fixed, name in ((TIME, time), (REWARD, reward)) if name is not None}
 
 
 def check_keys_agree(impressions: InputTable, outcomes: InputTable) -> None:
@@ -115,11 +91,6 @@ def check_keys_agree(impressions: InputTable, outcomes: InputTable) -> None:
                 f"{quoted(outcomes.given[name])} is {other} in {outcomes.where}.",
                 "Write them with one type.",
             )
-
-
-def _given(on: Sequence[str], time: str | None, reward: str | None) -> dict[str, str]:
-    keys = {f"key_{i}": name for i, name in enumerate(on)}
-    return keys | {fixed: name for fixed, name in ((TIME, time), (REWARD, reward)) if name is not None}
 
 
 def _checked(source: InputTable, *, drop_nulls: bool) -> InputTable:

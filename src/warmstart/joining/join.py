@@ -29,7 +29,7 @@ from warmstart.joining.attribution import (
     rewards,
     with_rewards,
 )
-from warmstart.joining.inputs import InputTable, check_keys_agree, open_impressions, open_outcomes
+from warmstart.joining.inputs import InputTable, check_keys_agree, fixed_names, open_impressions, open_outcomes
 from warmstart.results.joined import Duplicates, Impressions, Joined, Outcomes, Repeated
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def join(
     >>> joined.impressions.rewarded, joined.outcomes.duplicates, joined.outcomes.never_shown
     (1, 1, 1)
     """
-    impression_keys, outcome_keys = _key_columns(on)
+    ours, theirs = _key_columns(on)
     timed = _both_or_neither(impression_time, outcome_time)
     rules = Rules(_duplicates(duplicates, timed=timed), _microseconds(window, timed=timed), None, keep_young)
     _check_call(rules, until, repeated)
@@ -109,10 +109,10 @@ def join(
             "Impressions do not leave the database that they are in.", "Copy both tables to Parquet, and join those."
         )
     step("reading and checking")
-    left = open_impressions(resolved, shown, impression_keys, impression_time, drop_nulls=drop_nulls)
+    left = open_impressions(resolved, shown, fixed_names(ours, impression_time), drop_nulls=drop_nulls)
     _check_names_free(left, timed=timed)
     came = stored_table(outcomes, outcomes_table)
-    right = open_outcomes(resolved, came, outcome_keys, outcome_time, reward, drop_nulls=drop_nulls)
+    right = open_outcomes(resolved, came, fixed_names(theirs, outcome_time, reward), drop_nulls=drop_nulls)
     check_keys_agree(left, right)
     rules = replace(rules, until=_until(rules, until, left, right))
     step("finding the impression of every outcome")

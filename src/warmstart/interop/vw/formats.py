@@ -15,18 +15,11 @@ Actions = Sequence[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True)
 class ExportedEvent:
-    """An event to be written: its context, and the action that was shown with its cost and probability.
+    """An event to be written: its place from 1, its context's tag and features, and what was shown at which cost.
 
-    Args:
-        number: its place among the events, from 1.
-        tag: the context's key.
-        context: the context's features, as the format writes them.
-        feasible: the numbers, from 0, of the actions that could be chosen.
-        index: which of these was shown.
-        cost: the negative reward.
-        probability: the clipped propensity of the action that was shown.
-        propensities: those of all feasible actions, where they are known.
-        time: microseconds since 1970.
+    ``feasible``: the numbers, from 0, of the actions that could be chosen; ``index``: which of these was shown;
+    ``probability``: its clipped propensity; ``propensities``: those of all feasible actions, where they are known;
+    ``time``: microseconds since 1970.
     """
 
     number: int

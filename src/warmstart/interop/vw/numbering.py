@@ -36,13 +36,10 @@ NUMBER, FEATURES, FEASIBLE = "number", "features", "feasible"
 class Numbering:
     """The contexts and actions of a window, numbered from 0 in the order of their keys.
 
-    Args:
-        contexts: their keys, ``number``, ``features`` as written, and ``feasible``: the numbers of the actions shown
-            there, with their clipped propensities.
-        action_numbers: actions and their numbers.
-        actions: tag and features as written of each action, by number.
-        action_keys: the actions, by number.
-        without_features: how many contexts and actions had no row in the feature tables.
+    ``contexts``: their keys, ``number``, ``features`` as written, and ``feasible``: the numbers of the actions shown
+    there with their clipped propensities. ``action_numbers``: actions and their numbers. ``actions``: tag and features
+    as written, by number. ``action_keys``: the actions, by number. ``without_features``: how many contexts and actions
+    have no row in the feature tables.
     """
 
     contexts: ir.Table

@@ -79,6 +79,9 @@ def import_predictions(
         scores: "costs" or "probabilities".
         first_number: 0 or 1, where the numbers cannot tell.
     """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     [path], out = named_files(predictions), Path(out)
     if scores is not None and scores not in get_args(Scores):
         raise UsageError(f"Scores cannot be {quoted(scores)}.", f"Choose {' or '.join(get_args(Scores))}.")
@@ -87,7 +90,15 @@ def import_predictions(
     keys = _ExportedKeys.open(Path(exported))
     summary = _Summary.of(_predictions(path))
     first = 0 if keys.has_feasible or summary.lists else _first_number(summary, keys, first_number, path)
-    return _write(path, keys, out, _scores(summary, scores, path), first)
+    decisions = _decisions(path, keys, scores=_scores(summary, scores, path), first=first)
+    schema = keys.schema().append(pa.field(PROBABILITY, pa.float64()))
+    decided = written = 0
+    with atomic_file(out) as temporary, pq.ParquetWriter(temporary, schema) as writer:
+        while batch := list(islice(decisions, ROWS)):
+            rows = [row for of_context in batch for row in of_context]
+            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+            decided, written = decided + len(batch), written + len(rows)
+    return Decisions(out, decided, written)
 
 
 @dataclass
@@ -135,6 +146,14 @@ class _ExportedKeys:
         columns = pq.read_schema(contexts).names
         names = tuple(name for name in columns if name != FEASIBLE)
         return cls(contexts, pq.read_table(actions), names, FEASIBLE in columns)
+
+    def schema(self) -> pa.Schema:
+        """Return the columns of contexts and actions."""
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        contexts = pq.read_schema(self.contexts)
+        return pa.schema([*(contexts.field(name) for name in self.names), *self.actions.schema])
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Give the contexts in the order in which they were written."""
@@ -188,32 +207,6 @@ def _prediction(path: Path, number: int, line: str) -> _Prediction:
     if any(score is not None and not math.isfinite(score) for _, score in pairs):
         raise MalformedLineError(str(path), number, "a score is not finite")
     return _Prediction(number, tuple(pairs), tag or None)
-
-
-def _write(path: Path, keys: _ExportedKeys, out: Path, scores: Scores, first: int) -> Decisions:
-    """Write the decisions of each context.
-
-    Args:
-        path: the file of predictions.
-        keys: the contexts and actions that they are of.
-        out: the file to write.
-        scores: what the scores of lists are.
-        first: the number of the first action.
-    """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    contexts = pq.read_schema(keys.contexts)
-    fields = [*(contexts.field(name) for name in keys.names), *keys.actions.schema]
-    schema = pa.schema([*fields, pa.field(PROBABILITY, pa.float64())])
-    decisions = _decisions(path, keys, scores=scores, first=first)
-    decided = written = 0
-    with atomic_file(out) as temporary, pq.ParquetWriter(temporary, schema) as writer:
-        while batch := list(islice(decisions, ROWS)):
-            rows = [row for of_context in batch for row in of_context]
-            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-            decided, written = decided + len(batch), written + len(rows)
-    return Decisions(out, decided, written)
 
 
 def _decisions(path: Path, keys: _ExportedKeys, *, scores: Scores, first: int) -> Iterator[list[dict[str, Any]]]:
