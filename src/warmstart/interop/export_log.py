@@ -15,14 +15,7 @@ from warmstart.core.parquet import with_given_names, write_parquet
 from warmstart.core.text import counted, printable, quoted
 from warmstart.events import Events, open_cells
 from warmstart.interop.features import NO_FEATURES
-from warmstart.interop.propensities import (
-    CLIPPED,
-    Source,
-    check_tau,
-    events_with_propensities,
-    in_time_order,
-    propensity_source,
-)
+from warmstart.interop.propensities import CLIPPED, Source, check_export, events_with_propensities, in_time_order
 from warmstart.interop.vw.formats import FORMATS, ExportedEvent, adf_block, cb_context, text_features
 from warmstart.interop.vw.numbering import FEASIBLE, FEATURES, NUMBER, ROWS, Numbering, context_tag, open_numbering
 
@@ -102,8 +95,8 @@ def export(
     """
     if to not in get_args(ExportFormat):
         raise UsageError(f"There is no format {quoted(to)}.", f"Choose {', '.join(get_args(ExportFormat))}.")
-    path, tau = Path(out), check_tau(tau)
-    source = propensity_source(events, propensities)
+    source = check_export(events, propensities, tau)
+    path, tau = Path(out), float(tau)
     if not path.absolute().parent.is_dir():
         raise UsageError(f"There is no folder {quoted(str(path.parent))}.", "Make it first.")
     if to != "parquet" and FEASIBLE in events.columns.context:

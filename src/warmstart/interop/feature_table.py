@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from hashlib import md5
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -23,14 +24,13 @@ PENDING_WORDS, PENDING_KEYS = 1_000_000, 200_000
 class FeatureTable:
     """Collects contexts or actions with their features, and writes each once, in row groups, as they come.
 
-    Columns: ``name`` (the key), ``words``, ``weights``, and ``tag``, the tag that the key was first seen with. With a
-    ``path`` it is a context manager that writes a Parquet file; without one, ``table()`` returns the rows.
+    Columns: the key, ``words``, ``weights``, and ``tag``, the tag that the key was first seen with. ``count`` is the
+    number of keys that were written.
     """
 
-    def __init__(self, name: str, path: Path | None = None) -> None:
+    def __init__(self, name: str) -> None:
         self.name = name
         self.count = 0
-        self._path = path
         self._seen = SeenKeys()
         self._tables: list[pa.Table] = []
         self._writer: pq.ParquetWriter | None = None
@@ -53,22 +53,14 @@ class FeatureTable:
         self._flush()
         return pa.concat_tables([self._schema().empty_table(), *self._tables])
 
-    def __enter__(self) -> Self:
+    @contextmanager
+    def written_to(self, path: Path) -> Iterator[Self]:
+        """Write the rows to a Parquet file while they come."""
         import pyarrow.parquet as pq
 
-        if self._path is not None:
-            self._writer = pq.ParquetWriter(self._path, self._schema(), compression="zstd")
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        try:
-            if error is None:
-                self._flush()
-        finally:
-            if self._writer is not None:
-                self._writer.close()
+        with pq.ParquetWriter(path, self._schema(), compression="zstd") as self._writer:
+            yield self
+            self._flush()
 
     def _clear(self) -> None:
         # Flat lists: many small tuples would keep the garbage collector busy.

@@ -15,14 +15,7 @@ from warmstart.engine import open_source
 from warmstart.events import Events, open_cells
 from warmstart.interop.features import md5_key
 from warmstart.interop.frames import ImportedTables
-from warmstart.interop.propensities import (
-    CLIPPED,
-    Source,
-    check_tau,
-    events_with_propensities,
-    in_time_order,
-    propensity_source,
-)
+from warmstart.interop.propensities import CLIPPED, Source, check_export, events_with_propensities, in_time_order
 from warmstart.interop.records import CostRange, costs_of_rewards
 from warmstart.propensity import counted_propensity
 
@@ -97,7 +90,7 @@ def to_obp(events: Events, *, tau: float, policy: Any = None, propensities: Sour
         policy: a table of decisions (``policy_table`` makes one of any policy); without one, the logging policy.
         propensities: "counts", "logged", or "auto": logged ones if the log has them.
     """
-    tau, source = check_tau(tau), propensity_source(events, propensities)
+    source = check_export(events, propensities, tau)
     with open_cells(events) as cells:
         columns = cells.columns
         ordered = in_time_order(events_with_propensities(cells, tau=tau, source=source), columns.keys)

@@ -20,8 +20,13 @@ Source = Literal["auto", "counts", "logged"]
 CLIPPED = "clipped"
 
 
-def propensity_source(events: Events, requested: Source) -> Literal["counts", "logged"]:
-    """Return where propensities come from: "auto" means logged ones if the log has them, or else counted ones."""
+def check_export(events: Events, requested: Source, tau: float) -> Literal["counts", "logged"]:
+    """Return where propensities come from: "auto" means logged ones if the log has them, or else counted ones.
+
+    Refuse a log in a remote database, propensities that are not there, and a clipping constant outside (0, 1].
+    """
+    if isinstance(tau, bool) or not isinstance(tau, int | float) or not 0 < tau <= 1:
+        raise UsageError(f"tau must lie in (0, 1], and is {quoted(tau)}.")
     if events.engine.remote:
         raise UsageError(
             "Events do not leave the database that they are in.", "Copy the log to Parquet yourself, and export that."
@@ -34,13 +39,6 @@ def propensity_source(events: Events, requested: Source) -> Literal["counts", "l
     if requested == "logged" and not logged:
         raise UsageError("The log was read without propensities.", "Name their column with propensity=...")
     return "logged" if logged and requested != "counts" else "counts"
-
-
-def check_tau(tau: float) -> float:
-    """Return tau, the clipping constant; refuse one outside (0, 1]."""
-    if isinstance(tau, bool) or not isinstance(tau, int | float) or not 0 < tau <= 1:
-        raise UsageError(f"tau must lie in (0, 1], and is {quoted(tau)}.")
-    return float(tau)
 
 
 def clip_propensity(propensity: ir.Value, tau: float) -> ir.Value:

@@ -43,22 +43,12 @@ class Example(NamedTuple):
 
 
 def event_schema() -> pa.Schema:
-    """Return every column that events may have while they are read, in the order of an example's fields."""
+    """Return every column that events may have while they are read: the fields of an example."""
     import pyarrow as pa
 
-    return pa.schema(
-        [
-            ("context", pa.string()),
-            ("action", pa.string()),
-            ("cost", pa.float64()),
-            ("propensity", pa.float64()),
-            ("feasible", pa.list_(pa.string())),
-            ("choice", pa.string()),
-            ("time", pa.timestamp("us", "UTC")),
-            ("event_id", pa.string()),
-            ("drop", pa.float64()),
-        ]
-    )
+    text, number = pa.string(), pa.float64()
+    types = (text, text, number, number, pa.list_(text), text, pa.timestamp("us", "UTC"), text, number)
+    return pa.schema(list(zip(Example._fields, types, strict=True)))
 
 
 NEEDED = ("context", "action", "cost")

@@ -94,8 +94,8 @@ def import_vw(
     malformed, batches = MalformedLines(skip_malformed), EventBatches()
     with atomic_folder(out) as folder:
         with (
-            FeatureTable("context", folder / CONTEXTS) as contexts,
-            FeatureTable("action", folder / ACTIONS) as actions,
+            FeatureTable("context").written_to(folder / CONTEXTS) as contexts,
+            FeatureTable("action").written_to(folder / ACTIONS) as actions,
         ):
             read = _reader(kind, contexts, actions, choice_first=choice_first, from_export=from_export)
             examples = (example for path in paths for example in read(LogFile(path, malformed, on_progress)))
