@@ -14,28 +14,30 @@ LOGGED = [
 
 
 def test_cobas_interactions_become_tables():
-    found = ws.from_coba(LOGGED)
-    rows = found.events.to_pylist()
+    result = ws.from_coba(LOGGED)
+    rows = result.events.to_pylist()
     assert [row["action"] for row in rows] == ["a", "b", "b", "b"]
     assert [row["reward"] for row in rows] == [1, 0, 0, 1]
     assert [row["propensity"] for row in rows] == [0.5, 0.5, 0.25, 0.25]
     assert all(row["feasible"] == ["a", "b"] for row in rows)
     assert rows[0]["context"] == rows[1]["context"]
-    words = {row["context"]: dict(zip(row["words"], row["weights"], strict=True)) for row in found.contexts.to_pylist()}
+    words = {
+        row["context"]: dict(zip(row["words"], row["weights"], strict=True)) for row in result.contexts.to_pylist()
+    }
     assert [words[row["context"]] for row in rows[1:]] == [{"age": 3.0, "page=p": 1.0}, {"[0]": 1.0, "[2]=x": 1.0}, {}]
-    assert found.actions["action"].to_pylist() == ["a", "b"]
-    assert "4 events" in repr(found)
+    assert result.actions["action"].to_pylist() == ["a", "b"]
+    assert "4 events" in repr(result)
 
 
 def test_actions_with_features_have_keys_of_their_own():
-    found = ws.from_coba(
+    result = ws.from_coba(
         [{"context": "x", "action": (1, 0), "reward": 5}, {"context": "x", "action": (0, 1), "reward": 1}]
     )
-    rows = found.events.to_pylist()
+    rows = result.events.to_pylist()
     assert "propensity" not in rows[0]
     assert [row["reward"] for row in rows] == [1, 0]
-    assert len({row["action"] for row in rows}) == 2 == found.actions.num_rows
-    assert isinstance(found.events, pa.Table)
+    assert len({row["action"] for row in rows}) == 2 == result.actions.num_rows
+    assert isinstance(result.events, pa.Table)
 
 
 @pytest.mark.parametrize(

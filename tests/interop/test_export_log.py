@@ -36,8 +36,8 @@ def events(duckdb):
 @pytest.mark.parametrize("to", FILES)
 def test_what_was_exported_imports_as_the_same_events(events, to, tmp_path):
     ws.export(events, tmp_path / FILES[to], to=to, tau=TAU)
-    found = ws.import_vw(tmp_path / FILES[to], tmp_path / "back", from_export=True)
-    back = pq.read_table(found.events).to_pylist()
+    result = ws.import_vw(tmp_path / FILES[to], tmp_path / "back", from_export=True)
+    back = pq.read_table(result.events).to_pylist()
     numbers = pq.read_table(tmp_path / "train.actions.parquet")["action"].to_pylist()
     named = {str(i + 1): action for i, action in enumerate(numbers)} if to == "vw-cb" else {a: a for a in numbers}
     floored = propensities(ROWS)
@@ -98,18 +98,18 @@ def test_ips_of_vowpal_wabbit_is_ours(events, tmp_path):
     theirs = average_loss(vw("--cb", 5, "--eval", "--cb_type", "ips", "-d", tmp_path / "eval.vw")[1])
     assert -theirs == pytest.approx(ours, abs=2e-6)
     estimator = ips.Estimator()
-    found = ws.import_vw(tmp_path / "eval.vw", tmp_path / "back", choice_first=True, from_export=True)
-    for row in pq.read_table(found.events).to_pylist():
+    result = ws.import_vw(tmp_path / "eval.vw", tmp_path / "back", choice_first=True, from_export=True)
+    for row in pq.read_table(result.events).to_pylist():
         estimator.add_example(row["propensity"], row["reward"], float(row["choice"] == row["action"]))
     assert estimator.get() == pytest.approx(ours)
 
 
 def test_parquet_has_the_logs_columns_with_propensity_and_weight(events, tmp_path):
     ws.export(events, tmp_path / "train.parquet", to="parquet", tau=TAU)
-    found = pq.read_table(tmp_path / "train.parquet")
-    assert found.column_names == ["context", "action", "reward", "time", "propensity", "weight"]
+    result = pq.read_table(tmp_path / "train.parquet")
+    assert result.column_names == ["context", "action", "reward", "time", "propensity", "weight"]
     counted = propensities(ROWS)
-    assert Counter(tuple(row.values()) for row in found.to_pylist()) == Counter(
+    assert Counter(tuple(row.values()) for row in result.to_pylist()) == Counter(
         (*row.values(), counted[row["context"], row["action"]], 1 / max(counted[row["context"], row["action"]], TAU))
         for row in table(ROWS).to_pylist()
     )
@@ -138,10 +138,10 @@ def test_features_of_any_kind_become_words(duckdb, tmp_path):
             "hot": [False],
         }
     )
-    found = ws.export(
+    result = ws.export(
         read(rows, duckdb), tmp_path / "train.vw", to="vw-adf", tau=TAU, contexts=contexts, actions=actions
     )
-    assert found.bare == 1
+    assert result.bare == 1
     blocks = sorted((tmp_path / "train.vw").read_text().split("\n\n"))
     assert blocks[1:] == [
         "shared 'x| w\n0:-1:1 'a| 50 brew cold hot=False price:2",
@@ -190,14 +190,14 @@ def test_any_names_and_rewards_survive_the_way_out_and_back(duckdb, tmp_path_fac
     log = pa.table({name: [row[i] for row in rows] for i, name in enumerate(("x", "a", "r"))})
     events = ws.read_events(log, context="x", action="a", reward="r", engine=duckdb)
     ws.export(events, folder / "train.vw", to=to, tau=TAU)
-    found = ws.import_vw(
+    result = ws.import_vw(
         folder / "train.vw", folder / "back", from_export=True, format={"vw-cb": "cb", "vw-adf": "cb_adf"}.get(to, to)
     )
-    back = pq.read_table(found.events).to_pylist()
+    back = pq.read_table(result.events).to_pylist()
     numbers = pq.read_table(folder / "train.actions.parquet")["a"].to_pylist()
     action = (lambda key: numbers[int(key) - 1]) if to == "vw-cb" else (lambda key: key)
     assert Counter((row["context"], action(row["action"]), row["reward"]) for row in back) == Counter(rows)
-    described = {row["context"]: row["words"] for row in pq.read_table(found.contexts).to_pylist()}
+    described = {row["context"]: row["words"] for row in pq.read_table(result.contexts).to_pylist()}
     assert described == {x: [f"context^x={x}"] for x, _, _ in rows}
 
 

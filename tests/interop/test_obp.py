@@ -28,20 +28,20 @@ def feedback(**changes):
     }
 
 
-def opened(found, **options):
-    return ws.read_events(found.events, context="context", action="action", reward="reward", **options)
+def opened(result, **options):
+    return ws.read_events(result.events, context="context", action="action", reward="reward", **options)
 
 
 def test_feedback_becomes_events_contexts_and_actions():
     given = feedback()
-    found = ws.from_obp(given)
-    assert found.events.column_names == ["context", "action", "reward", "propensity", "x_0", "x_1"]
-    assert found.events["action"].to_pylist() == given["action"].tolist()
-    assert found.events["reward"].to_pylist() == given["reward"].tolist()
-    assert found.contexts.num_rows == len(np.unique(given["context"], axis=0)) == 4
-    assert found.actions.column_names == ["action", "a_0", "a_1", "a_2"]
-    by_key = {row["context"]: (row["x_0"], row["x_1"]) for row in found.contexts.to_pylist()}
-    assert [by_key[key] for key in found.events["context"].to_pylist()] == [tuple(row) for row in given["context"]]
+    result = ws.from_obp(given)
+    assert result.events.column_names == ["context", "action", "reward", "propensity", "x_0", "x_1"]
+    assert result.events["action"].to_pylist() == given["action"].tolist()
+    assert result.events["reward"].to_pylist() == given["reward"].tolist()
+    assert result.contexts.num_rows == len(np.unique(given["context"], axis=0)) == 4
+    assert result.actions.column_names == ["action", "a_0", "a_1", "a_2"]
+    by_key = {row["context"]: (row["x_0"], row["x_1"]) for row in result.contexts.to_pylist()}
+    assert [by_key[key] for key in result.events["context"].to_pylist()] == [tuple(row) for row in given["context"]]
     assert len(set(by_key.values())) == len(by_key)
 
 
@@ -50,24 +50,24 @@ def test_the_value_of_an_action_dist_is_obps_ips():
     dist = RNG.dirichlet(np.ones(ACTIONS), size=(2, 2))[
         given["context"].astype(int)[:, 0], given["context"].astype(int)[:, 1]
     ]
-    found = ws.from_obp(given, action_dist=dist[:, :, None])
+    result = ws.from_obp(given, action_dist=dist[:, :, None])
     chosen = dist[np.arange(ROUNDS), given["action"]]
     expected = np.mean(given["reward"] * chosen / given["pscore"])
-    value = ws.evaluate({"dist": found.decisions}, opened(found, propensity="propensity"), tau=0.01)["dist"].value
+    value = ws.evaluate({"dist": result.decisions}, opened(result, propensity="propensity"), tau=0.01)["dist"].value
     assert value == pytest.approx(expected)
 
 
 def test_without_pscore_there_is_no_propensity():
-    found = ws.from_obp(feedback(pscore=None))
-    assert "propensity" not in found.events.column_names
-    assert ws.evaluate("uniform", opened(found), tau=0.05)["uniform"].events == ROUNDS
+    result = ws.from_obp(feedback(pscore=None))
+    assert "propensity" not in result.events.column_names
+    assert ws.evaluate("uniform", opened(result), tau=0.05)["uniform"].events == ROUNDS
 
 
 def test_position_and_other_scales_are_kept():
-    found = ws.from_obp(feedback(position=np.arange(ROUNDS) % 3, reward=np.arange(ROUNDS) % 5))
-    assert found.events["position"].to_pylist() == [i % 3 for i in range(ROUNDS)]
-    assert found.events["reward"].to_pylist() == [i % 5 / 4 for i in range(ROUNDS)]
-    assert (found.about["costs"]["low"], found.about["costs"]["high"]) == (-4, 0)
+    result = ws.from_obp(feedback(position=np.arange(ROUNDS) % 3, reward=np.arange(ROUNDS) % 5))
+    assert result.events["position"].to_pylist() == [i % 3 for i in range(ROUNDS)]
+    assert result.events["reward"].to_pylist() == [i % 5 / 4 for i in range(ROUNDS)]
+    assert (result.about["costs"]["low"], result.about["costs"]["high"]) == (-4, 0)
 
 
 @pytest.mark.parametrize(
@@ -89,25 +89,25 @@ def test_feedback_that_is_none_is_refused(changes, what):
 def test_events_become_feedback_with_floored_propensities():
     rows = random_log(5)
     events = read(rows, "duckdb")
-    found = ws.to_obp(events, tau=0.1)
-    assert {"n_rounds", "n_actions", "context", "action", "position", "reward", "pscore", "action_dist"} <= set(found)
-    assert (found["n_rounds"], found["n_actions"], found["position"]) == (len(rows), 5, None)
-    assert found["action_dist"].shape == (len(rows), 5, 1)
-    assert found["action_dist"].sum(axis=1) == pytest.approx(1)
-    own = found["action_dist"][np.arange(len(rows)), found["action"], 0]
-    assert found["pscore"] == pytest.approx(np.maximum(own, 0.1))
-    assert found["pscore"].min() == 0.1
-    assert found["context"].shape == (len(rows), 6)
-    assert (found["context"].sum(axis=1) == 1).all()
+    result = ws.to_obp(events, tau=0.1)
+    assert {"n_rounds", "n_actions", "context", "action", "position", "reward", "pscore", "action_dist"} <= set(result)
+    assert (result["n_rounds"], result["n_actions"], result["position"]) == (len(rows), 5, None)
+    assert result["action_dist"].shape == (len(rows), 5, 1)
+    assert result["action_dist"].sum(axis=1) == pytest.approx(1)
+    own = result["action_dist"][np.arange(len(rows)), result["action"], 0]
+    assert result["pscore"] == pytest.approx(np.maximum(own, 0.1))
+    assert result["pscore"].min() == 0.1
+    assert result["context"].shape == (len(rows), 6)
+    assert (result["context"].sum(axis=1) == 1).all()
 
 
 def test_obps_ips_of_an_exported_policy_is_ours():
     events = read(random_log(5), "duckdb")
     policy = ws.policy_table("uniform", events, live=False)
-    found = ws.to_obp(events, tau=0.1, policy=policy)
-    ratio = found["action_dist"][np.arange(found["n_rounds"]), found["action"], 0] / found["pscore"]
+    result = ws.to_obp(events, tau=0.1, policy=policy)
+    ratio = result["action_dist"][np.arange(result["n_rounds"]), result["action"], 0] / result["pscore"]
     ours = ws.evaluate("uniform", events, tau=0.1, live=False)["uniform"].value
-    assert np.mean(found["reward"] * ratio) == pytest.approx(ours)
+    assert np.mean(result["reward"] * ratio) == pytest.approx(ours)
 
 
 def test_feedback_survives_the_way_out_and_back():

@@ -18,10 +18,10 @@ def test_decision_service_lines_keep_time_id_and_drop(tmp_path):
         "Timestamp": "2021-02-04T16:31:29.5Z",
         "c": {"_multi": [{"f": "1"}, {"f": "2", "_tag": "second"}]},
     }
-    found, [row] = import_text(tmp_path, json.dumps(line))
+    result, [row] = import_text(tmp_path, json.dumps(line))
     assert (row["event_id"], row["drop"], row["time"].isoformat()) == ("e", 0.5, "2021-02-04T16:31:29.500000+00:00")
-    assert features_by_key(found.actions, "action")[row["action"]] == {"f2": 1.0}
-    tags = {r["action"]: r["tag"] for r in pq.read_table(found.actions).to_pylist()}
+    assert features_by_key(result.actions, "action")[row["action"]] == {"f2": 1.0}
+    tags = {r["action"]: r["tag"] for r in pq.read_table(result.actions).to_pylist()}
     assert tags[row["action"]] == "second"
 
 

@@ -13,8 +13,8 @@ def test_gzipped_files_and_several_files_read_alike(tmp_path):
     plain, packed = tmp_path / "a.vw", tmp_path / "b.vw.gz"
     plain.write_text("1:0 | a\n")
     packed.write_bytes(gzip.compress(b"2:-1 | a\r\n"))
-    found = ws.import_vw([plain, packed], tmp_path / "out")
-    rows = pq.read_table(found.events).to_pylist()
+    result = ws.import_vw([plain, packed], tmp_path / "out")
+    rows = pq.read_table(result.events).to_pylist()
     assert [(row["action"], row["reward"]) for row in rows] == [("1", 0.0), ("2", 1.0)]
     assert rows[0]["context"] == rows[1]["context"]
 
@@ -28,11 +28,11 @@ def test_a_torn_gzip_file_is_an_error_and_leaves_nothing(tmp_path):
 
 
 def test_malformed_lines_can_be_counted_instead(tmp_path):
-    found, rows = import_text(tmp_path, "1:0 | a\nrubbish\n2:-1 | a\n1:0:9 | a\n", skip_malformed=True)
+    result, rows = import_text(tmp_path, "1:0 | a\nrubbish\n2:-1 | a\n1:0:9 | a\n", skip_malformed=True)
     assert len(rows) == 2
-    assert found.about["malformed"]["lines"] == 2
-    assert "line 2" in found.about["malformed"]["first"][0]
-    assert any("2 malformed lines" in note for note in found.notes())
+    assert result.about["malformed"]["lines"] == 2
+    assert "line 2" in result.about["malformed"]["first"][0]
+    assert any("2 malformed lines" in note for note in result.notes())
 
 
 def test_a_terminal_cannot_be_talked_to_through_a_log(tmp_path):

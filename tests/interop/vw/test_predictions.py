@@ -26,12 +26,12 @@ def test_a_policy_that_vowpal_wabbit_learned_comes_back_and_is_evaluated(events,
     said = vw("--cb", 5, "--cb_type", "ips", "-d", path, "-f", model)[1]
     assert average_loss(said) < 0
     vw("-t", "-i", model, "-d", tmp_path / "train.contexts.vw", "-p", predicted)
-    found = ws.import_predictions(predicted, path, tmp_path / "decisions.parquet", first_number=None)
-    rows = pq.read_table(found.path).to_pylist()
+    result = ws.import_predictions(predicted, path, tmp_path / "decisions.parquet", first_number=None)
+    rows = pq.read_table(result.path).to_pylist()
     assert [row["context"] for row in rows] == [f"x{i}" for i in range(6)]
     numbers = [int(line.split()[0]) for line in predicted.read_text().splitlines() if line.strip()]
     assert [row["action"] for row in rows] == [f"a{number}" for number in numbers]
-    assert ws.evaluate(str(found.path), events, tau=TAU)["decisions"].support.undecided == 0
+    assert ws.evaluate(str(result.path), events, tau=TAU)["decisions"].support.undecided == 0
 
 
 def test_probabilities_come_back_over_the_feasible_actions(events, tmp_path):
@@ -41,14 +41,14 @@ def test_probabilities_come_back_over_the_feasible_actions(events, tmp_path):
     vw("-t", "-i", model, "-d", tmp_path / "train.contexts.vw", "-p", predicted)
     with pytest.raises(ws.UsageError, match="sum to 1"):
         ws.import_predictions(predicted, path, tmp_path / "decisions.parquet")
-    found = ws.import_predictions(predicted, path, tmp_path / "decisions.parquet", scores="probabilities")
-    rows = pq.read_table(found.path).to_pylist()
+    result = ws.import_predictions(predicted, path, tmp_path / "decisions.parquet", scores="probabilities")
+    rows = pq.read_table(result.path).to_pylist()
     assert {(row["context"], row["action"]) for row in rows} == {(x, a) for x, a, *_ in ROWS}
     sums = Counter()
     for row in rows:
         sums[row["context"]] += row["probability"]
     assert all(total == pytest.approx(1) for total in sums.values())
-    assert ws.evaluate(str(found.path), events, tau=TAU)["decisions"].matched == len(ROWS)
+    assert ws.evaluate(str(result.path), events, tau=TAU)["decisions"].matched == len(ROWS)
 
 
 @pytest.fixture(scope="module")
@@ -63,8 +63,8 @@ def small(duckdb, tmp_path_factory):
 
 def predict(small, tmp_path, text, to="vw-adf", **options):
     (tmp_path / "p.txt").write_text(text)
-    found = ws.import_predictions(tmp_path / "p.txt", small / f"{to}.vw", tmp_path / "d.parquet", **options)
-    return [tuple(row.values()) for row in pq.read_table(found.path).to_pylist()]
+    result = ws.import_predictions(tmp_path / "p.txt", small / f"{to}.vw", tmp_path / "d.parquet", **options)
+    return [tuple(row.values()) for row in pq.read_table(result.path).to_pylist()]
 
 
 def test_of_scores_the_least_cost_is_chosen_and_numbers_are_of_the_feasible_actions(small, tmp_path):

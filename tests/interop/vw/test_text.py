@@ -10,9 +10,9 @@ ADF = "shared | x\n0:1:0.5 | a\n| b\n\n"
 
 def test_equal_features_are_one_context_in_whatever_order_and_spelling(tmp_path):
     lines = ["| a b:2 |n c", "|n c | b:2.0 a", "|  a  b:1 b:1\t|n c ", "|n:1 c | a:1 b:2 z:0"]
-    found, rows = import_text(tmp_path, "".join(f"1:0 {line}\n" for line in lines))
+    result, rows = import_text(tmp_path, "".join(f"1:0 {line}\n" for line in lines))
     assert len({row["context"] for row in rows}) == 1
-    assert list(features_by_key(found.contexts, "context").values()) == [{"a": 1.0, "b": 2.0, "n^c": 1.0}]
+    assert list(features_by_key(result.contexts, "context").values()) == [{"a": 1.0, "b": 2.0, "n^c": 1.0}]
 
 
 def test_other_features_are_other_contexts(tmp_path):
@@ -22,14 +22,14 @@ def test_other_features_are_other_contexts(tmp_path):
 
 
 def test_in_blocks_lines_are_actions_and_the_shared_line_is_the_context(tmp_path):
-    found, rows = import_text(tmp_path, ADF + "| b\n0:-1:0.25 | a\n\n| a\n| b")
-    contexts, actions = features_by_key(found.contexts, "context"), features_by_key(found.actions, "action")
-    told = [
+    result, rows = import_text(tmp_path, ADF + "| b\n0:-1:0.25 | a\n\n| a\n| b")
+    contexts, actions = features_by_key(result.contexts, "context"), features_by_key(result.actions, "action")
+    rewarded = [
         (contexts[r["context"]], actions[r["action"]], r["cost"], [*(next(iter(actions[a])) for a in r["feasible"])])
         for r in rows
     ]
-    assert told == [({"x": 1.0}, {"a": 1.0}, 1.0, ["a", "b"]), ({}, {"a": 1.0}, -1.0, ["b", "a"])]
-    assert (found.about["examples"], found.about["unlabelled"]) == (3, 1)
+    assert rewarded == [({"x": 1.0}, {"a": 1.0}, 1.0, ["a", "b"]), ({}, {"a": 1.0}, -1.0, ["b", "a"])]
+    assert (result.about["examples"], result.about["unlabelled"]) == (3, 1)
 
 
 def test_of_several_costs_the_one_with_a_probability_was_shown(tmp_path):
@@ -41,9 +41,9 @@ def test_of_several_costs_the_one_with_a_probability_was_shown(tmp_path):
 
 
 def test_equal_actions_of_an_event_are_told(tmp_path):
-    found, _ = import_text(tmp_path, "0:0:0.5 | a\n| a\n\n0:0:0.5 | a\n| b\n\n")
-    assert found.about["equal_actions"] == 1
-    assert any("equal features" in note for note in found.notes())
+    result, _ = import_text(tmp_path, "0:0:0.5 | a\n| a\n\n0:0:0.5 | a\n| b\n\n")
+    assert result.about["equal_actions"] == 1
+    assert any("equal features" in note for note in result.notes())
 
 
 @pytest.mark.parametrize(
