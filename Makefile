@@ -6,17 +6,24 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow check format bench docs lock clean
+.PHONY: help demo test test-engines test-spark test-slow check format bench bench-check docs lock clean
 
 help: ## Show the targets
-	@grep -E '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "make %-10s %s\n", $$1, $$2}'
+	@grep -E '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
 
 demo: $(VENV)/.core ## Run the paper's experiment on a simulated month whose truth is known
 	$(BIN)/warmstart demo
 
 test: check ## Check the code and run the tests
-	$(BIN)/python -m pytest -n $(WORKERS) -m "not slow and not spark"
-	$(BIN)/python -m pytest -m "not slow and spark"
+	@$(MAKE) --no-print-directory -j 2 test-engines test-spark
+
+# Tests of a file share logs and policies, so that a worker takes whole files.
+test-engines: $(VENV)/.dev
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder -m "not slow and not spark"
+
+# One session, beside the others; what it says comes in one piece.
+test-spark: $(VENV)/.dev
+	@$(BIN)/python -m pytest -m "not slow and spark" >$(VENV)/spark.log 2>&1; code=$$?; cat $(VENV)/spark.log; exit $$code
 
 test-slow: $(VENV)/.dev ## Run the long statistical tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
@@ -31,8 +38,13 @@ format: $(VENV)/.dev ## Format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/.dev ## Run the benchmarks
-	$(BIN)/python -m benchmarks
+bench: $(VENV)/.dev ## Run the benchmarks, keep their ratios in benchmarks/results
+	$(BIN)/python -m benchmarks.check --record
+	$(BIN)/python -m benchmarks --record
+	$(BIN)/python -m benchmarks.tables
+
+bench-check: $(VENV)/.dev ## Fail where a benchmark is a quarter slower or larger than recorded
+	$(BIN)/python -m benchmarks.check
 
 docs: $(VENV)/.dev ## Build the documentation into site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 
 import warmstart as ws
 from benchmarks import uci, upworthy
-from benchmarks.learning import table
+from benchmarks.records import Rows
+from benchmarks.tables import publish
 from warmstart.estimators.tau import CANDIDATES
 from warmstart.simulation import TableWorld
 
@@ -103,6 +104,7 @@ def classified(name: str, draws: int) -> Iterator[Errors]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--draws", type=int, default=20)
+    parser.add_argument("--record", action="store_true", help="keep the results in benchmarks/results")
     options = parser.parse_args()
     worlds: dict[str, Iterator[Errors]] = {
         "simulated month, 6 k events": months(options.draws, 200),
@@ -110,20 +112,22 @@ def main() -> None:
         "upworthy": real_months(options.draws),
     }
     worlds |= {f"uci {name}": classified(name, options.draws) for name in uci.SETS}
-    rows, ratios = [], []
+    rows: Rows = {}
     for world, runs in worlds.items():
         by_policy: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
         for run in runs:
-            for policy, found in run.items():
-                for tau, error in found.items():
+            for policy, by_tau in run.items():
+                for tau, error in by_tau.items():
                     by_policy[policy][tau].append(error)
-        for policy, found_by_tau in by_policy.items():
-            rmse = {tau: float(np.sqrt(np.mean(np.square(errors)))) for tau, errors in found_by_tau.items()}
+        for policy, errors_by_tau in by_policy.items():
+            rmse = {tau: float(np.sqrt(np.mean(np.square(errors)))) for tau, errors in errors_by_tau.items()}
             auto = rmse.pop("auto")
             best = min(rmse, key=rmse.__getitem__)
-            ratios.append(auto / rmse[best])
-            rows.append([f"{world}: {policy}", f"{auto:.5f}", f"{rmse[best]:.5f}", best, f"{ratios[-1]:.2f}"])
-    table("tau chosen, against the best in hindsight", ["", "RMSE, auto", "RMSE, best", "best tau", "ratio"], rows)
+            numbers = {"RMSE, auto": auto, "RMSE, best": rmse[best], "ratio": auto / rmse[best]}
+            name = world if policy in world else f"{world}: {policy}"
+            rows[name] = {key: round(number, 5) for key, number in numbers.items()} | {"best tau": best.lstrip("0")}
+    publish("choose-tau", rows, {"draws": options.draws}, record=options.record)
+    ratios = [row["ratio"] for row in rows.values()]
     print(f"\nmedian ratio {statistics.median(ratios):.2f}, largest {max(ratios):.2f}")
 
 

@@ -9,14 +9,12 @@ the smallest log, measured in the same run; memory is that of Python and of Java
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
+from benchmarks.measure import Run, finish_child, print_run, start_child
 from benchmarks.paper_log import paper_log
 
 EVENTS = (1_000_000, 10_000_000, 54_000_000, 200_000_000)
@@ -28,40 +26,39 @@ def job(verb: str, engine: str, log: str, memory: str) -> None:
     import warmstart as ws
     from warmstart.engine import connect
 
-    held = connect(engine, memory_limit=memory, threads=CORES)
-    begin = time.perf_counter()
-    names = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
-    events = ws.read_events(log, **names, engine=held)  # type: ignore[arg-type]
-    if verb == "audit":
-        ws.audit(events)
-    else:
-        train, test = events.split(fraction=0.65)
-        ws.evaluate(["logging", "uniform"], test, train=train, tau=0.05)
-    print(json.dumps({"seconds": time.perf_counter() - begin}))
+    connected = connect(engine, memory_limit=memory, threads=CORES)
+    names: dict[str, Any] = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
+
+    def work() -> Run:
+        events = ws.read_events(log, **names, engine=connected)
+        if verb == "audit":
+            ws.audit(events)
+        else:
+            train, test = events.split(fraction=0.65)
+            ws.evaluate(["logging", "uniform"], test, train=train, tau=0.05)
+        return {}
+
+    print_run(work)
 
 
-def measure(verb: str, engine: str, log: Path, memory: str) -> dict[str, Any]:
+def measure(verb: str, engine: str, log: Path, memory: str) -> Run:
     """Run a job, and watch how much memory its processes have together."""
-    command = [sys.executable, "-m", "benchmarks.engines", "--job", verb, engine, str(log), memory]
-    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    child = start_child("benchmarks.engines", "--job", verb, engine, log, memory, quiet=True)
     peak = 0.0
-    while running.poll() is None:
-        peak = max(peak, sum(_resident(pid) for pid in _family(running.pid)))
+    while child.poll() is None:
+        peak = max(peak, sum(_resident(pid) for pid in _family(child.pid)))
         time.sleep(0.1)
-    out, _ = running.communicate()
-    if running.returncode:
-        raise RuntimeError(f"{verb} on {engine} failed with {log}")
-    return {**json.loads(out.splitlines()[-1]), "peak": peak}
+    return {**finish_child(child), "peak": peak}
 
 
 def _family(pid: int) -> list[int]:
-    found = [pid]
+    pids = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         try:
-            found += [one for child in task.read_text().split() for one in _family(int(child))]
+            pids += [one for child in task.read_text().split() for one in _family(int(child))]
         except OSError:
             continue
-    return found
+    return pids
 
 
 def _resident(pid: int) -> float:
@@ -89,13 +86,13 @@ def main() -> None:
             for engine in ("duckdb", "spark"):
                 if engine == "spark" and events > options.spark_up_to:
                     continue
-                found = measure(verb, engine, log, options.memory)
-                floor = floors.setdefault(verb, found["seconds"])
-                seconds[engine] = found["seconds"]
+                run = measure(verb, engine, log, options.memory)
+                floor = floors.setdefault(verb, run["seconds"])
+                seconds[engine] = run["seconds"]
                 ratio = f"{seconds['spark'] / seconds['duckdb']:.1f}" if engine == "spark" else ""
-                cost = found["seconds"] / floor
+                cost = run["seconds"] / floor
                 print(
-                    f"{verb:10}{events:>14,}{engine:>9}{cost:>9.1f}{found['peak']:>8.2f} GB{ratio:>17}",
+                    f"{verb:10}{events:>14,}{engine:>9}{cost:>9.1f}{run['peak']:>8.2f} GB{ratio:>17}",
                     flush=True,
                 )
 

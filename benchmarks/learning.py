@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-import resource
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,18 +17,24 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import warmstart as ws
+from benchmarks.measure import MADE, TIME, clocked, interleave, median_ratio, peak_mb, timed
+from benchmarks.records import Rows
+from benchmarks.tables import publish
 from warmstart.events import open_cells
-from warmstart.features import FeatureRows, read_side
-from warmstart.kernels.product import best_of_all, predict
-from warmstart.reward import Examples, Numbering
+from warmstart.features import FeatureRows, KeyEncoder, read_features
+from warmstart.kernels import best_of_all, predict
+from warmstart.reward import Examples
 from warmstart.reward.learner import cell_stream
 from warmstart.reward.product import PAPER_RATES, Stream, learn
 
 NAMES: dict[str, Any] = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
 # The month of the quality table: the prototype's size, so that its numbers can be compared.
-MONTH = {"events": 3_000_000, "contexts": 60_000, "actions": 8_000}
+MONTH = {"events": 3_000_000, "n_contexts": 60_000, "n_actions": 8_000}
 TRAIN_SHARE = 35 / 54
 VW_SGD_RATE = 0.02
+VW_UPDATES = ("VW --sgd", "VW default")
+# Bits of the weights: of the context's features and of the action's.
+BITS = (13, 9)
 PAPER_ACTIONS = 880_000
 
 
@@ -39,16 +43,16 @@ class Month(NamedTuple):
     train: ws.Events
     test: ws.Events
     examples: Examples
-    contexts: Numbering
-    actions: Numbering
+    contexts: KeyEncoder
+    actions: KeyEncoder
 
     def rows(self, bits: tuple[int, int], *, words_only: bool = False) -> tuple[FeatureRows, FeatureRows]:
         """Read the words of both sides."""
         options: dict[str, Any] = {"cross_only": words_only, "strict": True}
         engine = self.train.engine
         pages, ads = self.world.contexts_path, self.world.actions_path
-        x = read_side(engine, pages, {"context_0": "page"}, self.contexts, bits=bits[0], what="pages", **options)
-        a = read_side(engine, ads, {"action": "ad"}, self.actions, bits=bits[1], what="ads", **options)
+        x = read_features(engine, pages, {"context_0": "page"}, self.contexts, bits=bits[0], what="pages", **options)
+        a = read_features(engine, ads, {"action": "ad"}, self.actions, bits=bits[1], what="ads", **options)
         return x.rows, a.rows
 
     def decisions(self, scores: NDArray[Any]) -> pa.Table:
@@ -70,12 +74,6 @@ def open_month(folder: Path, seed: int, **numbers: int) -> Month:
     train, test = ws.read_events(world.events_path, **NAMES).split(fraction=TRAIN_SHARE)
     with open_cells(train) as cells:
         return Month(world, train, test, *Examples.of_cells(cells))
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
-    found = work()
-    return time.perf_counter() - start, found
 
 
 class Wabbit:
@@ -113,14 +111,6 @@ class Wabbit:
         return np.loadtxt(found, ndmin=1)[-self.size :]
 
 
-def table(title: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
-    print(f"\n{title}")
-    for row in [head, *rows]:
-        cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
-        print("  ".join(cells))
-
-
 def _ways(
     wabbit: Wabbit, stream: Stream, x: FeatureRows, a: FeatureRows, bits: tuple[int, int]
 ) -> dict[str, Callable[[], float]]:
@@ -138,46 +128,68 @@ def _ways(
     }
 
 
-def speed(month: Month, folder: Path, runs: int, examples: int) -> None:
-    """One learning rate, words only, the same examples in the same order."""
+def speed(month: Month, folder: Path, *, runs: int, examples: int) -> Rows:
+    """One learning rate, words only, the same examples in the same order; times relative to Vowpal Wabbit's."""
     rng = np.random.default_rng(0)
-    rows = []
-    for bits in ((13, 9), (14, 10)):
+    rows: Rows = {}
+    for bits in (BITS, (14, 10)):
         x, a = month.rows(bits, words_only=True)
-        whole = cell_stream(month.examples, 1.0)
-        chosen = rng.permutation(len(whole))[:examples]
-        stream = Stream(*(getattr(whole, name)[chosen] for name in ("contexts", "actions", "targets", "importance")))
+        stream = sample(month, rng, examples)
         ways = _ways(Wabbit(folder, stream, x, a), stream, x, a, bits)
         ways["one thread"](), ways["two threads"]()
-        times: dict[str, list[float]] = {name: [] for name in ways}
-        losses = {}
-        for _ in range(runs):
-            for name, way in ways.items():
-                seconds, losses[name] = timed(way)
-                times[name].append(seconds)
-        medians = {name: statistics.median(found) for name, found in times.items()}
-        for name in ways:
-            ratios = [f"{medians[peer] / medians[name]:.2f}" for peer in ("VW --sgd", "VW default")]
-            rows.append([f"2^{sum(bits)} weights, {name}", *ratios, f"{losses[name]:.6f}"])
-        widths = [len(side.buckets) / len(side) for side in (x, a)]
-    title = f"Training speed, {examples:,} examples of {widths[0]:.0f} x {widths[1]:.0f} features"
-    table(title, ["", "x VW --sgd", "x VW default", "progressive loss"], rows)
+        results = interleave({name: clocked(way) for name, way in ways.items()}, runs)
+        losses = {f"progressive loss, {name}": results[name][-1]["result"] for name in VW_UPDATES}
+        for name in ("one thread", "two threads"):
+            ratios = {f"time / {vw}": round(median_ratio(results[name], results[vw], TIME), 3) for vw in VW_UPDATES}
+            loss = results[name][-1]["result"]
+            row = {**ratios, "progressive loss": loss, **losses}
+            rows[f"2^{sum(bits)} weights, {name}"] = {key: float(f"{value:.4g}") for key, value in row.items()}
+    return rows
 
 
-def passes(month: Month) -> None:
-    """Cells against the paper's pass over events, at the same fit tau."""
-    paths = {"contexts": month.world.contexts_path, "actions": month.world.actions_path}
-    options: dict[str, Any] = {**paths, "fit_tau": 1.0}
-    ws.fit(month.train, **paths, fit_tau=1.0, weight_bits=8)
-    rows, first = [], 0.0
-    for name in ("cells", "events"):
-        seconds, policy = timed(lambda name=name: ws.fit(month.train, **options, learn_from=name))
-        first = first or seconds
-        rows.append([name, f"{seconds / first:.1f}", f"{month.value(policy.decisions):.5f}"])
-    table("Learning from", ["", "time / cells", "true value"], rows)
+def sample(month: Month, rng: np.random.Generator, examples: int) -> Stream:
+    """Draw examples from the training cells, with the weights of fit tau 1."""
+    whole = cell_stream(month.examples, 1.0)
+    chosen = rng.permutation(len(whole))[:examples]
+    return Stream(*(getattr(whole, name)[chosen] for name in ("contexts", "actions", "targets", "importance")))
 
 
-def quality(folder: Path, seeds: int) -> None:
+def passes(month: Month, folder: Path, *, runs: int, examples: int) -> Rows:
+    """``fit`` from cells and the paper's pass over events, at the same fit tau, relative to a pass of Vowpal Wabbit."""
+    options: dict[str, Any] = {"contexts": month.world.contexts_path, "actions": month.world.actions_path}
+    ws.fit(month.train, **options, fit_tau=1.0, weight_bits=8)
+    x, a = month.rows(BITS, words_only=True)
+    wabbit = Wabbit(folder, sample(month, np.random.default_rng(0), examples), x, a)
+    calls = {
+        name: clocked(lambda name=name: ws.fit(month.train, **options, fit_tau=1.0, learn_from=name))
+        for name in ("cells", "events")
+    }
+    floor = clocked(lambda: wabbit.run(f"--sgd -l {VW_SGD_RATE} -b {sum(BITS)}"))
+    results = interleave({"VW": floor, **calls}, runs)
+    return {
+        f"from {name}": {
+            "time / VW pass": round(median_ratio(results[name], results["VW"], TIME), 3),
+            "time / cells": round(median_ratio(results[name], results["cells"], TIME), 3),
+            "true value": round(month.value(results[name][-1]["result"].decisions), 5),
+        }
+        for name in ("cells", "events")
+    }
+
+
+def costs(events: int, examples: int, runs: int) -> dict[str, Rows]:
+    """Return the tables of the learner's speed, on a simulated month of that many events."""
+    share = events / MONTH["events"]
+    size = {name: round(number * share) for name, number in MONTH.items()}
+    with tempfile.TemporaryDirectory() as name:
+        month = open_month(Path(name), 1000, **size)
+        options: dict[str, Any] = {"folder": Path(name), "examples": examples}
+        return {
+            "learning-speed": speed(month, runs=runs, **options),
+            "learning-fit": passes(month, runs=max(1, runs // 3), **options),
+        }
+
+
+def quality(folder: Path, seeds: int) -> Rows:
     """True values on a scale from uniform over the feasible actions (0) to the best feasible (1)."""
     rows: dict[str, list[float]] = {}
     for seed in range(seeds):
@@ -204,12 +216,19 @@ def quality(folder: Path, seeds: int) -> None:
             values[name] = max(month.value(month.decisions(scores)) for scores in tried)
         for name, value in values.items():
             rows.setdefault(name, []).append((value - low) / (high - low))
-        print(f"seed {seed}: " + ", ".join(f"{name} {found[-1]:.3f}" for name, found in rows.items()), file=sys.stderr)
-    shown = [[name, *(f"{q:.3f}" for q in found), f"{statistics.mean(found):.3f}"] for name, found in rows.items()]
-    table("Quality: 0 = uniform, 1 = best feasible", ["", *(f"seed {s}" for s in range(seeds)), "mean"], shown)
+        print(
+            f"seed {seed}: " + ", ".join(f"{name} {shares[-1]:.3f}" for name, shares in rows.items()), file=sys.stderr
+        )
+    return {
+        name: {
+            **{f"seed {i}": round(share, 3) for i, share in enumerate(shares)},
+            "mean": round(statistics.mean(shares), 3),
+        }
+        for name, shares in rows.items()
+    }
 
 
-def scoring(month: Month) -> None:
+def scoring(month: Month) -> Rows:
     """The feasible argmax over all cells; the naive one over 880 k actions, against a look-up for every pair."""
     x, a = month.rows((14, 10))
     model = learn(cell_stream(month.examples, 1.0), x, a, bits=(14, 10), rates=(0.05,))
@@ -219,53 +238,52 @@ def scoring(month: Month) -> None:
     some = np.arange(24)
     best, scores = np.zeros(len(some), np.int64), np.empty(len(some))
     options = (np.ones(len(many)), 0.0, 0, model.weights, model.width)
-    best_of_all(some[:1], *x.arrays, *many.arrays, *options, best[:1], scores[:1])
-    once, _ = timed(lambda: best_of_all(some, *x.arrays, *many.arrays, *options, best, scores))
+    best_of_all(some[:1], x.arrays, many.arrays, *options, best[:1], scores[:1])
+    once, _ = timed(lambda: best_of_all(some, x.arrays, many.arrays, *options, best, scores))
     pairs = np.zeros(len(many), np.int64), np.arange(len(many))
     found = np.empty(len(many), np.float32)
-    each, _ = timed(lambda: predict(*pairs, *x.arrays, *many.arrays, model.weights, model.width, found))
+    each, _ = timed(lambda: predict(*pairs, x.arrays, many.arrays, model.weights, model.width, found))
     per_pair = seconds / len(cells)
-    rows = [
-        ["feasible argmax, a cell", "1.0"],
-        ["naive, a pair: context's part formed once", f"{once / len(some) / len(many) / per_pair:.3f}"],
-        ["naive, a pair: every product looked up", f"{each / len(many) / per_pair:.3f}"],
-    ]
-    table(f"Scoring among {len(many):,} actions, time relative to one feasible cell", ["", "time"], rows)
+    return {
+        "feasible argmax, a cell": {"time": 1},
+        "naive, a pair: context's part formed once": {"time": round(once / len(some) / len(many) / per_pair, 4)},
+        "naive, a pair: every product looked up": {"time": round(each / len(many) / per_pair, 4)},
+    }
 
 
 def memory(scale: str) -> None:
     """Fit at a scale in this process and print its peak."""
-    with tempfile.TemporaryDirectory(dir=Path(__file__).parent / "data") as folder:
+    with tempfile.TemporaryDirectory(dir=MADE) as folder:
         command = [sys.executable, "-m", "warmstart", "simulate", f"{folder}/month", "--scale", scale]
         subprocess.run(command, check=True, capture_output=True)
         world = ws.AdWorld.open(Path(folder) / "month")
         train, _ = ws.read_events(world.events_path, **NAMES).split(fraction=TRAIN_SHARE)
         seconds, policy = timed(lambda: ws.fit(train, contexts=world.contexts_path, actions=world.actions_path))
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+        peak = peak_mb() / 1024
         print(f"fit at scale {scale}: {policy.report['cells']:,} cells, {seconds:.0f} s here, peak {peak:.2f} GB")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", default=["speed", "passes", "scoring", "quality", "memory"])
-    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("what", nargs="*", default=["speed", "scoring", "quality", "memory"])
+    parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--examples", type=int, default=60_000)
     parser.add_argument("--scale", default="paper")
+    parser.add_argument("--record", action="store_true", help="keep the results in benchmarks/results")
     options = parser.parse_args()
-    (Path(__file__).parent / "data").mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        if {"speed", "passes", "scoring"} & set(options.what):
-            month = open_month(folder, 1000)
-            if "speed" in options.what:
-                speed(month, folder, options.runs, options.examples)
-            if "passes" in options.what:
-                passes(month)
-            if "scoring" in options.what:
-                scoring(month)
+    MADE.mkdir(exist_ok=True)
+    size = {"events": MONTH["events"]}
+    if "speed" in options.what:
+        settings = {**size, "examples": options.examples, "runs": options.runs}
+        for name, rows in costs(**settings).items():
+            publish(name, rows, settings, record=options.record)
+    with tempfile.TemporaryDirectory() as folder:
+        if "scoring" in options.what:
+            publish("learning-scoring", scoring(open_month(Path(folder), 1000)), size, record=options.record)
         if "quality" in options.what:
-            quality(folder, options.seeds)
+            settings = {**size, "seeds": options.seeds}
+            publish("learning-quality", quality(Path(folder), options.seeds), settings, record=options.record)
     if "memory" in options.what:
         memory(options.scale)
 

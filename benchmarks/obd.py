@@ -5,8 +5,7 @@ Open Bandit Dataset (Saito et al., arXiv:2008.07146), 10,000-row samples of the 
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
+import argparse
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,9 @@ import pyarrow.compute as pc
 from pyarrow import csv
 
 import warmstart as ws
-from benchmarks.learning import table
+from benchmarks.measure import DATA
+from benchmarks.records import Rows
+from benchmarks.tables import print_table, publish
 from warmstart.core.names import ACTION, FOLD
 from warmstart.events import open_cells, open_strata
 from warmstart.propensity.backoff import best_strength
@@ -23,24 +24,27 @@ from warmstart.propensity.classifier import learn_propensity
 from warmstart.propensity.compare import CountedRows
 from warmstart.propensity.quality import calibration, log_loss, shown_propensity
 
-DATA = Path(os.environ.get("WARMSTART_DATA", Path(__file__).parents[2] / "shared" / "data")) / "obd"
 ACTIONS = 80
 # Thompson sampling changed through the week: the hour since its start tells how far it had learned.
-KEYS = {"position": ["position"], "position, hour": ["position", "hours"], "position, day": ["position", "day"]}
+KEYS = {
+    "the position": ["position"],
+    "position and hour": ["position", "hours"],
+    "position and day": ["position", "day"],
+}
 
 
 def read(name: str) -> pa.Table:
-    rows = csv.read_csv(DATA / f"{name}_all.csv.gz")
+    rows = csv.read_csv(DATA / "obd" / f"{name}_all.csv.gz")
     start = pc.min(rows["timestamp"])
     hours = pc.divide(pc.cast(pc.microseconds_between(start, rows["timestamp"]), pa.int64()), 3_600_000_000)
     rows = rows.append_column("hours", hours).append_column("day", pc.divide(hours, 24))
     return rows.append_column("row", pa.array(np.arange(rows.num_rows)))
 
 
-def estimated(log: pa.Table, context: list[str]) -> dict[str, Any]:
+def estimated(log: pa.Table, where: str, context: list[str]) -> dict[str, Any]:
     """Held-out propensities of what was shown, by every source, in the order of rows."""
     events = ws.read_events(log, context=["row", *context], action="item_id", reward="click")
-    found = {}
+    sources = {}
     with open_cells(events) as cells, open_strata(cells) as strata:
         rows = events.engine.fetch_arrow(strata.order_by("context_0"))
         keys = [f"context_{i + 1}" for i in range(len(context))]
@@ -48,30 +52,37 @@ def estimated(log: pa.Table, context: list[str]) -> dict[str, Any]:
         n, folds = rows["n"].to_numpy(), rows[FOLD].to_numpy().astype(np.int64)
         strength, _ = best_strength(events.engine, strata, [keys])
         models = {
-            "action's share": CountedRows.learn(contexts, actions, n, folds, levels=[], strength=0.0),
-            "back-off": CountedRows.learn(contexts, actions, n, folds, levels=[keys], strength=strength),
-            "model": learn_propensity(contexts, actions, n, folds),
+            "an item's share": CountedRows.learn(contexts, actions, n, folds, levels=[], strength=0.0),
+            f"counts by {where}, with back-off": CountedRows.learn(
+                contexts, actions, n, folds, levels=[keys], strength=strength
+            ),
+            f"model of {where}": learn_propensity(contexts, actions, n, folds),
         }
         for name, model in models.items():
             p = shown_propensity(model, contexts, actions, folds)
-            found[name] = (p, log_loss(p, n), calibration(model, contexts, actions, n, folds))
-    return found
+            sources[name] = (p, log_loss(p, n), calibration(model, contexts, actions, n, folds))
+    return sources
 
 
-def compared(log: pa.Table) -> list[list[str]]:
+def compared(log: pa.Table) -> Rows:
     truth = log["propensity_score"].to_numpy()
-    lines = [["true", f"{-np.log(truth).mean():.4f}", "-", "-", "0", "1.00"]]
-    uniform = np.full(len(truth), 1 / ACTIONS)
-    sources: dict[str, Any] = {"uniform": (uniform, None, None)}
+    rows: Rows = {"the true scores": {"log-loss": float(-np.log(truth).mean())}}
+    sources: dict[str, Any] = {"uniform": (np.full(len(truth), 1 / ACTIONS), None, None)}
     for name, context in KEYS.items():
-        sources |= {f"{kind} ({name})": found for kind, found in estimated(log, context).items()}
+        sources |= estimated(log, name, context)
     for name, (p, loss, fit) in sources.items():
-        off = np.abs(np.log(p / truth))
-        shown_loss = -np.log(p).mean() if loss is None else loss.log_loss
-        known = ["-", "-"] if fit is None else [f"{fit.error:.3f}", f"{fit.noise:.3f}"]
-        alike = np.corrcoef(np.log(p), np.log(truth))[0, 1] if p.std() > 0 and truth.std() > 0 else float("nan")
-        lines.append([name, f"{shown_loss:.4f}", *known, f"{off.mean():.3f}", f"{alike:.2f}"])
-    return lines
+        alike = np.corrcoef(np.log(p), np.log(truth))[0, 1] if p.std() > 0 and truth.std() > 0 else None
+        rows[name] = {
+            "log-loss": float(-np.log(p).mean()) if loss is None else loss.log_loss,
+            "miscalibrated": None if fit is None else fit.error,
+            "by chance": None if fit is None else fit.noise,
+            "log ratio": float(np.abs(np.log(p / truth)).mean()),
+            "correlation": None if alike is None else float(alike),
+        }
+    return {
+        name: {key: None if number is None or np.isnan(number) else round(number, 4) for key, number in row.items()}
+        for name, row in rows.items()
+    }
 
 
 def values(log: pa.Table) -> list[list[str]]:
@@ -90,12 +101,14 @@ def values(log: pa.Table) -> list[list[str]]:
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", action="store_true", help="keep the results in benchmarks/results")
+    options = parser.parse_args()
     for name in ("bts", "random"):
         log = read(name)
-        head = ["source", "log-loss", "miscalibrated", "by chance", "mean |log ratio|", "correlation"]
-        table(f"Open Bandit Dataset, {name}: propensities, held out", head, compared(log))
+        publish("obd", compared(log), {"events": log.num_rows, "log": name}, record=options.record)
         head = ["propensities", "tau", "value", "interval, approx.", "best estimate (snips)"]
-        table(f"Open Bandit Dataset, {name}: the value of random (full data: .0035)", head, values(log))
+        print_table(f"Open Bandit Dataset, {name}: the value of random (full data: .0035)", [head, *values(log)])
 
 
 if __name__ == "__main__":

@@ -11,9 +11,7 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,16 +20,17 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 import warmstart as ws
-from benchmarks.learning import table
+from benchmarks.measure import DATA
+from benchmarks.records import Rows
+from benchmarks.tables import publish
 
-DATA = Path(os.environ.get("WARMSTART_DATA", Path(__file__).parents[2] / "shared" / "data")) / "uci"
 SETS = ("glass", "satimage", "vehicle", "yeast")
 # RMSE of IPS, DR, DM, read off the paper's figure.
 DUDIK = {
-    "glass": ".193 / .141 / .146",
-    "satimage": ".021 / .018 / .173",
-    "vehicle": ".062 / .058 / >=.28",
-    "yeast": ".099 / .075 / .192",
+    "glass": ".193, .141, .146",
+    "satimage": ".021, .018, .173",
+    "vehicle": ".062, .058, >=.28",
+    "yeast": ".099, .075, .192",
 }
 ESTIMATORS = ("ips", "snips", "dm", "dr", "switch-dr", "shrunk-dr")
 BLOCKS, WEAK = 20, 30
@@ -42,7 +41,7 @@ Numbers = NDArray[np.int64]
 
 
 def read(name: str) -> tuple[Floats, Numbers]:
-    rows = csv.read_csv(DATA / f"{name}.csv.gz")
+    rows = csv.read_csv(DATA / "uci" / f"{name}.csv.gz")
     x = np.column_stack([rows[column].to_numpy() for column in rows.column_names if column != "y"]).astype(np.float64)
     y = np.unique(np.array(rows["y"].to_pylist()), return_inverse=True)[1]
     spread = x.std(axis=0)
@@ -88,18 +87,22 @@ def runs(name: str, seeds: int) -> Iterator[dict[tuple[str, str], float]]:
         yield errors
 
 
-def estimators(seeds: int) -> None:
-    for what in ("known", "hidden"):
-        rows = []
-        for name in SETS:
-            found = list(runs(name, seeds))
-            line = []
-            for estimator in ESTIMATORS:
-                errors = np.array([errors[what, estimator] for errors in found])
-                line.append(f"{errors.mean():+.3f} {np.sqrt((errors**2).mean()):.3f}")
-            rows.append([name, *line, DUDIK[name]])
-        head = ["", *ESTIMATORS, "Dudik et al., RMSE of ips / dr / dm"]
-        table(f"Bias and RMSE, propensities {what}, {seeds} splits", head, rows)
+def bias_and_rmse(errors: Any) -> list[float]:
+    """Return the mean and the root mean square of errors."""
+    errors = np.asarray(errors)
+    return [round(float(errors.mean()), 4), round(float(np.sqrt((errors**2).mean())), 4)]
+
+
+def estimators(seeds: int) -> dict[str, Rows]:
+    rows: Rows = {}
+    for name in SETS:
+        splits = list(runs(name, seeds))
+        for what in ("known", "hidden"):
+            row: dict[str, Any] = {
+                estimator: bias_and_rmse([errors[what, estimator] for errors in splits]) for estimator in ESTIMATORS
+            }
+            rows[f"{name}, {what}"] = {**row, "that paper: ips, dr, dm": DUDIK[name] if what == "known" else None}
+    return {"uci-estimators": rows}
 
 
 def hidden_log(x: Floats, y: Numbers, rng: np.random.Generator) -> Numbers:
@@ -185,35 +188,33 @@ def estimated(events: ws.Events) -> Floats:
     return np.nan_to_num(p, nan=1.0)
 
 
-def learning(seeds: int) -> None:
-    rows, errors = [], []
+def learning(seeds: int) -> dict[str, Rows]:
+    accuracy: Rows = {}
+    values: Rows = {}
+    peers = [f"VW {kind}" for kind in VW_TYPES]
     for name in SETS:
-        found = [learned(name, seed) for seed in range(seeds)]
-        methods = ["logging", "warmstart", *(f"VW {kind}" for kind in VW_TYPES)]
-        means = [statistics.mean(run[method] for run in found) for method in methods]
-        best = max(statistics.mean(run[f"VW {kind}"] for run in found) for kind in VW_TYPES)
-        wins = sum(run["warmstart"] >= max(run[f"VW {kind}"] for kind in VW_TYPES) for run in found)
-        rows.append([name, *(f"{mean:.3f}" for mean in means), f"{means[1] - best:+.3f}", f"{wins}/{seeds}"])
-        line = []
-        for kind in ("ips", "snips", "dr"):
-            off = np.array([run[f"error {kind}"] for run in found])
-            line.append(f"{off.mean():+.3f} {np.sqrt((off**2).mean()):.3f}")
-        errors.append([name, *line])
-    head = ["", "logging", "warmstart", *(f"VW {kind}" for kind in VW_TYPES), "ours - best VW", "at least as good"]
-    table(f"Accuracy of the learned policy, mean of {seeds} seeds", head, rows)
-    table("Bias and RMSE of its estimated value", ["", "ips", "snips", "dr"], errors)
+        splits = [learned(name, seed) for seed in range(seeds)]
+        means = {method: statistics.mean(run[method] for run in splits) for method in ("logging", "warmstart", *peers)}
+        row: dict[str, Any] = {method: round(mean, 4) for method, mean in means.items()}
+        row["ours - best VW"] = round(means["warmstart"] - max(means[peer] for peer in peers), 4)
+        row["at least as good"] = sum(run["warmstart"] >= max(run[peer] for peer in peers) for run in splits)
+        accuracy[name] = row
+        values[name] = {
+            kind: bias_and_rmse([run[f"error {kind}"] for run in splits]) for kind in ("ips", "snips", "dr")
+        }
+    return {"uci-learning": accuracy, "uci-values": values}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", nargs="*", default=["estimators", "learning"])
     parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--record", action="store_true", help="keep the results in benchmarks/results")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory():
-        if "estimators" in options.what:
-            estimators(options.seeds)
-        if "learning" in options.what:
-            learning(options.seeds)
+    for name, work in (("estimators", estimators), ("learning", learning)):
+        if name in options.what:
+            for table, rows in work(options.seeds).items():
+                publish(table, rows, {"seeds": options.seeds}, record=options.record)
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ deterministic within a day draws a month's log from these impressions, without r
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import sys
 import tempfile
@@ -22,9 +21,10 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 import warmstart as ws
-from benchmarks.learning import table
+from benchmarks.measure import DATA
+from benchmarks.records import Rows
+from benchmarks.tables import publish
 
-DATA = Path(os.environ.get("WARMSTART_DATA", Path(__file__).parents[2] / "shared" / "data"))
 DAYS, TRAIN_DAYS = 30, 20
 TAUS = (0.01, 0.05)
 NAMES: dict[str, Any] = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
@@ -119,16 +119,16 @@ def one_draw(archive: Archive, folder: Path, pages: int, seed: int) -> dict[str,
         found[f"{e.policy}, tau {e.tau:g}"] = {
             "estimate": e.value,
             "should be": should,
-            "whole": truth(archive, rows, later, None),
-            "low": float(e.lower > should),
-            "high": float(e.upper < should),
+            "on all": truth(archive, rows, later, None),
+            "lower end missed": float(e.lower > should),
+            "upper end missed": float(e.upper < should),
             "supported": e.support.supported,
-            "gain": e.gain.difference or 0.0,
+            "gain over logging": e.gain.difference or 0.0,
         }
     return found
 
 
-def draws(archive: Archive, folder: Path, *, number: int, pages: int) -> None:
+def draws(archive: Archive, folder: Path, *, number: int, pages: int) -> Rows:
     ads = {"ad": np.arange(len(archive.page)), "headline": archive.headline}
     pq.write_table(pa.table(ads), folder / "ads.parquet")
     first = np.unique(archive.page, return_index=True)[1]
@@ -139,26 +139,24 @@ def draws(archive: Archive, folder: Path, *, number: int, pages: int) -> None:
         for name, row in one_draw(archive, folder, pages, seed).items():
             runs.setdefault(name, []).append(row)
         print(f"draw {seed + 1} of {number}", file=sys.stderr)
-    rows = []
-    for name, found in runs.items():
-        mean = {key: statistics.mean(row[key] for row in found) for key in found[0]}
-        errors = [row["estimate"] - row["should be"] for row in found]
+    rows: Rows = {}
+    for name, drawn in runs.items():
+        mean = {key: statistics.mean(row[key] for row in drawn) for key in drawn[0]}
+        errors = [row["estimate"] - row["should be"] for row in drawn]
         rmse = statistics.mean(error**2 for error in errors) ** 0.5
-        rows.append(
-            [
-                name,
-                *(f"{mean[key]:.5f}" for key in ("estimate", "should be", "whole")),
-                *(f"{statistics.mean(errors) / mean['should be']:+.2%}", f"{rmse / mean['should be']:.2%}"),
-                *(f"{mean['low']:.3f}", f"{mean['high']:.3f}", f"{mean['supported']:.1%}", f"{mean['gain']:+.5f}"),
-            ]
-        )
-    head = ["", "estimate", "should be", "on all", "bias", "RMSE", "lower missed", "upper missed", "supported", "gain"]
-    table(f"{number} months of {pages} pages drawn from real impressions", head, rows)
+        numbers = {
+            **{key: mean[key] for key in ("estimate", "should be", "on all")},
+            "bias": statistics.mean(errors) / mean["should be"],
+            "RMSE": rmse / mean["should be"],
+            **{key: mean[key] for key in ("lower end missed", "upper end missed", "supported", "gain over logging")},
+        }
+        rows[name] = {key: round(number, 6) for key, number in numbers.items()}
+    return rows
 
 
-def natural_experiment() -> None:
-    """Tests behind a cache, and tests without one: what does the audit say, and is uniform told from logging?"""
-    rows = []
+def natural_experiment() -> Rows:
+    """Tests behind a cache, and tests without one: what does the audit say, and does uniform differ from logging?"""
+    rows: Rows = {}
     for name, cached in (("cache", 1), ("no cache", 0)):
         archive = read_archive(cached)
         ad = np.repeat(np.arange(len(archive.page)), archive.impressions)
@@ -170,27 +168,29 @@ def natural_experiment() -> None:
         events = ws.read_events(log, context="page", action="ad", reward="click")
         audit = ws.audit(events)
         gain = ws.evaluate("uniform", events, tau=0.01)["uniform"].gain
-        rows.append(
-            [
-                name,
-                f"{audit.log.contexts:,}",
-                f"{audit.exploration.even.rejected:.1%}",
-                f"{audit.exploration.effective_actions:.2f}",
-                f"{gain.difference:+.6f} [{gain.lower:+.6f}, {gain.upper:+.6f}]",
-            ]
-        )
-    head = ["tests", "contexts", "too uneven for a fair draw", "effective actions", "uniform - logging"]
-    table("The natural experiment", head, rows)
+        rows[name] = {
+            "contexts": audit.log.contexts,
+            "too uneven for a fair draw": round(audit.exploration.even.rejected, 4),
+            "effective actions": round(audit.exploration.effective_actions, 3),
+            "uniform - logging": round(gain.difference or 0.0, 7),
+            "interval": [round(gain.lower or 0.0, 7), round(gain.upper or 0.0, 7)],
+        }
+    return rows
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", nargs="*", default=["months", "cache"])
     parser.add_argument("--draws", type=int, default=200)
     parser.add_argument("--pages", type=int, default=300)
+    parser.add_argument("--record", action="store_true", help="keep the results in benchmarks/results")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        draws(read_archive(0), Path(folder), number=options.draws, pages=options.pages)
-    natural_experiment()
+    if "months" in options.what:
+        with tempfile.TemporaryDirectory() as folder:
+            rows = draws(read_archive(0), Path(folder), number=options.draws, pages=options.pages)
+        publish("upworthy", rows, {"draws": options.draws, "pages": options.pages}, record=options.record)
+    if "cache" in options.what:
+        publish("upworthy-cache", natural_experiment(), {}, record=options.record)
 
 
 if __name__ == "__main__":

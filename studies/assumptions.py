@@ -31,7 +31,7 @@ TITLES = {
     "hidden": "A segment that the log lacks",
 }
 FIRST_SEED = 100
-WORLD = {"events": 400_000, "contexts": 2_000, "actions": 500, "churn": False, "random_share": 0.1}
+WORLD = {"events": 400_000, "n_contexts": 2_000, "n_actions": 500, "churn": False, "random_share": 0.1}
 
 
 def measure(effect: str, level: float, seed: int) -> list[dict[str, Any]]:

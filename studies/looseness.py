@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.months import markdown
-from warmstart.estimators.intervals.bets import Coefficients
-from warmstart.estimators.intervals.methods import METHODS, TermSums, interval
+from warmstart.estimators.intervals import METHODS, Coefficients, TermSums, interval
 from warmstart.simulation import TableWorld
 
 SIZES = (10_000, 100_000, 1_000_000)

@@ -17,7 +17,7 @@ SHOWN = {"audit": ("light", 1280, 1480), "evaluate": ("dark", 390, 1500)}
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        world = ws.simulate("month", events=300_000, contexts=5_000, actions=800, seed=1)
+        world = ws.simulate("month", events=300_000, n_contexts=5_000, n_actions=800, seed=1)
         events = ws.read_events("month/events.parquet", **NAMES)
         ws.save_report(ws.audit(events), "audit.html")
         train, test = events.split(fraction=0.65)

@@ -10,6 +10,8 @@ import pytest
 from warmstart.engine import connect
 
 REQUIRED = set(filter(None, os.environ.get("WARMSTART_REQUIRE", "").split(",")))
+# Queries that run once are not worth an optimising compiler: Spark's, and those of its clusters.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 DATA = Path(os.environ.get("WARMSTART_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
 
@@ -22,11 +24,10 @@ def need(thing, *, present):
     pytest.skip(f"no {thing} on this machine")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    for item in items:
-        if item.get_closest_marker("slow_on_spark") and item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.slow)
+def pytest_itemcollected(item):
+    """Leave to the slow tests what is slow on Spark."""
+    if item.get_closest_marker("slow_on_spark") and item.get_closest_marker("spark"):
+        item.add_marker(pytest.mark.slow)
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -1,4 +1,9 @@
-"""Learn from logs in which nobody recorded the probability of what was shown.
+"""Off-policy (counterfactual) evaluation and learning from logged bandit feedback without recorded propensities.
+
+``read_events`` reads a log of contexts, actions and rewards; ``audit`` tells whether it has enough overlap to judge
+other policies; ``evaluate`` estimates what they would have earned (inverse propensity scoring, self-normalised, doubly
+robust) with confidence intervals; ``fit`` learns a policy. Propensities of the behaviour (logging) policy are counted
+or modelled from the log.
 
 >>> import warmstart as ws
 >>> {"evaluate", "fit", "simulate"} <= set(ws.__all__)
@@ -26,6 +31,7 @@ if TYPE_CHECKING:
     from warmstart.core.errors import SourceError as SourceError
     from warmstart.core.errors import UsageError as UsageError
     from warmstart.core.errors import WarmstartError as WarmstartError
+    from warmstart.engine import connect as connect
     from warmstart.estimators import bias_bounds as bias_bounds
     from warmstart.estimators import corollary_bound as corollary_bound
     from warmstart.estimators import regret_bound as regret_bound
@@ -37,14 +43,11 @@ if TYPE_CHECKING:
     from warmstart.interop import import_predictions as import_predictions
     from warmstart.interop import import_vw as import_vw
     from warmstart.interop import to_obp as to_obp
-    from warmstart.interop.export_log import Exported as Exported
-    from warmstart.interop.frames import ImportedTables as ImportedTables
-    from warmstart.interop.vw.import_log import Imported as Imported
-    from warmstart.interop.vw.predictions import Decisions as Decisions
     from warmstart.joining import join as join
     from warmstart.pipeline import audit as audit
     from warmstart.pipeline import compare_propensities as compare_propensities
     from warmstart.pipeline import evaluate as evaluate
+    from warmstart.pipeline import evaluation_windows as evaluation_windows
     from warmstart.pipeline import fit as fit
     from warmstart.pipeline import policy_table as policy_table
     from warmstart.pipeline import true_value as true_value
@@ -52,13 +55,17 @@ if TYPE_CHECKING:
     from warmstart.policy import load_policy as load_policy
     from warmstart.policy import save_policy as save_policy
     from warmstart.report import save_report as save_report
-    from warmstart.results.audit import Audit as Audit
-    from warmstart.results.estimate import ValueEstimate as ValueEstimate
-    from warmstart.results.evaluation import Evaluation as Evaluation
-    from warmstart.results.joined import Joined as Joined
-    from warmstart.results.propensities import PropensityComparison as PropensityComparison
-    from warmstart.results.selection import Selection as Selection
-    from warmstart.results.selection import select as select
+    from warmstart.results import Audit as Audit
+    from warmstart.results import Decisions as Decisions
+    from warmstart.results import Evaluation as Evaluation
+    from warmstart.results import Exported as Exported
+    from warmstart.results import Imported as Imported
+    from warmstart.results import ImportedTables as ImportedTables
+    from warmstart.results import Joined as Joined
+    from warmstart.results import PropensityComparison as PropensityComparison
+    from warmstart.results import Selection as Selection
+    from warmstart.results import ValueEstimate as ValueEstimate
+    from warmstart.results import select as select
     from warmstart.simulation import AdWorld as AdWorld
     from warmstart.simulation import TableWorld as TableWorld
     from warmstart.simulation import simulate as simulate
@@ -79,19 +86,20 @@ _ERRORS = (
 )
 _HOMES = {
     **dict.fromkeys(_ERRORS, "warmstart.core.errors"),
-    "Audit": "warmstart.results.audit",
-    "ValueEstimate": "warmstart.results.estimate",
-    "Evaluation": "warmstart.results.evaluation",
-    "Joined": "warmstart.results.joined",
-    "PropensityComparison": "warmstart.results.propensities",
-    "Selection": "warmstart.results.selection",
-    "select": "warmstart.results.selection",
+    "Audit": "warmstart.results",
+    "ValueEstimate": "warmstart.results",
+    "Evaluation": "warmstart.results",
+    "Joined": "warmstart.results",
+    "PropensityComparison": "warmstart.results",
+    "Selection": "warmstart.results",
+    "select": "warmstart.results",
+    "connect": "warmstart.engine",
     "Events": "warmstart.events",
     "read_events": "warmstart.events",
-    "Decisions": "warmstart.interop.vw.predictions",
-    "Exported": "warmstart.interop.export_log",
-    "Imported": "warmstart.interop.vw.import_log",
-    "ImportedTables": "warmstart.interop.frames",
+    "Decisions": "warmstart.results",
+    "Exported": "warmstart.results",
+    "Imported": "warmstart.results",
+    "ImportedTables": "warmstart.results",
     "export": "warmstart.interop",
     "from_coba": "warmstart.interop",
     "from_obp": "warmstart.interop",
@@ -102,6 +110,7 @@ _HOMES = {
     "audit": "warmstart.pipeline",
     "compare_propensities": "warmstart.pipeline",
     "evaluate": "warmstart.pipeline",
+    "evaluation_windows": "warmstart.pipeline",
     "fit": "warmstart.pipeline",
     "FittedPolicy": "warmstart.policy",
     "load_policy": "warmstart.policy",

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from warmstart.estimators.intervals.methods import TermSums, interval
+from warmstart.estimators.intervals import TermSums, interval
 
 NO_REWARD = TermSums(8373, 0.0, 0.0, range_total=8373 * 20.0, range_square_total=0.0, largest=20.0, bound=20.0)
 

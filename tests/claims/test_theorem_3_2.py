@@ -41,7 +41,7 @@ def test_the_estimates_that_are_compared_are_those_of_evaluate(engine):
     """72 events of a0 with 60 clicks, 48 of a1 with 3, weighted by a training log with 58 and 42 events."""
     rows = [("p", "a0", float(i < 60), 1) for i in range(72)] + [("p", "a1", float(i < 3), 1) for i in range(48)]
     train = read([("p", "a0", 0.0, 0)] * 58 + [("p", "a1", 0.0, 0)] * 42, engine)
-    found = ws.evaluate(["constant:a0", "constant:a1"], read(rows, engine), train=train, tau=TAU, weights_from="train")
+    found = ws.evaluate(["constant:a0", "constant:a1"], read(rows, engine), train=train, tau=TAU, propensities="train")
     assert [estimate.value for estimate in found] == pytest.approx(estimates(60, 3).tolist())
 
 

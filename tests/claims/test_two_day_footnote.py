@@ -17,7 +17,7 @@ def days(engine):
 @pytest.mark.slow_on_spark
 def test_weights_from_all_data_double_what_the_second_day_showed(days):
     day_one, day_two = days
-    found = ws.evaluate(["constant:a1", "constant:a2"], day_two, train=day_one, tau=0.01, weights_from="all")
+    found = ws.evaluate(["constant:a1", "constant:a2"], day_two, train=day_one, tau=0.01, propensities="all")
     assert found["constant:a1"].value == 0
     assert found["constant:a2"].value == pytest.approx(2 * 0.4)
     assert found["constant:a2"].weight_ratio.mean == pytest.approx(2)

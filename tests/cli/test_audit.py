@@ -1,12 +1,11 @@
 """The audit command: words on a terminal, JSON in a pipe, a page and a table as files."""
 
 import json
-import subprocess
-import sys
 
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from tests.support.commands import warmstart, warmstart_process
 from tests.support.logs import random_log, read, table
 
 import warmstart as ws
@@ -21,9 +20,8 @@ def folder(tmp_path_factory):
     return folder
 
 
-def audit(folder, *arguments):
-    command = [sys.executable, "-m", "warmstart", "audit", "log.parquet", *COLUMNS, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+def audit(folder, *arguments, run=warmstart):
+    return run("audit", "log.parquet", *COLUMNS, *arguments, cwd=folder)
 
 
 def leaves(found):
@@ -35,7 +33,7 @@ def leaves(found):
 
 
 def test_json_to_a_pipe_is_nothing_but_the_json_and_says_what_the_library_says(folder):
-    ran = audit(folder, "--json")
+    ran = audit(folder, "--json", run=warmstart_process)
     assert (ran.returncode, ran.stderr) == (0, "")
     found = json.loads(ran.stdout)
     expected = json.loads(ws.audit(read(random_log(1), "duckdb")).to_json())
@@ -56,14 +54,14 @@ def test_the_verdict_is_the_last_thing_said(folder):
 
 
 def test_a_page_and_a_table_of_contexts_are_written(folder, tmp_path):
-    ran = audit(folder, "--html", str(tmp_path / "audit.html"), "--explore", str(tmp_path / "first.csv"))
+    ran = audit(folder, "--html", str(tmp_path / "audit.html"), "--explore-out", str(tmp_path / "first.csv"))
     assert ran.returncode == 0
     assert (tmp_path / "audit.html").read_text(encoding="utf-8").startswith("<!doctype html>")
     rows = pa_csv.read_csv(tmp_path / "first.csv")
     assert rows.column_names == ["context", "action", "events", "traffic", "reward"]
     expected = ws.audit(read(random_log(1), "duckdb")).explore
     assert rows["events"].to_pylist() == [row[2] for row in expected.rows]
-    assert audit(folder, "--explore", str(tmp_path / "first.parquet")).returncode == 0
+    assert audit(folder, "--explore-out", str(tmp_path / "first.parquet")).returncode == 0
     assert pq.read_table(tmp_path / "first.parquet").column_names == rows.column_names
 
 
@@ -71,8 +69,8 @@ def test_a_page_and_a_table_of_contexts_are_written(folder, tmp_path):
     ("arguments", "message"),
     [
         (["--html", "gone/audit.html"], "There is no folder 'gone'"),
-        (["--explore", "first.xls"], ".csv or .parquet"),
-        (["--explore", "gone/first.csv"], "There is no folder 'gone'"),
+        (["--explore-out", "first.xls"], ".csv or .parquet"),
+        (["--explore-out", "gone/first.csv"], "There is no folder 'gone'"),
     ],
 )
 def test_outputs_without_a_place_are_refused_before_the_work(folder, arguments, message):
@@ -83,9 +81,8 @@ def test_outputs_without_a_place_are_refused_before_the_work(folder, arguments, 
 
 
 def test_evaluate_writes_a_page_too(folder, tmp_path):
-    command = [sys.executable, "-m", "warmstart", "evaluate", "log.parquet", *COLUMNS, "--policy", "uniform"]
-    command += ["--tau", "0.1", "--html", str(tmp_path / "page.html"), "--json"]
-    ran = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    command = ["evaluate", "log.parquet", *COLUMNS, "--policy", "uniform"]
+    ran = warmstart(*command, "--tau", "0.1", "--html", tmp_path / "page.html", "--json", cwd=folder)
     assert ran.returncode == 0
     assert {part["kind"] for part in json.loads(ran.stdout)["contributions"]} == {"context", "action"}
     assert "What other policies would have earned" in (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -5,13 +5,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import get_args
+from typing import get_args, get_type_hints
 
 import pytest
 import typer
 
+import warmstart as ws
 from warmstart.cli import completion
 from warmstart.cli.app import app
+from warmstart.pipeline.settings import ENGINES
 
 BIN = Path(sys.executable).parent
 ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
@@ -19,17 +21,21 @@ ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
 
 def test_the_words_are_those_that_the_rooms_take():
     from warmstart.core.names import WINDOW_NAMES
+    from warmstart.engine import connect
     from warmstart.estimators import ESTIMATORS
     from warmstart.interop import ExportFormat, Scores, VWFormat
-    from warmstart.results.interval import IntervalName
-    from warmstart.results.joined import Duplicates, Repeated
-    from warmstart.results.propensities import SourceName
+    from warmstart.policy.parse import KEYWORDS
+    from warmstart.results import Duplicates, IntervalName, Repeated, SourceName
     from warmstart.reward.product import LossName
     from warmstart.simulation import SCALES
 
+    learn_from = get_type_hints(ws.fit)["learn_from"]
     taken = {
+        "POLICIES": KEYWORDS,
+        "PASSES": get_args(learn_from),
+        "AUTO": ("auto",),
         "INTERVALS": get_args(IntervalName),
-        "PROPENSITIES": ("auto", *get_args(SourceName)),
+        "PROPENSITIES": ("auto", "train", "all", *get_args(SourceName)),
         "ESTIMATORS": ESTIMATORS,
         "WINDOWS": WINDOW_NAMES,
         "LOSSES": get_args(LossName),
@@ -42,17 +48,20 @@ def test_the_words_are_those_that_the_rooms_take():
     }
     for name, words in taken.items():
         assert sorted(getattr(completion, name)) == sorted(words), name
+    assert {name for name, value in vars(completion).items() if isinstance(value, tuple)} == set(taken)
+    with pytest.raises(ws.UsageError) as refused:
+        connect("no such engine")
+    assert all(f"'{name}'" in refused.value.hint for name in ENGINES)
 
 
 OPTIONS = {
     ("evaluate", "--interval"): completion.INTERVALS,
     ("evaluate", "--propensities"): completion.PROPENSITIES,
     ("evaluate", "--estimator"): completion.ESTIMATORS,
-    ("evaluate", "--weights-from"): completion.WINDOWS,
     ("evaluate", "--feasible-from"): completion.WINDOWS,
     ("evaluate", "--policy"): completion.POLICIES,
     ("evaluate", "--tau"): completion.AUTO,
-    ("fit", "--pass"): completion.PASSES,
+    ("fit", "--learn-from"): completion.PASSES,
     ("fit", "--loss"): completion.LOSSES,
     ("fit", "--fit-tau"): completion.AUTO,
     ("join", "--duplicates"): completion.DUPLICATES,
@@ -62,7 +71,7 @@ OPTIONS = {
     ("demo", "--scale"): completion.SCALES,
     ("import vw", "--format"): completion.IMPORTS,
     ("import predictions", "--scores"): completion.SCORES,
-    **{(name, "--engine"): completion.ENGINES for name in ("join", "audit", "evaluate", "fit", "export")},
+    **{(name, "--engine"): ENGINES for name in ("join", "audit", "evaluate", "fit", "export")},
 }
 
 

@@ -3,24 +3,18 @@
 import csv
 import json
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from tests.support.commands import warmstart, warmstart_process
 
 import warmstart as ws
-
-
-def demo(*arguments, cwd):
-    command = [sys.executable, "-m", "warmstart", "demo", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=False)
 
 
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     folder = tmp_path_factory.mktemp("demo")
-    done = demo(cwd=folder)
+    done = warmstart_process("demo", cwd=folder)
     assert done.returncode == 0, done.stderr
     return folder / "warmstart-demo", done.stdout
 
@@ -101,9 +95,9 @@ def test_what_it_leaves_can_be_used(ran):
 def test_it_replaces_what_it_left_and_nothing_else(tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    refused = demo("--out", "mine", cwd=tmp_path)
+    refused = warmstart("demo", "--out", "mine", cwd=tmp_path)
     assert refused.returncode == 2
     assert "holds something else" in refused.stderr
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
-    assert demo("--out", "mine/thesis.txt", cwd=tmp_path).returncode == 2
-    assert demo("--scale", "huge", "--out", "new", cwd=tmp_path).returncode == 2
+    assert warmstart("demo", "--out", "mine/thesis.txt", cwd=tmp_path).returncode == 2
+    assert warmstart("demo", "--scale", "huge", "--out", "new", cwd=tmp_path).returncode == 2

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from tests.support.commands import warmstart, warmstart_process
 from tests.support.logs import random_log, read, table
 
 import warmstart as ws
@@ -27,20 +28,13 @@ def folder(tmp_path_factory):
     return folder
 
 
-def warmstart(*arguments, cwd=None):
-    return subprocess.run(
-        [sys.executable, "-m", "warmstart", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, check=False
-    )
-
-
-def evaluate(folder, *arguments):
-    return warmstart("evaluate", "log.parquet", *COLUMNS, *arguments, cwd=folder)
+def evaluate(folder, *arguments, run=warmstart):
+    return run("evaluate", "log.parquet", *COLUMNS, *arguments, cwd=folder)
 
 
 def test_json_to_a_pipe_is_nothing_but_the_json(folder):
-    ran = evaluate(
-        folder, "--policy", "uniform", "--policy", "mine.csv", "--tau", "0.1", "--test-fraction", "0.5", "--json"
-    )
+    options = ["--policy", "uniform", "--policy", "mine.csv", "--tau", "0.1", "--test-fraction", "0.5", "--json"]
+    ran = evaluate(folder, *options, run=warmstart_process)
     assert (ran.returncode, ran.stderr) == (0, "")
     found = json.loads(ran.stdout)
     early, late = read(random_log(1), "duckdb").split(fraction=0.5)
@@ -52,11 +46,12 @@ def test_json_to_a_pipe_is_nothing_but_the_json(folder):
 
 def test_the_json_has_the_documented_fields(folder):
     found = json.loads(evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--json").stdout)
-    assert set(found) == {"policies", "windows", "log", "propensities", "warmstart_version"}
+    assert set(found) == {"schema", "policies", "windows", "log", "propensities", "warmstart_version"}
+    assert found["schema"] == 1
     assert {
         *("policy", "tau", "value", "lower", "upper", "delta", "interval", "guarantee", "joint_lower", "joint_upper"),
         *("events", "matched", "effective_sample_size", "support", "certified_lower", "certified_upper"),
-        *("gain", "propensity_error", "tau_choice", "estimates"),
+        *("gain", "propensity_error", "tau_choice", "estimates", "best"),
     } <= set(found["policies"][0])
     row = found["policies"][0]
     assert set(row["support"]) == {"supported", "clipped", "unsupported", "undecided"}
@@ -71,7 +66,7 @@ def test_the_json_has_the_documented_fields(folder):
         "guarantee",
         "joint_lower",
     }
-    assert set(found["windows"]) == {"evaluated", "train", "weights_from", "feasible_from", "live"}
+    assert set(found["windows"]) == {"evaluated", "train", "feasible_from", "live", "whole_log"}
     assert {"events", "contexts", "actions", "dropped", "reward_range"} <= set(found["log"])
 
 
@@ -127,16 +122,19 @@ def test_progress_is_shown_only_on_a_terminal_and_only_when_it_takes_long(folder
     from rich.console import Console
 
     from warmstart.engine import connect
-    from warmstart.report import Working, progress
+    from warmstart.report import ProgressDisplay, progress
 
     monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.05)
     for terminal, seconds, expected in ((True, 0.5, True), (True, 0.0, False), (False, 0.5, False)):
         written = io.StringIO()
         console = Console(file=written, force_terminal=terminal, width=80)
-        with Working(console, connect()) as work:
-            work.step("counting \x1b[31msheep")
+        with ProgressDisplay(console, connect()) as display:
+            display("counting \x1b[31msheep")
+            time.sleep(seconds)
+            display("weighing", 0.4, "two \x1b[31mof five")
             time.sleep(seconds)
         assert ("counting" in written.getvalue()) == expected
+        assert all((part in written.getvalue()) == expected for part in ("weighing", "40%", "of five"))
         assert "\x1b[31msheep" not in written.getvalue()
 
 
@@ -164,13 +162,13 @@ def test_an_interrupt_exits_130(folder, monkeypatch, capsys):
         (["--policy", "uniform", "--tau", "much"], 2, "--tau"),
         (["--policy", "uniform", "--tau", "0"], 2, "tau must lie in (0, 1]"),
         (["--policy", "uniform", "--tau", "0.1", "--delta", "1"], 2, "delta"),
-        (["--policy", "uniform", "--tau", "0.1", "--weights-from", "train"], 2, "no training window"),
-        (["--policy", "uniform", "--tau", "0.1", "--weights-from", "nowhere"], 2, "cannot be 'nowhere'"),
+        (["--policy", "uniform", "--tau", "0.1", "--propensities", "train"], 2, "no training window"),
+        (["--policy", "uniform", "--tau", "0.1", "--propensities", "nowhere"], 2, "'nowhere'"),
         (["--policy", "uniform", "--tau", "0.1", "--interval", "wide"], 2, "no interval 'wide'"),
         (["--policy", "uniform", "--tau", "0.1", "--tau", "0.1"], 2, "given twice"),
         (["--policy", "uniform", "--tau", "0.1", "--engine", "abacus"], 2, "no engine 'abacus'"),
         (["--policy", "uniform", "--tau", "0.1", "--test-from", "x", "--test-fraction", "0.1"], 2, "exclude"),
-        (["--policy", "uniform", "--tau", "0.1", "--test-fraction", "1.5"], 2, "--test-fraction must lie"),
+        (["--policy", "uniform", "--tau", "0.1", "--test-fraction", "1.5"], 2, "(--test-fraction) must lie"),
         (["--policy", "uniform", "--tau", "0.1", "--memory-limit", "4XB"], 2, "cannot be started"),
         (["--policy", "unifrom", "--tau", "0.1"], 2, "Did you mean 'uniform'"),
         (["--policy", "uniform", "--tau", "0.1", "--test-from", "2000-01-01"], 1, "earlier window has no events"),
@@ -187,7 +185,7 @@ def test_a_wrong_command_exits_2_and_bad_data_1_without_a_traceback(folder, argu
 
 
 def test_a_missing_column_exits_1_with_a_hint(folder):
-    ran = warmstart(
+    ran = warmstart_process(
         *("evaluate", "log.parquet", "--context", "contxt", "--action", "action", "--reward", "reward"),
         *("--policy", "uniform", "--tau", "0.1"),
         cwd=folder,
@@ -199,12 +197,12 @@ def test_a_missing_column_exits_1_with_a_hint(folder):
     ]
 
 
-def test_weights_from_all_show_rho_and_the_papers_error(folder):
-    ran = evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--weights-from", "all")
-    assert "What weights from all data (the paper's choice) do to the estimate" in ran.stdout
+def test_propensities_from_all_data_show_their_ratio_and_the_papers_error(folder):
+    ran = evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--propensities", "all")
+    assert "What weights counted in all data (the paper's choice) do to the estimate" in ran.stdout
     found = json.loads(
         evaluate(
-            folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--weights-from", "all", "--json"
+            folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--propensities", "all", "--json"
         ).stdout
     )
     assert set(found["policies"][0]["propensity_error"]) == {"paper", "tight"}
@@ -221,7 +219,7 @@ def test_help_has_examples_that_run_as_written(folder):
 
 
 def test_version():
-    assert warmstart("--version").stdout == f"warmstart {ws.__version__}\n"
+    assert warmstart_process("--version").stdout == f"warmstart {ws.__version__}\n"
 
 
 def test_select_estimators_and_sources_on_the_command_line(folder):

@@ -14,7 +14,7 @@ NAMES = ["--context", "page", "--action", "ad", "--reward", "click", "--time", "
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
-    numbers = {"events": 30_000, "contexts": 300, "actions": 120, "days": 10}
+    numbers = {"events": 30_000, "n_contexts": 300, "n_actions": 120, "days": 10}
     return ws.simulate(tmp_path_factory.mktemp("cli") / "month", **numbers)
 
 
@@ -60,13 +60,14 @@ def test_wrong_commands(world, tmp_path, monkeypatch, capsys):
     base = ["fit", world.events_path, *NAMES, "--out", tmp_path / "policy"]
     for extra, message in (
         (["--fit-tau", "often"], "--fit-tau must be auto or a number"),
-        (["--pass", "rows"], "cannot learn from"),
+        (["--learn-from", "rows"], "cannot learn from"),
         (["--train-until", "2026-10-05", "--train-fraction", "0.5"], "exclude each other"),
     ):
         code, _, err = run(monkeypatch, capsys, *base, *extra)
         assert code == 2
         assert message in err
     (tmp_path / "policy").mkdir()
+    (tmp_path / "policy" / "mine.txt").write_text("keep")
     code, _, err = run(monkeypatch, capsys, *base)
     assert code == 2
     assert "already there" in err

@@ -7,7 +7,7 @@ import pytest
 
 from warmstart.cli import main
 
-SMALL = ["--events", "5000", "--contexts", "200", "--actions", "120", "--days", "5"]
+SMALL = ["--events", "5000", "--n-contexts", "200", "--n-actions", "120", "--days", "5"]
 
 
 def run(monkeypatch, *arguments):

@@ -152,7 +152,7 @@ def test_evaluations_say_the_same(there, split):
     both = [windows(there), windows(here())]
     assert both[0][1].window == both[1][1].window
     learned = [{"propensities": "back-off", "estimators": ["dr"], "tau": 0.1}, {"live": False}]
-    for options in [{"tau": [0.05, 0.3]}, *(learned if split is None else [{"weights_from": "all"}])]:
+    for options in [{"tau": [0.05, 0.3]}, *(learned if split is None else [{"propensities": "all"}])]:
         far, near = (ws.evaluate(policies, test, train=train, **options).to_dict() for train, test in both)
         assert flat(far) == flat(near), options
 
@@ -195,7 +195,7 @@ def test_an_audit_is_handed_cells_by_day_and_no_events(server, url):
 def test_an_evaluation_is_handed_cells_and_no_events(server, url):
     crossed(server)
     train, test = ws.read_events(url, table=TABLE, **NAMES).split(at="2026-10-04")
-    ws.evaluate(["uniform", "logging"], test, train=train, weights_from="all")
+    ws.evaluate(["uniform", "logging"], test, train=train, propensities="all")
     cells = {row[:3] for row in ROWS}
     context_days = {(*row[:2], row[5].date()) for row in ROWS if row[5] >= START + timedelta(days=3)}
     # The check, the split, the rate of the training window.
@@ -333,7 +333,7 @@ def test_a_connection_lost_between_rows_leaves_nothing_behind(server, there, mon
     monkeypatch.setattr(crossing, "_blocks", blocks)
     with pytest.raises(ws.EngineError, match="The connection to postgres was lost"):
         there.engine.collect(ibis_rows(there))
-    assert there.engine.beside.backend.list_tables() == []
+    assert there.engine.local.backend.list_tables() == []
 
 
 def ibis_rows(events):

@@ -7,8 +7,7 @@ from tests.support.logs import churning_log, cut, decisions, moment, random_log,
 
 import warmstart as ws
 from warmstart.estimators.gain import gain_ends
-from warmstart.estimators.intervals.bets import Coefficients
-from warmstart.estimators.intervals.methods import METHODS, TermSums, interval
+from warmstart.estimators.intervals import METHODS, Coefficients, TermSums, interval
 
 CLOSE = 1e-9
 
@@ -31,16 +30,16 @@ def check(estimate, expected, rate=None):
     assert (compared.lower, compared.upper) == pytest.approx(ends, abs=2e-3 * (ends[1] - ends[0]) + 1e-6)
 
 
-@pytest.mark.parametrize("weights_from", ["evaluated", "all", "train"])
-def test_every_number_equals_the_reference(engine, weights_from):
+@pytest.mark.parametrize("source", ["counts", "all", pytest.param("train", marks=pytest.mark.slow_on_spark)])
+def test_every_number_equals_the_reference(engine, source):
     rows = random_log(1)
     train, test = cut(rows, 5)
     h = some_policy(rows)
     taus = [0.02, 0.3]
     events = read(rows, engine)
     early, late = events.split(at=moment(5))
-    found = ws.evaluate({"mine": decisions(h)}, late, train=early, tau=taus, weights_from=weights_from)
-    weights = {"evaluated": None, "all": rows, "train": train}[weights_from]
+    found = ws.evaluate({"mine": decisions(h)}, late, train=early, tau=taus, propensities=source)
+    weights = {"counts": None, "all": rows, "train": train}[source]
     for estimate, tau in zip(found, taus, strict=True):
         expected = reference.evaluate(test, h, tau, weights=weights)
         check(estimate, expected, rate=sum(r for _, _, r, _ in train) / len(train))
@@ -54,8 +53,14 @@ def test_every_number_equals_the_reference(engine, weights_from):
             assert estimate.propensity_error.paper == pytest.approx(expected["paper"], abs=CLOSE)
 
 
-@pytest.mark.parametrize("live", [True, False])
-@pytest.mark.parametrize("feasible_from", ["train", "evaluated", "all"])
+@pytest.mark.parametrize(
+    ("feasible_from", "live"),
+    [
+        *(("train", True), ("all", False)),
+        *(pytest.param(*pair, marks=pytest.mark.slow_on_spark) for pair in (("train", False), ("all", True))),
+        *(pytest.param("evaluated", live, marks=pytest.mark.slow_on_spark) for live in (True, False)),
+    ],
+)
 def test_uniform_equals_the_reference(engine, live, feasible_from):
     rows = churning_log(2)
     train, test = cut(rows, 4)
@@ -73,8 +78,8 @@ def test_logging_is_the_plain_mean_reward_whatever_tau_and_weights(engine):
     early, late = read(rows, engine).split(at=moment(5))
     test = cut(rows, 5)[1]
     mean = sum(r for _, _, r, _ in test) / len(test)
-    for weights_from in ("evaluated", "all", "train"):
-        for estimate in ws.evaluate("logging", late, train=early, tau=[0.05, 0.9], weights_from=weights_from):
+    for source in ("counts", "all", "train"):
+        for estimate in ws.evaluate("logging", late, train=early, tau=[0.05, 0.9], propensities=source):
             assert estimate.value == pytest.approx(mean, abs=CLOSE)
             assert estimate.support.supported == pytest.approx(1)
             assert estimate.gain.difference == pytest.approx(0, abs=CLOSE)
@@ -101,7 +106,7 @@ def test_certified_ends_add_what_the_window_cannot_tell(engine):
 def test_certified_ends_use_the_windows_own_counts_whatever_the_weights(engine):
     early, late = read(random_log(5), engine).split(at=moment(5))
     own = ws.evaluate("uniform", late, train=early, tau=0.05)["uniform"]
-    other = ws.evaluate("uniform", late, train=early, tau=0.05, weights_from="all")["uniform"]
+    other = ws.evaluate("uniform", late, train=early, tau=0.05, propensities="all")["uniform"]
     assert other.value != pytest.approx(own.value)
     assert other.certified_lower == pytest.approx(own.certified_lower)
     assert other.certified_upper == pytest.approx(own.certified_upper)
@@ -118,7 +123,7 @@ def test_an_approximate_interval_certifies_nothing(engine):
 def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(engine):
     rows = [("old", "a", 1.0, 0), ("old", "b", 1.0, 0), ("new", "a", 1.0, 1), ("old", "a", 1.0, 1)]
     early, late = read(rows, engine).split(at=moment(1))
-    found = ws.evaluate("constant:a", late, train=early, tau=0.01, weights_from="train")["constant:a"]
+    found = ws.evaluate("constant:a", late, train=early, tau=0.01, propensities="train")["constant:a"]
     assert found.value == pytest.approx((0 + 1 / 0.5) / 2)
     assert found.events == 2
     assert found.weight_ratio.above_one == pytest.approx(0.5)
@@ -141,7 +146,7 @@ def test_rewards_on_another_scale_come_back_on_it(engine):
     wide = [(x, a, 10 + 40 * r, day) for x, a, r, day in rows]
     early, late = read(rows, engine).split(at=moment(4))
     early_wide, late_wide = read(wide, engine, reward_range=(10, 50)).split(at=moment(4))
-    options = {"tau": 0.05, "weights_from": "all"}
+    options = {"tau": 0.05, "propensities": "all"}
     plain = ws.evaluate("uniform", late, train=early, **options)["uniform"]
     scaled = ws.evaluate("uniform", late_wide, train=early_wide, **options)["uniform"]
     for name in ("value", "lower", "upper", "certified_lower", "certified_upper", "joint_lower"):
@@ -160,7 +165,7 @@ def test_train_may_come_from_another_file(engine):
     together = read(rows, engine).split(at=moment(4))
     apart = read(train, "duckdb"), read(test, "duckdb")
     found = [
-        ws.evaluate("uniform", t, train=e, tau=0.05, weights_from="all").to_dict()["policies"]
+        ws.evaluate("uniform", t, train=e, tau=0.05, propensities="all").to_dict()["policies"]
         for e, t in (together, apart)
     ]
     for one, other in zip(*found, strict=True):
@@ -241,8 +246,8 @@ def test_the_certified_upper_end_adds_what_the_windows_own_counts_lose(engine):
     rows += [("p", "a" if i % 10 < 3 else "b", 0.1, 1) for i in range(2000)]
     early, late = read(rows, engine).split(at=moment(1))
     own, other = (
-        ws.evaluate("constant:a", late, train=early, tau=0.2, weights_from=window)["constant:a"]
-        for window in ("evaluated", "train")
+        ws.evaluate("constant:a", late, train=early, tau=0.2, propensities=window)["constant:a"]
+        for window in ("counts", "train")
     )
     assert own.certified_upper < 0.2
     assert other.certified_upper == pytest.approx(own.certified_upper)
@@ -252,5 +257,5 @@ def test_the_certified_upper_end_adds_what_the_windows_own_counts_lose(engine):
 def test_equal_shares_count_nothing_too_much(engine):
     rows = [("p", a, 0.5, day) for day in (0, 1) for a in ("a", "b", "b")]
     early, late = read(rows, engine).split(at=moment(1))
-    found = ws.evaluate("constant:a", late, train=early, tau=0.1, weights_from="train")["constant:a"]
+    found = ws.evaluate("constant:a", late, train=early, tau=0.1, propensities="train")["constant:a"]
     assert (found.weight_ratio.mean, found.weight_ratio.above_one) == (pytest.approx(1), 0)

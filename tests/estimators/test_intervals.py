@@ -10,8 +10,7 @@ from scipy import optimize, stats
 
 from warmstart.core.errors import UsageError
 from warmstart.estimators.gain import GainSums, gain_ends
-from warmstart.estimators.intervals.bets import RATIO, Coefficients, bets_ends
-from warmstart.estimators.intervals.methods import METHODS, TermSums, interval, relative_entropy
+from warmstart.estimators.intervals import METHODS, RATIO, Coefficients, TermSums, bets_ends, interval, relative_entropy
 
 FINITE = [name for name, (_, guarantee) in METHODS.items() if guarantee == "finite-sample"]
 DELTAS = [0.05, 0.5]
@@ -30,16 +29,12 @@ def all_at_the_bound(successes, *, matched, events, tau):
     return TermSums(events, *sums, coefficients=at([c], [successes]))
 
 
-def misses(compute, *, matched, events, tau, delta, mean):
-    """Exact probabilities that an end is on the wrong side of the expected value."""
+def misses(ends, *, matched, events, tau, mean):
+    """Exact probabilities that an end (one for each number of successes) is on the wrong side of the expected value."""
     truth = matched / events * mean / tau
-    below = above = 0.0
-    for successes in range(matched + 1):
-        lower, upper = compute(all_at_the_bound(successes, matched=matched, events=events, tau=tau), delta)
-        probability = stats.binom.pmf(successes, matched, mean)
-        below += probability * (upper < truth)
-        above += probability * (lower > truth)
-    return below, above
+    lower, upper = np.array(ends).T
+    probability = stats.binom.pmf(np.arange(matched + 1), matched, mean)
+    return probability[upper < truth].sum(), probability[lower > truth].sum()
 
 
 def worst_misses(compute, delta, *, matched=60, events=60, tau=0.05):
@@ -49,7 +44,7 @@ def worst_misses(compute, delta, *, matched=60, events=60, tau=0.05):
     means = {i / 40 for i in range(1, 40)}
     for lower, upper in ends:
         means |= {min(max(end * scale + nudge, 0.0), 1.0) for end in (lower, upper) for nudge in (-1e-7, 1e-7)}
-    found = [misses(compute, matched=matched, events=events, tau=tau, delta=delta, mean=mean) for mean in sorted(means)]
+    found = [misses(ends, matched=matched, events=events, tau=tau, mean=mean) for mean in sorted(means)]
     return max(below for below, _ in found), max(above for _, above in found)
 
 

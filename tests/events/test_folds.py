@@ -92,6 +92,7 @@ def test_more_folds_than_events_are_refused(duckdb):
         read(random_log(6, events=4), duckdb).split(folds=50)
 
 
+@pytest.mark.slow_on_spark
 def test_events_of_a_cell_fall_into_all_folds_though_nothing_tells_them_apart(engine):
     rows = [(x, a, float(i % 7 == 0), 0) for i in range(400) for x in ("p", "q") for a in ("a", "b")][:1200]
     for train, test in read(rows, engine, time=False).split(folds=3):

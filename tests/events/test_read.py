@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
-from tests.support.logs import random_log, table
+from tests.support.logs import every_event, random_log, table
 
 import warmstart as ws
 
@@ -31,8 +31,8 @@ def test_every_source_gives_the_same_answer(log, tmp_path, engine):
     pa_csv.write_csv(log, tmp_path / "log.csv")
     for i in range(3):
         pq.write_table(log.slice(20 * i, 20), tmp_path / f"part-{i}.pq")
-    expected = value(log)
-    assert 0 < expected < 1
+    expected = every_event(ws.read_events(log, **NAMES))
+    assert len(expected) == 60
     sources = {
         "parquet": tmp_path / "log.parquet",
         "csv": str(tmp_path / "log.csv"),
@@ -42,7 +42,8 @@ def test_every_source_gives_the_same_answer(log, tmp_path, engine):
         "arrow": log,
     }
     for name, source in sources.items():
-        assert value(source, engine=engine) == pytest.approx(expected, abs=1e-9), name
+        assert every_event(ws.read_events(source, **NAMES, engine=engine)) == expected, name
+    assert value(sources["csv"], engine=engine) == pytest.approx(value(log), abs=1e-9)
 
 
 def test_polars_lazy_frames_and_ibis_tables_are_sources_too(log, tmp_path):
@@ -109,6 +110,17 @@ def test_keys_of_many_types(keys, engine):
     log = pa.table({"x": column, "a": column, "r": [True, False]})
     found = ws.evaluate("uniform", ws.read_events(log, context="x", action="a", reward="r", engine=engine), tau=0.5)
     assert found["uniform"].value == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("column", ["x", "r", "t"])
+def test_a_duration_is_refused_where_it_is_used_and_no_trouble_elsewhere(column, any_engine):
+    waits = [dt.timedelta(hours=1), dt.timedelta(days=2)]
+    log = pa.table({"x": ["p", "p"], "a": ["a", "b"], "r": [1, 0], "t": [1767225600, 1767398400], "odd `wait`": waits})
+    names = {"context": "x", "action": "a", "reward": "r", "time": "t"}
+    assert len(ws.read_events(log, **names, engine=any_engine)) == 2
+    names = {role: "odd `wait`" if name == column else name for role, name in names.items()}
+    with pytest.raises(ws.ColumnError, match=r"'odd `wait`' has type .*interval.*(Use numbers|reward is|time is)"):
+        ws.read_events(log, **names, engine=any_engine)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,7 @@ import pytest
 
 import warmstart as ws
 from warmstart.engine import connect
-from warmstart.features import FeatureSettings, feature_rows, read_side
-from warmstart.features.hashed import CONSTANT_VALUE
-from warmstart.features.hashing import buckets
-from warmstart.reward import Numbering
+from warmstart.features import CONSTANT_VALUE, FeatureSettings, KeyEncoder, buckets, feature_rows, read_features
 
 BITS = 16
 
@@ -75,13 +72,13 @@ def test_features_that_share_a_bucket_are_counted():
 
 @pytest.fixture
 def numbers():
-    return Numbering.of_rows(pa.table({"context_0": [5, 3, 9, 3]}))
+    return KeyEncoder.of(pa.table({"context_0": [5, 3, 9, 3]}))
 
 
 def side(source, numbers, **options):
     keys = {"context_0": "page"}
     options = {"bits": BITS, "cross_only": False, "strict": False, "what": "the table of contexts", **options}
-    return read_side(connect(), source, keys, numbers, **options)
+    return read_features(connect(), source, keys, numbers, **options)
 
 
 def test_rows_come_in_the_order_of_the_logs_numbers_from_files_of_many_groups(tmp_path, numbers):
@@ -90,7 +87,7 @@ def test_rows_come_in_the_order_of_the_logs_numbers_from_files_of_many_groups(tm
     expected = [bucket(word) for word in ("three", "five", "nine")]
     for source in (tmp_path / "pages.parquet", table, table.to_pandas()):
         found = side(source, numbers)
-        assert found.without == 0
+        assert found.missing == 0
         for i, word in enumerate(expected):
             assert as_dict(found.rows, i)[word] == pytest.approx(1.0)
 
@@ -98,7 +95,7 @@ def test_rows_come_in_the_order_of_the_logs_numbers_from_files_of_many_groups(tm
 def test_a_context_without_a_row_is_counted_and_known_by_its_constant(numbers):
     table = pa.table({"page": [9, 5], "text": ["nine", "five"]})
     found = side(table, numbers)
-    assert found.without == 1
+    assert found.missing == 1
     assert as_dict(found.rows, 0) == pytest.approx({bucket("constant"): CONSTANT_VALUE})
     with pytest.raises(ws.DataError, match="1 key of the log"):
         side(table, numbers, strict=True)
@@ -113,7 +110,7 @@ def test_tables_that_cannot_be_used(numbers):
 
 def test_numbers_of_keys_of_several_columns():
     rows = pa.table({"a": ["x", "y", "x"], "b": [1, 1, 2]})
-    numbering = Numbering.of_rows(rows)
+    numbering = KeyEncoder.of(rows)
     assert len(numbering) == 3
     assert sorted(numbering.numbers(rows).tolist()) == [0, 1, 2]
     assert numbering.numbers(pa.table({"a": ["y", "z"], "b": [2, 1]})).tolist() == [-1, -1]

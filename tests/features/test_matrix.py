@@ -9,8 +9,8 @@ import pytest
 from scipy import sparse
 
 from warmstart.core.errors import ColumnError, UsageError
-from warmstart.features.design_matrix import MOST_CATEGORIES, WORD_BITS, ContextMatrix
-from warmstart.features.folds import Labels, other_folds, scikit_learn, weighted_copy
+from warmstart.features import ContextMatrix, other_folds, scikit_learn, weighted_copy
+from warmstart.features.design_matrix import MOST_CATEGORIES, WORD_BITS
 
 
 def learned(weights=None, **columns):
@@ -119,13 +119,6 @@ def test_columns_that_cannot_serve_are_refused():
         matrix.apply(pa.table({"pages": ["a"]}))
 
 
-def test_labels_are_in_order_and_unknown_actions_have_none():
-    labels = Labels.of(pa.chunked_array([["b", "c"], ["a", "b"]]))
-    assert labels.values.to_pylist() == ["a", "b", "c"]
-    assert labels.numbers(pa.array(["c", "z", "a"]).dictionary_encode()).tolist() == [2, -1, 0]
-    assert Labels.of(pa.array([3, -1], pa.int8())).numbers(pa.array([-1, 3, 7])).tolist() == [0, 1, -1]
-
-
 def test_a_fold_learns_from_the_events_of_the_others():
     found = dict(other_folds(np.array([1.0, 2.0, 0.0, 1.0]), np.array([0, 1, 1, 4])))
     assert {fold: rows.tolist() for fold, rows in found.items()} == {0: [1, 3], 1: [0, 3], 4: [0, 1]}
@@ -149,9 +142,3 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("warmstart.features.folds.import_module", absent)
     with pytest.raises(UsageError, match=r"warmstart\[models\]"):
         scikit_learn("base")
-
-
-def test_labels_take_minus_zero_for_zero():
-    labels = Labels.of(pa.array([0.0, 1.5, -0.0]))
-    assert labels.values.to_pylist() == [0.0, 1.5]
-    assert labels.numbers(pa.array([-0.0, 0.0, 1.5, 2.0])).tolist() == [0, 0, 1, -1]

@@ -1,4 +1,4 @@
-"""The house itself: what an import loads, verbs, documentation, the wheel."""
+"""The house itself: what an import loads, verbs, documentation, the size and order of the source, the wheel."""
 
 import ast
 import inspect
@@ -11,10 +11,12 @@ import venv
 from pathlib import Path
 
 import pytest
+from tests.support import source_rules
 
 import warmstart as ws
 
 ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "warmstart"
 VERBS = {"simulate", "audit", "fit", "evaluate", "choose", "export", "join"}
 
 
@@ -122,9 +124,69 @@ def test_the_front_door_says_the_same_to_type_checkers():
     assert typed - {None} == set(ws.__all__) - {"__version__"}
 
 
+@pytest.mark.xfail(strict=False, reason="two files are split by the redesign that is under way")
 def test_no_source_file_is_long():
-    long = {path.name: n for path in (ROOT / "src").rglob("*.py") if (n := len(path.read_text().splitlines())) > 400}
-    assert not long
+    assert not source_rules.long_files(PACKAGE)
+
+
+@pytest.mark.xfail(strict=False, reason="two functions are split by the redesign that is under way")
+def test_no_function_is_long():
+    assert not source_rules.long_functions(PACKAGE)
+
+
+@pytest.mark.xfail(strict=False, reason="rooms get their doors in the redesign that is under way")
+def test_rooms_are_entered_by_their_doors():
+    assert not source_rules.past_the_door(PACKAGE)
+
+
+@pytest.mark.xfail(strict=False, reason="tests of the other rooms are renamed with their modules")
+def test_every_test_file_is_named_after_a_module():
+    assert not source_rules.without_a_module(ROOT / "tests", PACKAGE)
+
+
+def test_nothing_imports_from_a_test_module():
+    assert not source_rules.imports_of_tests(ROOT / "tests")
+
+
+@pytest.mark.xfail(strict=False, reason="the redesign that is under way deletes more than it adds")
+def test_the_source_is_small():
+    code, everything = source_rules.lines_of_code(PACKAGE)
+    assert code <= source_rules.MOST_CODE
+    assert everything <= source_rules.MOST_LINES
+
+
+def test_the_rules_find_what_breaks_them(tmp_path):
+    other = "tests.attic.test_box"
+    long, documented = "    x = 1\n" * 60, '    """Doc.\n\n    More.\n    """\n'
+    files = {
+        "src/house/hall/__init__.py": "",
+        "src/house/hall/big.py": "x = 1\n" * 351,
+        "src/house/hall/slow.py": f"def f():\n{documented}{long}    x = 1\n",
+        "src/house/hall/brief.py": f"def f(\n    a,\n):\n{documented}{long}",
+        "src/house/hall/private.py": f"def _f():\n{long}",
+        "src/house/hall/door.py": "import typing\nif typing.TYPE_CHECKING:\n    from house.attic.box import y\n",
+        "src/house/attic/__init__.py": "from house.attic.box import y\n",
+        "src/house/attic/box.py": '"""Two lines,\nof text."""\n\ny = 1  # and code\n',
+        "src/house/attic/chest/__init__.py": "from house.hall import big\n",
+        "tests/attic/test_box.py": "from tests.support import paper\n",
+        "tests/attic/test_chest.py": f"from {other} import a\n",
+        "tests/attic/test_lamp.py": f"from {other.removesuffix('.test_box')} import test_box\n",
+        "tests/claims/test_anything.py": f"PROGRAM = '''\n    from {other} import a\n'''\n",
+    }
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    package, tests = tmp_path / "src" / "house", tmp_path / "tests"
+    assert source_rules.long_files(package) == ["hall/big.py 351 lines"]
+    assert source_rules.long_functions(package) == ["hall/private.py:1 _f 61 lines", "hall/slow.py:1 f 61 lines"]
+    assert source_rules.past_the_door(package) == ["hall/door.py:3 house.attic.box"]
+    assert source_rules.without_a_module(tests, package) == ["attic/test_lamp.py"]
+    assert source_rules.imports_of_tests(tests) == [
+        "attic/test_chest.py:1 tests.attic.test_box.a",
+        "attic/test_lamp.py:1 tests.attic.test_box",
+        "claims/test_anything.py:2 tests.attic.test_box.a",
+    ]
+    assert source_rules.lines_of_code(package / "attic") == (3, 6)
 
 
 def test_versions_agree():

@@ -266,7 +266,7 @@ def test_two_tables_of_one_database_or_the_same_table_twice(tmp_path):
 def test_a_table_is_not_written_over(tmp_path):
     shown, clicks = shown_and_clicks()
     pq.write_table(shown, tmp_path / "shown.parquet")
-    with pytest.raises(ws.UsageError, match="one of the tables"):
+    with pytest.raises(ws.UsageError, match="is an input"):
         ws.join(tmp_path / "shown.parquet", clicks, str(tmp_path / "shown.parquet"), on={"id": "click_of"})
 
 
@@ -311,7 +311,7 @@ def test_a_failed_join_leaves_the_earlier_file(tmp_path, duckdb, monkeypatch):
 
     monkeypatch.setattr(type(duckdb), "stream", broken)
     with pytest.raises(ws.EngineError):
-        ws.join(shown, clicks, out, on={"id": "click_of"}, engine=duckdb)
+        ws.join(shown, clicks, out, on={"id": "click_of"}, engine=duckdb, force=True)
     assert [(path.name, path.read_bytes()) for path in tmp_path.iterdir()] == [("log.parquet", b"earlier")]
 
 

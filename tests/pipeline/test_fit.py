@@ -19,7 +19,7 @@ NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at
 @pytest.fixture(scope="module")
 def month(tmp_path_factory):
     folder = tmp_path_factory.mktemp("fit") / "month"
-    numbers = {"events": 200_000, "contexts": 1_500, "actions": 300, "topics": 20, "vocabulary": 4_000}
+    numbers = {"events": 200_000, "n_contexts": 1_500, "n_actions": 300, "topics": 20, "vocabulary": 4_000}
     world = ws.simulate(folder, **numbers, seed=1)
     train, test = ws.read_events(world.events_path, **NAMES).split(fraction=0.65)
     return world, train, test
@@ -110,6 +110,31 @@ def test_any_regressor_of_scikit_learn_can_take_the_models_place(month):
         found.choose({})
     with pytest.raises(ws.UsageError, match="cannot be saved"):
         ws.save_policy(found, "anywhere")
+
+
+@pytest.mark.parametrize("fit_tau", [0.3, "auto"])
+def test_a_regressor_is_cloned_and_stays_unfitted(fit_tau):
+    from sklearn.ensemble import ExtraTreesRegressor
+
+    rng = np.random.default_rng(0)
+    log = {"page": rng.integers(0, 5, 400), "ad": rng.integers(0, 3, 400), "click": rng.random(400) < 0.3}
+    events = ws.read_events(
+        pa.table({**log, "at": np.arange(400)}), context="page", action="ad", reward="click", time="at"
+    )
+    pages = pa.table({"page": np.arange(5), "topic": ["a", "b", "a", "b", "c"]})
+    regressor = ExtraTreesRegressor(n_estimators=3)
+    before = regressor.get_params()
+    first, again = (ws.fit(events, contexts=pages, model=regressor, fit_tau=fit_tau, seed=4) for _ in range(2))
+    assert not hasattr(regressor, "estimators_")
+    assert regressor.get_params() == before
+    assert first.ranking.equals(again.ranking)
+
+
+def test_a_regressor_without_sample_weights_is_refused(month):
+    from sklearn.neighbors import KNeighborsRegressor
+
+    with pytest.raises(ws.UsageError, match=r"KNeighborsRegressor\.fit takes no sample_weight"):
+        ws.fit(month[1], model=KNeighborsRegressor(), fit_tau=0.3)
 
 
 def test_the_fits_tau_is_chosen_on_held_out_events_or_said_to_be_one(month, policy):
@@ -312,15 +337,15 @@ def test_an_interrupted_fit_leaves_nothing(month, tmp_path, monkeypatch):
     import sys
 
     from warmstart.cli import main
-    from warmstart.report import Share
+    from warmstart.report import ProgressDisplay
 
     world, _, _ = month
 
-    def interrupt(self, step, share, note=""):
+    def interrupt(self, step, share=None, detail=""):
         if step == "learning":
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(Share, "report", interrupt)
+    monkeypatch.setattr(ProgressDisplay, "__call__", interrupt)
     names = ["--context", "page", "--action", "ad", "--reward", "click", "--time", "shown_at"]
     out = tmp_path / "policy"
     monkeypatch.setattr(sys, "argv", ["warmstart", "fit", str(world.events_path), *names, "--out", str(out)])
@@ -332,7 +357,7 @@ def test_an_interrupted_fit_leaves_nothing(month, tmp_path, monkeypatch):
 
 def test_progress_tells_the_step_the_share_and_the_loss(month):
     seen = []
-    ws.fit(month[1], weight_bits=8, on_progress=lambda *now: seen.append(now))
+    ws.fit(month[1], weight_bits=8, on_progress=lambda step, share=None, detail="": seen.append((step, share, detail)))
     steps = [step for step, _, _ in seen]
     assert steps[0] == "summing events into cells"
     assert steps[-1] == "learning"

@@ -18,7 +18,7 @@ def live_days(rows):
     return {action: (min(found), max(found)) for action, found in days.items()}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow_on_spark) for seed in (1, 2))])
 def test_every_day_the_first_that_is_live(seed, engine):
     rows = churning_log(seed)
     early, late = read(rows, engine).split(at=moment(4))

@@ -48,8 +48,8 @@ def test_back_off_equals_counting_by_hand(engine):
     levels = [["context_0", "context_1"], ["context_0"]]
     by_name = [["site", "user"], ["site"]]
     with open_cells(opened(log, engine)) as cells, open_strata(cells) as strata:
-        rows = cells.engine.fetch(borrowed_propensity(strata, levels, 3.0))
-        strength, loss = best_strength(cells.engine, strata, levels)
+        rows = cells.engine.fetch(borrowed_propensity(strata.table, levels, 3.0))
+        strength, loss = best_strength(cells.engine, strata.table, levels)
     events = [
         {"site": row["context_0"], "user": row["context_1"], "ad": row["action"], "fold": row["fold"]}
         for row in rows
@@ -173,8 +173,8 @@ def test_sources_that_make_no_sense_are_refused(duckdb):
         ({"propensities": "magic"}, "cannot come from 'magic'"),
         ({"propensities": "logged"}, "without a column of propensities"),
         ({"coarser": [["nothing"]]}, "no column 'nothing'"),
-        ({"propensities": "back-off", "weights_from": "train", "train": early}, "weights from the evaluated window"),
-        ({"estimators": ["dr"], "weights_from": "all", "train": early}, "weights from the evaluated window"),
+        ({"propensities": "train"}, "no training window"),
+        ({"estimators": ["dr"], "propensities": "all", "train": early}, "propensities of the evaluated window"),
     ]:
         with pytest.raises((ws.UsageError, ws.ColumnError), match=message):
             ws.evaluate("uniform", late, **options)
@@ -195,8 +195,8 @@ def test_the_models_strata_know_which_fold_they_must_not_see(duckdb):
     log, *_ = unrepeated(2, 1500)
     events = ws.read_events(log, context=["x", "y"], action="a", reward="r", event_id="i", engine=duckdb)
     with open_cells(events) as cells, open_strata(cells) as strata:
-        weighed, source = with_propensities(cells, strata, "model", "", coarser=[], model=Remembers())
-        found = cells.engine.fetch(weighed)
+        weighed, source = with_propensities(strata, "model", "", model=Remembers())
+        found = cells.engine.fetch(weighed.table)
     assert source.without == 0
     folds = defaultdict(set)
     for row in found:
@@ -233,7 +233,7 @@ def test_what_is_said_of_a_table_is_not_what_is_true_of_logging_alone(modelled):
     events, policy, *_ = modelled
     found = ws.evaluate({"logging": "logging", "best": policy}, events, tau=0.01, contributions=3)
     text = str(found)
-    assert "approximate" in found.tables()[0].title
+    assert "approximate" in found.tables[0].title
     assert "of the traffic that the policy decides" in text
     assert "'at least' and 'at most' bound" not in text
     assert found.contributions == ()

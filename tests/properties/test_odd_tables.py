@@ -4,6 +4,7 @@ import datetime as dt
 import uuid
 
 import pyarrow as pa
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -56,15 +57,34 @@ def tables(draw):
     )
 
 
-@settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
-)
-@given(table=tables(), tau=st.sampled_from([0.01, 0.5, 1.0]), timed=st.booleans(), drop=st.booleans())
-def test_an_odd_table_gives_an_answer_or_a_typed_error(any_engine, table, tau, timed, drop):
+def odd(examples):
+    """Settings and the tables themselves."""
+    few = settings(
+        max_examples=examples,
+        deadline=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+    drawn = given(table=tables(), tau=st.sampled_from([0.01, 0.5, 1.0]), timed=st.booleans(), drop=st.booleans())
+    return lambda test: few(drawn(test))
+
+
+@odd(100)
+def test_an_odd_table_gives_an_answer_or_a_typed_error(duckdb, table, tau, timed, drop):
+    answer_or_typed_error(duckdb, table, tau, timed=timed, drop=drop)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@odd(50)
+def test_an_odd_table_gives_an_answer_or_a_typed_error_on_spark(spark, table, tau, timed, drop):
+    answer_or_typed_error(spark, table, tau, timed=timed, drop=drop)
+
+
+def answer_or_typed_error(engine, table, tau, *, timed, drop):
     context, action, reward, time = table.column_names
     names = {"context": context, "action": action, "reward": reward, "time": time if timed else None}
     try:
-        events = ws.read_events(table, **names, drop_nulls=drop, engine=any_engine)
+        events = ws.read_events(table, **names, drop_nulls=drop, engine=engine)
         found = ws.evaluate(["uniform", "logging"], events, tau=tau)
     except ws.WarmstartError:
         return

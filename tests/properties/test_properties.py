@@ -1,4 +1,4 @@
-"""What must hold of any log and any policy."""
+"""What must hold of any log and any policy: on DuckDB, and of Spark that it gives the same."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -32,19 +32,57 @@ def few(examples):
     return settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def estimate(rows, h, engine, tau, **options):
-    everywhere = {**h, ("elsewhere", "a"): 1.0}
+def evaluated(rows, policies, engine, tau, **options):
+    """Policies on a log; None where they decide none of its contexts."""
+    everywhere = {name: decisions({**h, ("elsewhere", "a"): 1.0}) for name, h in policies.items()}
     try:
-        return ws.evaluate({"h": decisions(everywhere)}, read(rows, engine), tau=tau, **options)["h"]
+        return ws.evaluate(everywhere, read(rows, engine), tau=tau, **options)
     except ws.DecisionError:
-        assert not {x for x, _ in h} & {x for x, *_ in rows}
+        assert not {x for x, *_ in rows} & {x for h in policies.values() for x, _ in h}
         return None
 
 
-@few(40)
+def estimate(rows, h, engine, tau, **options):
+    found = evaluated(rows, {"h": h}, engine, tau, **options)
+    return found and found["h"]
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@few(25)
+@given(rows=logs, h=policies(), tau=taus, earlier=st.none() | logs)
+def test_spark_gives_what_duckdb_gives(spark, duckdb, rows, h, tau, earlier):
+    """The cells, and every number of the estimate, with weights from the window or from an earlier one.
+
+    So what holds of the one, below and in the claims of the paper, holds of the other.
+    """
+    of_spark, of_duckdb = cells(rows, spark), cells(rows, duckdb)
+    assert of_spark.keys() == of_duckdb.keys()
+    assert all(of_spark[key] == pytest.approx(of_duckdb[key]) for key in of_duckdb)
+    one, other = (
+        estimate(rows, h, engine, tau, **({} if earlier is None else weights_of(earlier, engine)))
+        for engine in (duckdb, spark)
+    )
+    assert (one is None) == (other is None)
+    if one is not None:
+        assert numbers(other) == pytest.approx(numbers(one), rel=1e-9, abs=1e-12)
+
+
+def weights_of(earlier, engine):
+    train = [(x, a, r, day - 9) for x, a, r, day in earlier]
+    return {"train": read(train, engine), "propensities": "train"}
+
+
+def numbers(found):
+    ends = ("lower", "upper", "joint_lower", "joint_upper", "certified_lower", "certified_upper")
+    own = [getattr(found, name) for name in ("value", "events", "matched", *ends)]
+    return [*own, found.gain.difference, found.gain.lower, found.gain.upper, *vars(found.support).values()]
+
+
+@few(25)
 @given(rows=logs, h=policies(), tau=taus)
-def test_support_shares_sum_to_one_and_the_interval_contains_the_value(any_engine, rows, h, tau):
-    found = estimate(rows, h, any_engine, tau)
+def test_support_shares_sum_to_one_and_the_interval_contains_the_value(duckdb, rows, h, tau):
+    found = estimate(rows, h, duckdb, tau)
     if found is None:
         return
     assert sum(vars(found.support).values()) == pytest.approx(1)
@@ -56,47 +94,48 @@ def test_support_shares_sum_to_one_and_the_interval_contains_the_value(any_engin
     assert found.events == len(rows)
 
 
-@few(25)
+@few(15)
 @given(rows=logs, h=policies(), seed=st.randoms(use_true_random=False))
-def test_the_order_of_events_changes_nothing(any_engine, rows, h, seed):
+def test_the_order_of_events_changes_nothing(duckdb, rows, h, seed):
     shuffled = rows.copy()
     seed.shuffle(shuffled)
-    one, other = (estimate(r, h, any_engine, 0.2) for r in (rows, shuffled))
+    one, other = (estimate(r, h, duckdb, 0.2) for r in (rows, shuffled))
     assert (one is None) == (other is None)
     if one is not None:
         assert other.value == pytest.approx(one.value, abs=1e-12)
         assert other.gain.difference == pytest.approx(one.gain.difference, abs=1e-12)
 
 
-@few(25)
-@given(rows=logs, h=policies(), low=taus, high=taus)
-def test_the_value_falls_as_tau_grows(any_engine, rows, h, low, high):
-    if low >= high:
-        return
-    smaller, larger = estimate(rows, h, any_engine, low), estimate(rows, h, any_engine, high)
-    if smaller is not None:
+@few(15)
+@given(rows=logs, h=policies(), pair=st.lists(taus, min_size=2, max_size=2, unique=True).map(sorted))
+def test_the_value_falls_as_tau_grows(duckdb, rows, h, pair):
+    low, high = pair
+    found = evaluated(rows, {"h": h}, duckdb, [low, high])
+    if found is not None:
+        smaller, larger = found
+        assert (smaller.tau, larger.tau) == (low, high)
         assert larger.value <= smaller.value + 1e-12
         assert larger.support.supported <= smaller.support.supported + 1e-12
 
 
-@few(25)
+@few(15)
 @given(rows=logs, h=policies(), tau=taus)
-def test_renaming_actions_changes_nothing(any_engine, rows, h, tau):
+def test_renaming_actions_changes_nothing(duckdb, rows, h, tau):
     names = {"a": "zz 'quoted'", "b": "a", "c": "", "never": "ever"}
     renamed = estimate(
-        [(x, names[a], r, d) for x, a, r, d in rows], {(x, names[a]): p for (x, a), p in h.items()}, any_engine, tau
+        [(x, names[a], r, d) for x, a, r, d in rows], {(x, names[a]): p for (x, a), p in h.items()}, duckdb, tau
     )
-    found = estimate(rows, h, any_engine, tau)
+    found = estimate(rows, h, duckdb, tau)
     assert (renamed is None) == (found is None)
     if found is not None:
         assert renamed.value == pytest.approx(found.value, abs=1e-12)
         assert vars(renamed.support) == pytest.approx(vars(found.support))
 
 
-@few(25)
+@few(15)
 @given(rows=logs, h=policies(), tau=taus)
-def test_the_interval_shrinks_with_more_of_the_same_events(any_engine, rows, h, tau):
-    found, longer = estimate(rows, h, any_engine, tau), estimate(rows * 4, h, any_engine, tau)
+def test_the_interval_shrinks_with_more_of_the_same_events(duckdb, rows, h, tau):
+    found, longer = estimate(rows, h, duckdb, tau), estimate(rows * 4, h, duckdb, tau)
     if found is not None:
         assert longer.value == pytest.approx(found.value)
         assert longer.lower >= found.lower - 1e-12
@@ -104,15 +143,15 @@ def test_the_interval_shrinks_with_more_of_the_same_events(any_engine, rows, h, 
         assert longer.support.supported == pytest.approx(found.support.supported)
 
 
-@few(25)
+@few(15)
 @given(rows=logs, day=st.integers(1, 5))
-def test_sums_over_parts_add_up_to_the_whole(any_engine, rows, day):
+def test_sums_over_parts_add_up_to_the_whole(duckdb, rows, day):
     parts = [[row for row in rows if row[3] < day], [row for row in rows if row[3] >= day]]
     totals = {}
     for part in filter(None, parts):
-        for key, sums in cells(part, any_engine).items():
+        for key, sums in cells(part, duckdb).items():
             totals[key] = tuple(a + b for a, b in zip(totals.get(key, (0, 0, 0)), sums, strict=True))
-    whole = cells(rows, any_engine)
+    whole = cells(rows, duckdb)
     assert totals.keys() == whole.keys()
     assert all(totals[key] == pytest.approx(whole[key]) for key in whole)
 
@@ -123,13 +162,14 @@ def cells(rows, engine):
     return {(row["context_0"], row["action"]): (row["n"], row["reward_sum"], row["reward_sq_sum"]) for row in table}
 
 
-@few(25)
+@few(15)
 @given(rows=logs, h=policies(), extra=st.lists(st.tuples(st.text(max_size=3), st.sampled_from(ACTIONS)), max_size=5))
-def test_a_join_never_changes_the_number_of_events(any_engine, rows, h, extra):
+def test_a_join_never_changes_the_number_of_events(duckdb, rows, h, extra):
     """Decisions for contexts that the window lacks add nothing, and contexts without a decision still count."""
     more = h | {(f"new {x}", a): 0.2 for x, a in extra}
-    found, wider = estimate(rows, h, any_engine, 0.2), estimate(rows, more, any_engine, 0.2)
-    if found is not None:
+    both = evaluated(rows, {"h": h, "wider": more}, duckdb, 0.2)
+    if both is not None:
+        found, wider = both["h"], both["wider"]
         assert wider.events == found.events == len(rows)
         assert wider.value == pytest.approx(found.value, abs=1e-12)
         assert vars(wider.support) == pytest.approx(vars(found.support))

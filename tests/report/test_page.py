@@ -194,10 +194,27 @@ def test_what_cannot_be_a_page_is_refused_and_nothing_is_left(tmp_path):
     events = read(random_log(1), "duckdb", time=False)
     with pytest.raises(ws.UsageError, match="no folder"):
         ws.save_report(ws.audit(events), tmp_path / "gone" / "x.html")
+    for name in ("audit.json", "audit", "audit.html.gz"):
+        with pytest.raises(ws.UsageError, match=r"does not end in \.html") as refused:
+            ws.save_report(ws.audit(events), tmp_path / name)
+        assert "to_json()" in refused.value.hint
     assert list(tmp_path.iterdir()) == []
+    assert ws.save_report(ws.audit(events), tmp_path / "page.HTM").is_file()
 
 
-def test_the_page_shows_how_tau_was_chosen_and_the_guesses(duckdb, tmp_path):
+def test_the_glossary_has_the_words_of_the_field_and_of_the_log():
+    from warmstart.report.glossary import glossary
+
+    bare, mine = glossary(), glossary({"context": ["page", "hour"], "action": "ad", "reward": "click"})
+    text = " ".join(f"{term}: {meaning}" for term, meaning in bare)
+    for word in ("off-policy evaluation", "behaviour policy", "importance weight", "overlap", "confidence interval"):
+        assert word in text
+    assert "{" not in text
+    assert [term for term, _ in bare][1:4] == ["Context", "Action", "Reward"]
+    assert [term for term, _ in mine][1] == "Context (here: page, hour)"
+
+
+def test_the_page_shows_how_tau_was_chosen_and_the_estimates(duckdb, tmp_path):
     rows = random_log(1)
     early, late = read(rows, duckdb).split(at=moment(5))
     found = ws.evaluate(["uniform", "logging"], late, train=early, estimators=["snips", "dr"])

@@ -8,7 +8,7 @@ from sklearn.neighbors import KNeighborsRegressor
 from sklearn.tree import DecisionTreeRegressor
 
 from warmstart.core.errors import UsageError
-from warmstart.features.design_matrix import ContextMatrix
+from warmstart.features import ContextMatrix
 from warmstart.reward import by_action as module
 from warmstart.reward.by_action import FEWEST_EVENTS, PENALTIES, learn_by_action
 

@@ -1,11 +1,10 @@
 """The weights of cells and of events: 1 / max(propensity, tau), with mean 1."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
-from warmstart.reward import Examples, Numbering, event_stream
-from warmstart.reward.learner import cell_stream, repeated
+from warmstart.reward import Examples, event_stream
+from warmstart.reward.learner import cell_stream, repeat_if_short
 from warmstart.reward.product import Stream
 
 
@@ -38,32 +37,16 @@ def test_an_event_weighs_one_over_the_propensity_of_its_cell(examples, tau):
 
 
 def test_some_contexts_are_kept_whole(examples):
-    kept = [examples.of_some_contexts(3, 2, seed) for seed in range(20)]
+    kept = [examples.sample_contexts(3, 2, seed) for seed in range(20)]
     sizes = {len(found) for found in kept}
     assert sizes <= {0, 2, 3, 5}
     assert len(sizes) > 1
-    assert examples.of_some_contexts(5, 2, 0) is examples
-
-
-def test_many_columns_do_not_overflow_their_numbers():
-    """25 columns of 200 values each: 200^25 combinations, of which 200 rows are there."""
-    rng = np.random.default_rng(0)
-    rows = pa.table({f"c{i}": rng.permutation(200) for i in range(25)})
-    numbering = Numbering.of_rows(rows)
-    assert sorted(numbering.numbers(rows)) == list(range(200))
-    mixed = rows.set_column(0, "c0", pa.array(np.roll(rows["c0"].to_numpy(), 1)))
-    assert (numbering.numbers(mixed) == -1).all()
+    assert examples.sample_contexts(5, 2, 0) is examples
 
 
 def test_a_small_stream_is_repeated_and_a_large_one_is_not():
     numbers = np.arange(1700)
     stream = Stream(numbers, numbers, numbers.astype(np.float32), np.ones(1700, dtype=np.float32))
-    assert len(repeated(stream)) == 3400
+    assert len(repeat_if_short(stream)) == 3400
     large = Stream(*(np.tile(part, 3) for part in (stream.contexts, stream.actions, stream.targets, stream.importance)))
-    assert repeated(large) is large
-
-
-def test_a_key_that_is_not_known_has_no_number():
-    known = Numbering.of_rows(pa.table({"x": [3, 1, 3], "y": ["a", "b", "b"]}))
-    rows = pa.table({"x": [1, 1, 2, 3, 3], "y": ["b", "a", "b", "a", "z"]})
-    assert known.numbers(rows).tolist() == [0, -1, -1, 1, -1]
+    assert repeat_if_short(large) is large

@@ -12,7 +12,7 @@ from scipy.stats import chi2
 import warmstart as ws
 from warmstart.simulation.streams import pair_hash, pair_normal
 
-NUMBERS = {"events": 40_000, "contexts": 900, "actions": 300, "days": 12, "topics": 8, "vocabulary": 2_000}
+NUMBERS = {"events": 40_000, "n_contexts": 900, "n_actions": 300, "days": 12, "topics": 8, "vocabulary": 2_000}
 NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
 
 
@@ -44,7 +44,7 @@ def test_the_same_seed_writes_the_same_bytes_whatever_the_threads(tmp_path):
     options = {"random_share": 0.1, "reaction": 50.0, "drift": 0.2, "hidden": 0.3, "click_budget": 20.0}
     for name, threads, seed in (("one", 1, 5), ("two", 3, 5), ("other", 1, 6)):
         (tmp_path / name).mkdir()
-        month(tmp_path / name, threads=threads, seed=seed, contexts=120_000, **options)
+        month(tmp_path / name, threads=threads, seed=seed, n_contexts=120_000, **options)
     one, two, other = (digests(tmp_path / name / "month") for name in ("one", "two", "other"))
     assert one == two
     assert one["events.parquet"] != other["events.parquet"]
@@ -56,11 +56,11 @@ def test_what_is_written(world, log):
     assert set(np.unique(clicks)) == {0, 1}
     assert (np.diff(log["shown_at"].cast(pa.int64()).to_numpy()) >= 0).all()
     assert set(days) == set(range(NUMBERS["days"]))
-    assert pq.read_table(world.contexts_path)["page"].to_pylist() == list(range(NUMBERS["contexts"]))
+    assert pq.read_table(world.contexts_path)["page"].to_pylist() == list(range(NUMBERS["n_contexts"]))
     actions = pq.read_table(world.actions_path)
-    assert actions["ad"].to_pylist() == list(range(NUMBERS["actions"]))
-    assert pages.max() < NUMBERS["contexts"]
-    assert ads.max() < NUMBERS["actions"]
+    assert actions["ad"].to_pylist() == list(range(NUMBERS["n_actions"]))
+    assert pages.max() < NUMBERS["n_contexts"]
+    assert ads.max() < NUMBERS["n_actions"]
 
 
 def test_the_logger_is_deterministic_within_a_day_and_changes_from_day_to_day(world, log):
@@ -106,12 +106,12 @@ def test_clicks_come_with_the_probability_that_the_truth_says(world, log):
 def test_the_value_of_a_policy_is_the_mean_over_events_of_what_it_would_earn(world, log):
     rng = np.random.default_rng(0)
     pages, ads = (
-        np.arange(0, NUMBERS["contexts"], 2).repeat(2),
-        rng.integers(NUMBERS["actions"], size=NUMBERS["contexts"]),
+        np.arange(0, NUMBERS["n_contexts"], 2).repeat(2),
+        rng.integers(NUMBERS["n_actions"], size=NUMBERS["n_contexts"]),
     )
     policy = pa.table({"page": pages, "ad": ads[: len(pages)], "probability": np.tile([0.7, 0.3], len(pages) // 2)})
     mu = world.population.click_probability(pages, policy["ad"].to_numpy().astype(np.int32))
-    earned = np.zeros(NUMBERS["contexts"])
+    earned = np.zeros(NUMBERS["n_contexts"])
     np.add.at(earned, pages, policy["probability"].to_numpy() * mu)
     events = ws.read_events(log, **NAMES)
     _, late = events.split(fraction=0.6)
@@ -127,9 +127,9 @@ def test_with_drift_the_value_on_a_window_counts_the_days_of_its_events(tmp_path
     drifting = month(tmp_path, drift=0.8)
     log = pq.read_table(drifting.events_path)
     pages, _, _, days = columns(log)
-    ads = np.full(NUMBERS["contexts"], 7, dtype=np.int32)
-    policy = pa.table({"page": np.arange(NUMBERS["contexts"]), "ad": ads})
-    mu = drifting.population.click_probability(np.arange(NUMBERS["contexts"]), ads)
+    ads = np.full(NUMBERS["n_contexts"], 7, dtype=np.int32)
+    policy = pa.table({"page": np.arange(NUMBERS["n_contexts"]), "ad": ads})
+    mu = drifting.population.click_probability(np.arange(NUMBERS["n_contexts"]), ads)
     _, late = ws.read_events(log, **NAMES).split(fraction=0.6)
     factor = np.array([drifting.population.drift(np.array([7]), day)[0] for day in range(NUMBERS["days"])])
     expected = (mu[pages] * factor[days])[-len(late) :].mean()
@@ -153,7 +153,7 @@ def test_best_policies_are_the_best(world, log):
     events = ws.read_events(log, **NAMES)
     best = world.best_policy()
     chosen = dict(zip(best["page"].to_pylist(), best["ad"].to_pylist(), strict=True))
-    for page in range(0, NUMBERS["contexts"], 37):
+    for page in range(0, NUMBERS["n_contexts"], 37):
         ads = world.population.candidates[page]
         ads = ads[ads >= 0]
         mu = world.population.click_probability(np.full(len(ads), page), ads)
@@ -218,7 +218,7 @@ def test_budgets_paid_by_click_stop_ads(tmp_path):
     stopped = limited.stops < NUMBERS["days"]
     log = pq.read_table(limited.events_path)
     _, ads, clicks, _ = columns(log)
-    by_ad = np.bincount(ads[clicks == 1], minlength=NUMBERS["actions"])
+    by_ad = np.bincount(ads[clicks == 1], minlength=NUMBERS["n_actions"])
     assert stopped.sum() > 10
     assert by_ad[stopped].min() >= 2
 
@@ -236,10 +236,10 @@ def test_a_hidden_segment_makes_the_logger_look_better_than_its_table(tmp_path):
     ("numbers", "message"),
     [
         ({"events": 0}, "events must be"),
-        ({"contexts": 1.5}, "contexts must be a whole number"),
+        ({"n_contexts": 1.5}, "n_contexts must be a whole number"),
         ({"random_share": 1.2}, "random_share must be"),
         ({"drift": float("nan")}, "drift must be"),
-        ({"actions": 9}, "too few for 8 topics"),
+        ({"n_actions": 9}, "too few for 8 topics"),
         ({"events": 5}, "cannot fill 12 days"),
         ({"vocabulary": 10}, "words are too few"),
         ({"scale": "huge"}, "no scale 'huge'"),
@@ -255,7 +255,7 @@ def test_numbers_that_make_no_sense_are_refused_before_anything_is_written(tmp_p
 
 @pytest.mark.parametrize("step", ["writing events", "writing pages"])
 def test_an_interrupted_run_leaves_nothing(tmp_path, step):
-    def interrupt(name, share):
+    def interrupt(name, share=None, detail=""):
         if name == step and share >= 0:
             raise KeyboardInterrupt
 

@@ -281,7 +281,7 @@ def churn(events, everything):
     found = {
         "actions_all_window": len(whole) / len(actions),
         "traffic_all_window": sum(event[1] in whole for event in events) / len(events),
-        **dict.fromkeys(("rho_all", "rho_train", "overweighted_all", "overweighted_train")),
+        **dict.fromkeys(("weight_ratio_all", "weight_ratio_train", "overweighted_all", "overweighted_train")),
     }
     cut = day_at(events, 0.65)
     if cut is None:
@@ -300,7 +300,7 @@ def churn(events, everything):
                 rho = own[x, a] / max(shares[x, a], 0.01)
                 sums[f"rho_{name}"] += weight * rho
                 sums[f"overweighted_{name}"] += weight * (rho > 1)
-    names = ("rho_all", "rho_train", "overweighted_all", "overweighted_train")
+    names = ("weight_ratio_all", "weight_ratio_train", "overweighted_all", "overweighted_train")
     return found | {name: sums[name] / traffic for name in names} if traffic else found
 
 

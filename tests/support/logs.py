@@ -50,6 +50,12 @@ def read(rows, engine, *, time=True, **options):
     )
 
 
+def every_event(events):
+    """What an engine holds of a log, in order."""
+    rows = events.engine.fetch(events.table)
+    return sorted(tuple(row[name] for name in sorted(row)) for row in rows)
+
+
 def decisions(h):
     """A policy {(context, action): probability} as a table of decisions."""
     keys = list(h)

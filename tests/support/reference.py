@@ -6,7 +6,7 @@ from math import sqrt
 import numpy as np
 
 from warmstart.estimators.gain import GainSums
-from warmstart.estimators.intervals.bets import Coefficients
+from warmstart.estimators.intervals import Coefficients
 
 
 def shares(events):

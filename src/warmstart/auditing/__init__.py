@@ -5,7 +5,7 @@ from warmstart.auditing.drift import action_churn, context_drift
 from warmstart.auditing.facts import duplicates, log_facts
 from warmstart.auditing.origin import origin
 from warmstart.auditing.power import power
-from warmstart.auditing.support import exploration, recommended_tau
+from warmstart.auditing.support import exploration
 from warmstart.auditing.where_to_explore import explore_first
 
 __all__ = [
@@ -18,5 +18,4 @@ __all__ = [
     "log_facts",
     "origin",
     "power",
-    "recommended_tau",
 ]

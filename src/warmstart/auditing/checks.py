@@ -1,6 +1,6 @@
-"""Do rewards drift, and does the logger react to them? Tests on cells by day.
+"""Tests for non-stationary rewards (drift) and for a logging policy that reacts to rewards, on daily cells.
 
-Within a cell, rewards are compared between days; what the cell earns on the whole does not matter:
+Within a cell, rewards are compared between days; the mean reward of the cell does not matter:
 
     U = sum over cells and days of (z_d - zbar) * s_d,   Var U = sum over cells of v * sum of n_d (z_d - zbar)^2
 
@@ -15,23 +15,22 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
 from warmstart.core.names import DAY, MICROSECONDS_PER_DAY
-from warmstart.results.audit import Check
+from warmstart.results import Check
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from warmstart.events import DailyCells
 
-
 DELTA = 0.05
-# Below this share of its parts, a difference is rounding.
+# A difference below this share of its terms is rounding error.
 ROUNDING = 1e-12
 
 
-class Sums(NamedTuple):
-    """U, its variance, the sum of n (z - zbar)^2, that over contexts of their squared U; events and cells in it."""
+class ScoreSums(NamedTuple):
+    """``score``: U, and its variance; ``spread``: the sum of n (z - zbar)^2; ``clustered``: of squared U by context."""
 
-    moved: float
+    score: float
     variance: float
     spread: float
     clustered: float
@@ -40,14 +39,14 @@ class Sums(NamedTuple):
 
 
 def assumption_checks(daily: DailyCells) -> tuple[Check, ...]:
-    """Test for drift and for reaction."""
+    """Return the tests for drift and for reaction."""
     cells = daily.cells
-    found = cells.engine.fetch(_both(daily))[0]
+    sums = cells.engine.fetch(_test_sums(daily))[0]
     low, high = cells.evaluated.log.reward_range
     window = cells.evaluated.window
     first, last = ((time or 0) // MICROSECONDS_PER_DAY for time in (window.first, window.last))
     drift, reaction = (
-        Sums(**{name: float(found[f"{test}_{name}"] or 0) for name in Sums._fields}) for test in ("drift", "reaction")
+        ScoreSums(*(float(sums[f"{test}_{name}"] or 0) for name in ScoreSums._fields)) for test in ("drift", "reaction")
     )
     return (
         _check(
@@ -67,20 +66,20 @@ def assumption_checks(daily: DailyCells) -> tuple[Check, ...]:
     )
 
 
-def _check(name: str, question: str, sums: Sums, scale: float, unit: str) -> Check:
+def _check(name: str, question: str, sums: ScoreSums, scale: float, unit: str) -> Check:
     if not (sums.variance > 0 and sums.spread > 0):
         return Check(name, question, None, None, None, unit, None, None, None, round(sums.cells))
-    z = sums.moved / math.sqrt(sums.variance)
-    slope, error = sums.moved / sums.spread * scale, math.sqrt(sums.variance) / sums.spread * scale
-    reach = NormalDist().inv_cdf(1 - DELTA / 2) * error
-    clustered = two_sided(sums.moved / math.sqrt(sums.clustered)) if sums.clustered > 0 else None
+    z = sums.score / math.sqrt(sums.variance)
+    slope, error = sums.score / sums.spread * scale, math.sqrt(sums.variance) / sums.spread * scale
+    margin = NormalDist().inv_cdf(1 - DELTA / 2) * error
+    clustered = two_sided(sums.score / math.sqrt(sums.clustered)) if sums.clustered > 0 else None
     return Check(
-        name, question, slope, slope - reach, slope + reach, unit, z, two_sided(z), clustered, round(sums.cells)
+        name, question, slope, slope - margin, slope + margin, unit, z, two_sided(z), clustered, round(sums.cells)
     )
 
 
 def two_sided(z: float) -> float:
-    """Return how often a standard normal number lies at least so far from zero.
+    """Return the two-sided p-value of a standard normal z.
 
     >>> round(two_sided(1.959964), 4)
     0.05
@@ -88,12 +87,12 @@ def two_sided(z: float) -> float:
     return math.erfc(abs(z) / math.sqrt(2))
 
 
-def _both(daily: DailyCells) -> ir.Table:
-    """Add up both tests: within cells, then within contexts, then over all."""
+def _test_sums(daily: DailyCells) -> ir.Table:
+    """Return one row with the sums of both tests: within cells, then within contexts, then over all."""
     cells, days = daily.cells, daily.days
     first = (cells.evaluated.window.first or 0) // MICROSECONDS_PER_DAY
-    ahead = days.next_share.notnull()
-    tests = {"drift": ((days[DAY] - first).cast("float64"), None), "reaction": (days.next_share, ahead)}
+    has_next = days.next_share.notnull()
+    tests = {"drift": ((days[DAY] - first).cast("float64"), None), "reaction": (days.next_share, has_next)}
     sums: dict[str, ir.Value] = {}
     for test, (z, used) in tests.items():
         terms = {"n": days.n, "s": days.reward_sum, "q": days.reward_sq_sum}
@@ -105,21 +104,21 @@ def _both(daily: DailyCells) -> ir.Table:
     for test in tests:
         n, s, q, nz, nzz, sz = (by_cell[f"{test}_{name}"] for name in ("n", "s", "q", "nz", "nzz", "sz"))
         spread = nzz - nz * nz / n.nullif(0.0)
-        takes_part = (n >= 2) & (spread > ROUNDING * nzz)
-        differ = (q - s * s / n.nullif(0.0)) > ROUNDING * q
-        variance = (q - s * s / n.nullif(0.0)) / (n - 1.0).nullif(0.0)
+        usable = (n >= 2) & (spread > ROUNDING * nzz)
+        squares = q - s * s / n.nullif(0.0)
+        rewards_differ = squares > ROUNDING * q
         of_cell = {
-            "moved": differ.ifelse(sz - nz / n.nullif(0.0) * s, 0.0),
-            "variance": differ.ifelse(variance * spread, 0.0),
+            "score": rewards_differ.ifelse(sz - nz / n.nullif(0.0) * s, 0.0),
+            "variance": rewards_differ.ifelse(squares / (n - 1.0).nullif(0.0) * spread, 0.0),
             "spread": spread,
             "events": n,
         }
         for name, value in of_cell.items():
-            parts[f"{test}_{name}"] = takes_part.ifelse(value, 0.0).sum()
-        parts[f"{test}_cells"] = takes_part.cast("int64").sum()
+            parts[f"{test}_{name}"] = usable.ifelse(value, 0.0).sum()
+        parts[f"{test}_cells"] = usable.cast("int64").sum()
     by_context = by_cell.group_by(*cells.columns.context_keys).agg(**parts)
     totals: dict[str, ir.Value] = {name: by_context[name].sum() for name in parts}
     for test in tests:
-        moved = by_context[f"{test}_moved"]
-        totals[f"{test}_clustered"] = (moved * moved).sum()
+        score = by_context[f"{test}_score"]
+        totals[f"{test}_clustered"] = (score * score).sum()
     return by_context.agg(**totals)

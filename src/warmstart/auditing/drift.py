@@ -1,4 +1,4 @@
-"""Contexts that change over time, and actions that come and go."""
+"""Covariate shift of contexts over time, and churn of actions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import ibis
 
 from warmstart.auditing.origin import EPOCH
 from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY
-from warmstart.results.audit import Churn, ContextDrift
+from warmstart.results import Churn, ContextDrift
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -20,15 +20,15 @@ if TYPE_CHECKING:
 
 TRAIN_FRACTION = 0.65
 TAU = 0.01
-# Below this a variance is rounding: the margins leave the statistic no choice.
+# A variance below this is rounding error: the margins determine the statistic.
 NO_VARIANCE = 1e-6
 
 
 def context_drift(daily: DailyCells) -> ContextDrift | None:
-    """Compare the contexts of the first half of the days' traffic with those of the second.
+    """Test whether contexts differ between the first and the second half of the traffic (covariate shift).
 
-    Pearson's chi-square of a table with two rows; if events fall into the halves by chance, its mean and variance are
-    known for any counts, however small, and a gamma distribution with these gives the p-value.
+    Pearson's chi-square of a table with two rows. Under independence its mean and variance are known for any counts,
+    however small, and a gamma distribution with these gives the p-value. None if there is a single day.
     """
     engine, traffic = daily.cells.engine, daily.traffic
     by_day = events_by_day(daily)
@@ -39,26 +39,25 @@ def context_drift(daily: DailyCells) -> ContextDrift | None:
     halves = traffic.group_by(*daily.cells.columns.context_keys).agg(n=traffic.n.sum(), early=early.sum())
     events = sum(by_day.values())
     share = sum(n for day, n in by_day.items() if day < cut) / events
-    chance = share * (1 - share)
+    variance_of_half = share * (1 - share)
     error = halves.early - halves.n * share
-    found = engine.fetch(
-        halves.agg(
-            contexts=halves.count(),
-            statistic=(error * error / (halves.n * chance)).sum(),
-            one_over_n=(1.0 / halves.n).sum(),
-            unseen=(halves.early == 0).ifelse(halves.n, 0.0).sum(),
-        )
-    )[0]
-    freedom = found["contexts"] - 1
+    sums = halves.agg(
+        contexts=halves.count(),
+        statistic=(error * error / (halves.n * variance_of_half)).sum(),
+        one_over_n=(1.0 / halves.n).sum(),
+        unseen=(halves.early == 0).ifelse(halves.n, 0.0).sum(),
+    )
+    contexts, statistic, one_over_n, unseen = engine.fetch(sums)[0].values()
     later = events * (1 - share)
-    if freedom < 1:
-        return ContextDrift(_date(cut), found["unseen"] / later, 0.0, None)
-    mean = freedom * events / (events - 1)
+    date = str(EPOCH + timedelta(days=cut))
+    if contexts < 2:
+        return ContextDrift(date, unseen / later, 0.0, None)
+    mean = (contexts - 1) * events / (events - 1)
     of_halves = 1 / (events * share) + 1 / later
-    variance = chi_square_variance(events, (found["contexts"], 2), (found["one_over_n"], of_halves))
-    distance = math.sqrt(max(found["statistic"] - mean, 0.0) / events)
-    p_value = _gamma_tail(found["statistic"], mean, variance) if variance > NO_VARIANCE else None
-    return ContextDrift(_date(cut), found["unseen"] / later, distance, p_value)
+    variance = chi_square_variance(events, (contexts, 2), (one_over_n, of_halves))
+    distance = math.sqrt(max(statistic - mean, 0.0) / events)
+    p_value = _gamma_tail(statistic, mean, variance) if variance > NO_VARIANCE else None
+    return ContextDrift(date, unseen / later, distance, p_value)
 
 
 def chi_square_variance(events: float, sizes: tuple[int, int], reciprocals: tuple[float, float]) -> float:
@@ -80,7 +79,7 @@ def chi_square_variance(events: float, sizes: tuple[int, int], reciprocals: tupl
 
 
 def action_churn(daily: DailyCells) -> Churn:
-    """Tell how many actions were live all window, and what weights from other windows would do to ``uniform``."""
+    """Return the share of actions live all window, and how propensities of other windows would bias ``uniform``."""
     cells = daily.cells
     table, window = cells.table, cells.evaluated.window
     first, last = ((time or 0) // MICROSECONDS_PER_DAY for time in (window.first, window.last))
@@ -88,24 +87,23 @@ def action_churn(daily: DailyCells) -> Churn:
         n=table.n.sum(), live_from=table.live_from.min(), live_until=table.live_until.max()
     )
     whole = (actions.live_from <= first) & (actions.live_until > last)
-    found = cells.engine.fetch(
-        actions.agg(
-            actions=actions.count(), whole=whole.cast("int64").sum(), traffic=whole.ifelse(actions.n, 0.0).sum()
-        )
-    )[0]
+    sums = actions.agg(
+        actions=actions.count(), whole=whole.cast("int64").sum(), traffic=whole.ifelse(actions.n, 0.0).sum()
+    )
+    totals = cells.engine.fetch(sums)[0]
     cut = day_at(events_by_day(daily), TRAIN_FRACTION)
     rho = None if cut is None else cells.engine.fetch(_rho_sums(daily, cut))[0]
     shown = (rho and rho["shown"]) or 0.0
     rhos = [
         (rho[name] or 0.0) / shown if rho and shown else None for name in ("all", "train", "over_all", "over_train")
     ]
-    return Churn(found["whole"] / found["actions"], found["traffic"] / window.events, *rhos)
+    return Churn(totals["whole"] / totals["actions"], totals["traffic"] / window.events, *rhos)
 
 
 def _rho_sums(daily: DailyCells, cut: int) -> ir.Table:
-    """Sum rho = share in the later days / max(propensity, tau) over uniform's traffic, where its action was shown.
+    """Return sums of rho = share in the later days / max(propensity, tau) over uniform's traffic, where shown.
 
-    Uniform among the actions of the earlier days, so that what is new later is not chosen.
+    Uniform among the actions of the earlier days, so that later ones are never chosen.
     """
     days, columns = daily.days, daily.cells.columns
     is_late = days[DAY] >= cut
@@ -132,14 +130,14 @@ def _rho_sums(daily: DailyCells, cut: int) -> ir.Table:
 
 
 def events_by_day(daily: DailyCells) -> dict[int, float]:
-    """Count the events of every day, in order."""
+    """Return the number of events by day, in order."""
     traffic = daily.traffic
     rows = daily.cells.engine.fetch(traffic.group_by(DAY).agg(n=traffic.n.sum()).order_by(DAY))
     return {row[DAY]: row["n"] for row in rows}
 
 
 def day_at(by_day: dict[int, float], fraction: float) -> int | None:
-    """Return the day before which the share of events is nearest a fraction; None if there is a single day.
+    """Return the day before which the share of events is nearest to a fraction; None if there is a single day.
 
     >>> day_at({3: 10, 4: 10, 9: 20}, 0.5)
     9
@@ -155,7 +153,3 @@ def _gamma_tail(statistic: float, mean: float, variance: float) -> float:
     from scipy.special import gammaincc
 
     return float(gammaincc(mean**2 / variance, statistic * mean / variance))
-
-
-def _date(day: int) -> str:
-    return str(EPOCH + timedelta(days=day))

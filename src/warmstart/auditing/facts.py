@@ -1,4 +1,4 @@
-"""What is in the log."""
+"""Summary statistics of a log: counts, quantiles, duplicates."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from warmstart.core.arrays import to_numpy
 from warmstart.core.names import ACTION, MICROSECONDS_PER_DAY, TIME
 from warmstart.core.window import iso
-from warmstart.results.audit import LogFacts, Spread
+from warmstart.results import LogFacts, Spread
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -21,9 +21,9 @@ QUANTILES = {"quarter": 0.25, "median": 0.5, "three_quarters": 0.75, "ninety": 0
 
 
 def log_facts(cells: Cells, duplicates: int | None) -> LogFacts:
-    """Count events, contexts, actions and cells, and how the events spread over them."""
+    """Return counts of events, contexts, actions and cells, and quantiles of the events per context and action."""
     events, table, engine = cells.evaluated, cells.table, cells.engine
-    found = engine.fetch(table.agg(cells=table.count(), rewards=table.reward_sum.sum()))[0]
+    totals = engine.fetch(table.agg(cells=table.count(), rewards=table.reward_sum.sum()))[0]
     by_context = table.group_by(*cells.columns.context_keys).agg(n=table.n.sum())
     by_action = table.group_by(ACTION).agg(n=table.n.sum())
     contexts, per_context = _spread(engine, by_context)
@@ -34,8 +34,8 @@ def log_facts(cells: Cells, duplicates: int | None) -> LogFacts:
         events=window.events,
         contexts=contexts,
         actions=actions,
-        cells=found["cells"],
-        reward_rate=low + (high - low) * found["rewards"] / window.events,
+        cells=totals["cells"],
+        reward_rate=low + (high - low) * totals["rewards"] / window.events,
         first=iso(window.first),
         last=iso(window.last),
         days=_days(events),
@@ -49,18 +49,18 @@ def log_facts(cells: Cells, duplicates: int | None) -> LogFacts:
 
 
 def _spread(engine: Engine, rows: ir.Table) -> tuple[int, Spread]:
-    """Describe how many events each has, from how many have as many: as exact as a sort, and far smaller."""
-    alike = rows.group_by(rows.n).agg(rows=rows.count())
-    found = engine.fetch_arrow(alike.order_by(alike.n))
-    n, upto = to_numpy(found["n"]).astype(float), to_numpy(found["rows"]).cumsum()
+    """Return the number of groups and quantiles of their events: exact, from a histogram, without sorting."""
+    histogram = rows.group_by(rows.n).agg(rows=rows.count())
+    counts = engine.fetch_arrow(histogram.order_by(histogram.n))
+    n, cumulative = to_numpy(counts["n"]).astype(float), to_numpy(counts["rows"]).cumsum()
 
     def quantile(share: float) -> float:
-        place = share * float(upto[-1] - 1)
-        below, above = n[np.searchsorted(upto, [np.floor(place), np.ceil(place)], side="right")]
+        place = share * float(cumulative[-1] - 1)
+        below, above = n[np.searchsorted(cumulative, [np.floor(place), np.ceil(place)], side="right")]
         return float(below + (above - below) * (place % 1.0))
 
     quantiles = {name: quantile(share) for name, share in QUANTILES.items()}
-    return int(upto[-1]), Spread(least=float(n[0]), most=float(n[-1]), **quantiles)
+    return int(cumulative[-1]), Spread(least=float(n[0]), most=float(n[-1]), **quantiles)
 
 
 def _days(events: Events) -> int | None:
@@ -71,12 +71,12 @@ def _days(events: Events) -> int | None:
 
 
 def duplicates(events: Events) -> int | None:
-    """Count events that equal another in every column; unknown where times are whole days, or there are none."""
+    """Return how many events repeat another in every column; None where there are no times, or whole days only."""
     if events.columns.time is None:
         return None
     table, engine = events.table, events.engine
     within_day = (table[TIME] % MICROSECONDS_PER_DAY != 0).cast("int64").max()
-    if not engine.fetch(table.agg(told_apart=within_day))[0]["told_apart"]:
+    if not engine.fetch(table.agg(within_day=within_day))[0]["within_day"]:
         return None
     same = table.group_by(*table.columns).agg(rows=table.count())
     same = same.filter(same.rows > 1)

@@ -1,4 +1,4 @@
-"""Where the choice comes from: the calendar, or chance within a day."""
+"""Origin of exploration: changes of the policy from day to day, or randomness within a day."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import ibis
 
 from warmstart.core.names import DAY
-from warmstart.results.audit import Origin, SwitchDay
+from warmstart.results import Origin, SwitchDay
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -19,27 +19,27 @@ EPOCH = date(1970, 1, 1)
 
 
 def origin(daily: DailyCells) -> Origin:
-    """Compare pairs of events of one context on the same day with pairs on different days.
+    """Return how often two events of a context have different actions, on the same day and on different days.
 
-    Pairs are drawn without replacement, so that days with few events do not look more deterministic than they are.
+    Pairs are without replacement, so that days with few events do not look more deterministic than they are.
     """
     cells, days, engine = daily.cells, daily.days, daily.cells.engine
     events = cells.evaluated.window.events
-    found = engine.fetch(_pairs(daily))[0]
-    of_days = engine.fetch(days.agg(rows=days.count(), nlogn=(days.n * days.n.ln()).sum()))[0]
-    within, across = _ratio(found["within"], found["pairs_traffic"]), _ratio(found["across"], found["pairs_traffic"])
+    sums = engine.fetch(_pairs(daily))[0]
+    daily_sums = engine.fetch(days.agg(rows=days.count(), nlogn=(days.n * days.n.ln()).sum()))[0]
+    within, across = _ratio(sums["within"], sums["pairs_traffic"]), _ratio(sums["across"], sums["pairs_traffic"])
     per_day = engine.fetch(_switches(daily))
-    entropy = (found["context_nlogn"] - found["cell_nlogn"] + (found["cells"] - found["contexts"]) / 2) / events
-    entropy_within = (found["day_nlogn"] - of_days["nlogn"] + (of_days["rows"] - found["days"]) / 2) / events
+    entropy = (sums["context_nlogn"] - sums["cell_nlogn"] + (sums["cells"] - sums["contexts"]) / 2) / events
+    entropy_within = (sums["day_nlogn"] - daily_sums["nlogn"] + (daily_sums["rows"] - sums["days"]) / 2) / events
     return Origin(
-        context_days=round(found["days"]),
-        one_action_days=_ratio(found["alone"], found["several"]),
+        context_days=round(sums["days"]),
+        one_action_days=_ratio(sums["alone"], sums["several"]),
         differ_within_day=within,
         differ_across_days=across,
         calendar=None if not across or within is None else min(max(1 - within / across, 0.0), 1.0),
         entropy=entropy,
         entropy_within_day=entropy_within,
-        switches_per_context=sum(row["switched"] for row in per_day) / found["contexts"],
+        switches_per_context=sum(row["switched"] for row in per_day) / sums["contexts"],
         switch_days=tuple(
             SwitchDay(str(EPOCH + timedelta(days=row[DAY])), row["contexts"], row["switched"] / row["contexts"])
             for row in per_day
@@ -48,6 +48,7 @@ def origin(daily: DailyCells) -> Origin:
 
 
 def _pairs(daily: DailyCells) -> ir.Table:
+    """Return one row with sums over contexts: pairs of events within and across days, and entropy terms."""
     table, traffic = daily.cells.table, daily.traffic
     contexts = list(daily.cells.columns.context_keys)
     several = traffic.n >= 2
@@ -81,12 +82,12 @@ def _pairs(daily: DailyCells) -> ir.Table:
 
 
 def _switches(daily: DailyCells) -> ir.Table:
-    """Count, by day, contexts more than half of whose traffic went to other actions than the time before."""
+    """Return by day the number of contexts, and of those with more than half of their traffic on other actions."""
     days = daily.days.filter(daily.days.next_day.notnull())
-    kept = ibis.least(days.n / days.day_n, days.next_share).sum()
-    moved = days.group_by(*daily.cells.columns.context_keys, DAY).agg(next_day=days.next_day.max(), kept=kept)
-    switched = (moved.kept < 0.5).cast("int64").sum()
-    return moved.group_by(day=moved.next_day).agg(contexts=moved.count(), switched=switched).order_by(DAY)
+    overlap = ibis.least(days.n / days.day_n, days.next_share).sum()
+    pairs = days.group_by(*daily.cells.columns.context_keys, DAY).agg(next_day=days.next_day.max(), overlap=overlap)
+    switched = (pairs.overlap < 0.5).cast("int64").sum()
+    return pairs.group_by(day=pairs.next_day).agg(contexts=pairs.count(), switched=switched).order_by(DAY)
 
 
 def _ratio(part: float | None, whole: float | None) -> float | None:

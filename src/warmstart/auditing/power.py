@@ -6,7 +6,8 @@ import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
-from warmstart.results.audit import MoreLog, Power, gain_at
+from warmstart.events import counted_propensity
+from warmstart.results import MoreLog, Power, gain_at
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -61,7 +62,7 @@ def _times(gain: float, target: float) -> float:
 
 def _contested(cells: Cells, tau: float) -> ir.Table:
     table = cells.table
-    propensity = table.n / table.context_n
+    propensity = counted_propensity(table)
     supported = propensity >= tau
     contexts = table.group_by(*cells.columns.context_keys).agg(
         n=table.context_n.max(),

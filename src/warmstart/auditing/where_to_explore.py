@@ -1,4 +1,4 @@
-"""Where to explore first: contexts with much traffic and a single action."""
+"""Where to explore first: contexts with the most traffic among those with a single action."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import ibis
 
 from warmstart.auditing.power import smallest_gain
 from warmstart.core.names import ACTION
-from warmstart.results.audit import Experiment, ExploreFirst
+from warmstart.results import Experiment, ExploreFirst
 
 if TYPE_CHECKING:
     from warmstart.events import Cells
@@ -17,18 +17,17 @@ SHARES = (0.01, 0.05, 0.10)
 
 
 def explore_first(cells: Cells, *, most: int = 1000) -> ExploreFirst:
-    """List the busiest contexts with one action, and say what giving some of their traffic to another would prove."""
+    """Return the busiest contexts with one action, and the smallest gain that an experiment on them could detect."""
     table, columns = cells.table, cells.columns
-    alone = table.filter(table.context_actions == 1)
-    found = cells.engine.fetch(
-        alone.agg(
-            contexts=alone.count(),
-            n=alone.n.sum().coalesce(0.0),
-            rewards=alone.reward_sum.sum().coalesce(0.0),
-            squares=alone.reward_sq_sum.sum().coalesce(0.0),
-        )
-    )[0]
-    busiest = alone.order_by(ibis.desc("n"), *columns.keys).limit(most)
+    single = table.filter(table.context_actions == 1)
+    sums = single.agg(
+        contexts=single.count(),
+        n=single.n.sum().coalesce(0.0),
+        rewards=single.reward_sum.sum().coalesce(0.0),
+        squares=single.reward_sq_sum.sum().coalesce(0.0),
+    )
+    totals = cells.engine.fetch(sums)[0]
+    busiest = single.order_by(ibis.desc("n"), *columns.keys).limit(most)
     low, high = cells.evaluated.log.reward_range
     events = cells.evaluated.window.events
     rows = tuple(
@@ -42,12 +41,12 @@ def explore_first(cells: Cells, *, most: int = 1000) -> ExploreFirst:
     )
     experiments = []
     for share in SHARES:
-        gain = smallest_gain(found["squares"] * (1 / share - 1), found["rewards"], (low, high), found["n"])
-        experiments.append(Experiment(share, round(share * found["n"]), gain))
+        gain = smallest_gain(totals["squares"] * (1 / share - 1), totals["rewards"], (low, high), totals["n"])
+        experiments.append(Experiment(share, round(share * totals["n"]), gain))
     given = columns.fixed_to_given
     return ExploreFirst(
-        contexts=found["contexts"],
-        traffic=found["n"] / events,
+        contexts=totals["contexts"],
+        traffic=totals["n"] / events,
         columns=(*(given[key] for key in (*columns.context_keys, ACTION)), "events", "traffic", "reward"),
         rows=rows,
         experiments=tuple(experiments),

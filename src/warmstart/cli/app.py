@@ -16,11 +16,12 @@ from warmstart.cli.export import export
 from warmstart.cli.fit import fit
 from warmstart.cli.import_ import app as import_app
 from warmstart.cli.join import join
+from warmstart.cli.options import StrictCommand
 from warmstart.cli.simulate import simulate
 from warmstart.core.errors import WarmstartError
 from warmstart.core.version import __version__
 
-HELP = """Learn from logs in which nobody recorded the probability of what was shown.
+HELP = """Off-policy evaluation and learning from logs in which nobody recorded the probability of what was shown.
 
 \b
 Examples:
@@ -41,19 +42,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(join)
-app.command()(audit)
-app.command()(evaluate)
-app.command()(fit)
-app.command()(choose)
+for verb in (join, audit, evaluate, fit, choose):
+    app.command(cls=StrictCommand)(verb)
 app.add_typer(import_app, name="import")
-app.command()(export)
-app.command()(simulate)
-app.command()(demo)
+for verb in (export, simulate, demo):
+    app.command(cls=StrictCommand)(verb)
 
 
-def _version(asked: bool) -> None:
-    if asked:
+def _version(requested: bool) -> None:
+    if requested:
         typer.echo(f"warmstart {__version__}")
         raise typer.Exit
 
@@ -64,7 +61,7 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    """Learn from logs in which nobody recorded the probability of what was shown."""
+    """Off-policy evaluation and learning from logs without recorded propensities."""
 
 
 def main() -> NoReturn:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-ENGINES = ("duckdb", "spark")
 INTERVALS = ("bets", "kl", "hoeffding", "bernstein", "gamma", "bootstrap")
-PROPENSITIES = ("auto", "counts", "back-off", "model", "logged")
+PROPENSITIES = ("auto", "counts", "train", "all", "back-off", "model", "logged")
 ESTIMATORS = ("ips", "snips", "dm", "dr", "switch-dr", "shrunk-dr")
 WINDOWS = ("evaluated", "train", "all")
 POLICIES = ("logging", "uniform")
@@ -24,8 +23,8 @@ REPEATED = ("last", "error")
 def one_of(words: tuple[str, ...]) -> Callable[[str], list[str]]:
     """Return what typer asks for the words that begin as the user did.
 
-    >>> one_of(ENGINES)("sp")
-    ['spark']
+    >>> one_of(LOSSES)("log")
+    ['logistic']
     """
 
     def complete(incomplete: str) -> list[str]:

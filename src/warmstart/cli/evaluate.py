@@ -2,141 +2,18 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
 from json import dumps
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import Annotated, Any, cast
 
 import typer
 
-from warmstart.cli.completion import AUTO, ESTIMATORS, INTERVALS, POLICIES, PROPENSITIES, WINDOWS, one_of
-from warmstart.cli.options import (
-    ActionOption,
-    ContextOption,
-    DropNullsOption,
-    EngineOption,
-    EventsArgument,
-    HtmlOption,
-    JsonOption,
-    MemoryOption,
-    RewardOption,
-    RewardRangeOption,
-    TableOption,
-    ThreadsOption,
-    TimeOption,
-    check_folder,
-)
-from warmstart.core.errors import UsageError
-from warmstart.core.text import quoted
+from warmstart.cli.completion import AUTO, ESTIMATORS, INTERVALS, POLICIES, PROPENSITIES, WINDOWS
+from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Only, command, option, parse_tau
+from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
 from warmstart.results.selection import select as find_best
-from warmstart.results.tau import Tau
-
-if TYPE_CHECKING:
-    from warmstart.core.names import WindowName
-    from warmstart.events import Events
-    from warmstart.policy import NamedPolicy
-    from warmstart.results.interval import IntervalName
-
-PolicyOption = Annotated[
-    list[str],
-    typer.Option(
-        "--policy",
-        autocompletion=one_of(POLICIES),
-        metavar="[NAME=]P",
-        help="logging, uniform, constant:ACTION, a folder that fit wrote, naive:FOLDER (the best of all actions, shown "
-        "there or not), or a file of decisions (context columns, action[, probability]). "
-        "May be repeated.",
-    ),
-]
-TauOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--tau",
-        autocompletion=one_of(AUTO),
-        metavar="TAU",
-        help="The floor of the propensity, in (0, 1], or auto: chosen without a look at the evaluated rewards. May be "
-        "repeated.  [default: auto]",
-        show_default=False,
-    ),
-]
-SelectOption = Annotated[
-    bool, typer.Option("--select", help="Name the policy that is certified to gain most over logging, or none.")
-]
-TestFromOption = Annotated[
-    str | None, typer.Option("--test-from", metavar="TIME", help="Evaluate events from this time on; train on earlier.")
-]
-TestFractionOption = Annotated[
-    float | None,
-    typer.Option("--test-fraction", metavar="F", help="Evaluate the last F of the events; train on earlier."),
-]
-WeightsOption = Annotated[
-    str,
-    typer.Option(
-        "--weights-from",
-        autocompletion=one_of(WINDOWS),
-        metavar="WINDOW",
-        help="Count propensities in: evaluated, train or all (the paper's).",
-    ),
-]
-FeasibleOption = Annotated[
-    str | None,
-    typer.Option(
-        "--feasible-from",
-        autocompletion=one_of(WINDOWS),
-        metavar="WINDOW",
-        help="Take feasible actions from: train (if split), evaluated or all.",
-    ),
-]
-IntervalOption = Annotated[
-    str,
-    typer.Option(
-        "--interval",
-        autocompletion=one_of(INTERVALS),
-        metavar="NAME",
-        help="bets, kl, hoeffding, bernstein (finite-sample), gamma or bootstrap (approximate).",
-    ),
-]
-PropensityOption = Annotated[
-    str | None,
-    typer.Option(
-        "--propensity", metavar="COLUMN", help="The logged probability of what was shown, if it was recorded."
-    ),
-]
-SourceOption = Annotated[
-    str,
-    typer.Option(
-        "--propensities",
-        autocompletion=one_of(PROPENSITIES),
-        metavar="SOURCE",
-        help="counts, back-off (rare contexts borrow), model (of the context columns), logged, or auto.",
-    ),
-]
-CoarserOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--coarser",
-        metavar="C1,C2",
-        help="A coarser context to borrow from: some of the context columns. May be repeated, most specific first.",
-    ),
-]
-EstimatorOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--estimator",
-        autocompletion=one_of(ESTIMATORS),
-        metavar="NAME",
-        help="A best estimate at the whole beside the bound: snips, dm, dr, switch-dr, shrunk-dr. May be repeated.",
-    ),
-]
-DeltaOption = Annotated[float, typer.Option("--delta", help="How often an interval may miss.")]
-NoLiveOption = Annotated[
-    bool, typer.Option("--no-live", help="Let policies choose actions on days they were not live.")
-]
 
 CONTRIBUTIONS = 10
-
 EXAMPLES = """
-\b
-Examples:
   warmstart evaluate log.parquet --context page --action ad --reward click --policy uniform --tau 0.05
   warmstart evaluate 'log/*.csv' --context page --context hour --action ad --reward click --time shown_at \\
       --test-fraction 0.35 --policy logging --policy new=decisions.csv --tau 0.01 --tau 0.05 --json
@@ -144,121 +21,139 @@ Examples:
       --propensities model --policy new=by-city.csv --estimator dr
 """
 
+PolicyOption = Annotated[
+    list[str],
+    option(
+        "--policy",
+        "[NAME=]P",
+        "The target policy: logging (the behaviour policy), uniform, constant:ACTION, a folder that fit wrote, "
+        "naive:FOLDER (the best of all actions, shown there or not), or a file of decisions (context columns, "
+        "action[, probability]). May be repeated.",
+        words=POLICIES,
+    ),
+]
+TauOption = Annotated[
+    list[str] | None,
+    option(
+        "--tau",
+        "TAU",
+        "The floor of the propensity (clipping constant), in (0, 1], or auto: chosen without a look at the evaluated "
+        "rewards. May be repeated.  [default: auto]",
+        words=AUTO,
+        show_default=False,
+    ),
+]
+PropensitiesOption = Annotated[
+    str,
+    option(
+        "--propensities",
+        "SOURCE",
+        "Where propensities come from: counts of the evaluated window, train (counts of the training window), all (of "
+        "both, the paper's), back-off (rare contexts borrow), model (of the context columns), logged, or auto.",
+        words=PROPENSITIES,
+    ),
+]
+FeasibleOption = Annotated[
+    str | None,
+    option(
+        "--feasible-from",
+        "WINDOW",
+        "Take feasible actions from: train (if split), evaluated or all.",
+        words=WINDOWS,
+    ),
+]
+IntervalOption = Annotated[
+    str,
+    option(
+        "--interval",
+        "NAME",
+        "The confidence interval: bets, kl, hoeffding, bernstein (finite-sample), gamma or bootstrap (approximate).",
+        words=INTERVALS,
+    ),
+]
+CoarserOption = Annotated[
+    list[str] | None,
+    option(
+        "--coarser",
+        "C1,C2",
+        "A coarser context to borrow from: some of the context columns. May be repeated, most specific first.",
+    ),
+]
+EstimatorOption = Annotated[
+    list[str] | None,
+    option(
+        "--estimator",
+        "NAME",
+        "A best estimate of the whole beside the bound: snips, dm, dr (doubly robust), switch-dr, shrunk-dr. May be "
+        "repeated.",
+        words=ESTIMATORS,
+    ),
+]
 
+
+@command(EXAMPLES)
 def evaluate(
     *,
-    events: EventsArgument = None,
-    context: ContextOption,
-    action: ActionOption,
-    reward: RewardOption,
+    log: LogSettings,
     policy: PolicyOption,
+    windows: Annotated[WindowSettings, Only("test_from", "test_fraction")],
     tau: TauOption = None,
-    time: TimeOption = None,
-    table: TableOption = None,
-    test_from: TestFromOption = None,
-    test_fraction: TestFractionOption = None,
-    weights_from: WeightsOption = "evaluated",
-    feasible_from: FeasibleOption = None,
-    delta: DeltaOption = 0.05,
-    interval: IntervalOption = "bets",
-    no_live: NoLiveOption = False,
-    select: SelectOption = False,
-    propensity: PropensityOption = None,
-    propensities: SourceOption = "auto",
+    propensities: PropensitiesOption = "auto",
     coarser: CoarserOption = None,
+    feasible_from: FeasibleOption = None,
+    delta: Annotated[float, option("--delta", None, "How often a confidence interval may miss.")] = 0.05,
+    interval: IntervalOption = "bets",
     estimator: EstimatorOption = None,
-    reward_range: RewardRangeOption = (0.0, 1.0),
-    drop_nulls: DropNullsOption = False,
-    engine: EngineOption = "duckdb",
-    memory_limit: MemoryOption = None,
-    threads: ThreadsOption = None,
+    no_live: Annotated[bool, option("--no-live", None, "Let policies choose actions on days not live.")] = False,
+    select: Annotated[bool, option("--select", None, "Name the policy certified to gain most, or none.")] = False,
     html: HtmlOption = None,
+    force: ForceOption = False,
     json: JsonOption = False,
+    engine: EngineSettings,
 ) -> None:
-    """Estimate what policies would have earned, with interval, bias and support."""
+    """Estimate what policies would have earned (off-policy evaluation), with confidence interval, bias and support."""
     from rich.console import Console
 
     from warmstart import pipeline
-    from warmstart.engine import connect
-    from warmstart.events import read_events
+    from warmstart.core.files import check_output
     from warmstart.policy import parse_policies
-    from warmstart.report import Working, save_report, show
+    from warmstart.report import ProgressDisplay, save_report, show
 
-    if not events and table is None:
-        raise UsageError("Name the log: files, or --table NAME.")
-    check_folder(html)
-    held = connect(engine, memory_limit=memory_limit, threads=threads)
-    with Working(Console(stderr=True), held) as work:
-        log = read_events(
-            events,
-            context=context,
-            action=action,
-            reward=reward,
-            time=time,
-            propensity=propensity,
-            table=table,
-            reward_range=reward_range,
-            drop_nulls=drop_nulls,
-            engine=held,
-        )
-        work.step("splitting")
+    if html is not None:
+        check_output(html, inputs=[log.events, _paths(policy)], force=force)
+    connected = engine.connect()
+    with ProgressDisplay(Console(stderr=True), connected) as progress:
+        events = log.open(connected)
+        progress("splitting")
         named = parse_policies(policy)
-        train, evaluated = _windows(log, test_from, test_fraction, _end_of_training(named))
-        found = pipeline.evaluate(
+        train, evaluated = pipeline.evaluation_windows(
+            events, named, test_from=windows.test_from, test_fraction=windows.test_fraction
+        )
+        result = pipeline.evaluate(
             named,
             evaluated,
             train=train,
-            tau=[_tau(text) for text in tau or ["auto"]],
+            tau=[parse_tau("--tau", text) for text in tau or ["auto"]],
             delta=delta,
-            interval=cast("IntervalName", interval),
-            weights_from=cast("WindowName", weights_from),
+            interval=cast("Any", interval),
             feasible_from=cast("Any", feasible_from),
             live=not no_live,
             propensities=propensities,
             coarser=[level.split(",") for level in coarser or ()],
             estimators=estimator or (),
             contributions=0 if html is None else CONTRIBUTIONS,
-            on_step=work.step,
+            on_progress=progress,
         )
     if html is not None:
-        save_report(found, html)
-    chosen = find_best(found) if select else None
+        save_report(result, html, force=force)
+    selected = [find_best(result)] if select else []
     if json:
-        selected = {} if chosen is None else {"selected": chosen.to_dict()}
-        typer.echo(dumps({**found.to_dict(), **selected}, indent=2, allow_nan=False))
+        more = {"selected": selected[0].to_dict()} if selected else {}
+        typer.echo(dumps({**result.to_dict(), **more}, indent=2, allow_nan=False))
     else:
-        show(Console(), found.tables(), [*([] if chosen is None else [str(chosen)]), *found.notes()])
+        show(Console(), result.tables, [*map(str, selected), *result.notes])
 
 
-evaluate.__doc__ = f"{evaluate.__doc__}\n{EXAMPLES}"
-
-
-def _tau(text: str) -> Tau:
-    try:
-        return "auto" if text == "auto" else float(text)
-    except ValueError as error:
-        raise UsageError(f"--tau cannot be {quoted(text)}.", "Give auto, or a number in (0, 1].") from error
-
-
-def _end_of_training(policies: list[NamedPolicy]) -> int | None:
-    """Return the last moment, in microseconds, that a policy learned from."""
-    learned = [policy.fitted.window.last for policy in policies if policy.fitted is not None]
-    return max((last for last in learned if last is not None), default=None)
-
-
-def _windows(
-    log: Events, test_from: str | None, test_fraction: float | None, learned_until: int | None
-) -> tuple[Events | None, Events]:
-    if test_from is not None and test_fraction is not None:
-        raise UsageError("--test-from and --test-fraction exclude each other.")
-    if test_from is not None:
-        return log.split(at=test_from)
-    if test_fraction is not None:
-        if not 0 < test_fraction < 1:
-            raise UsageError(f"--test-fraction must lie between 0 and 1, and is {test_fraction:g}.")
-        return log.split(fraction=1 - test_fraction)
-    if learned_until is not None and log.columns.time is not None:
-        after = datetime.fromtimestamp(0, tz=UTC) + timedelta(microseconds=learned_until + 1)
-        if log.window.first is not None and log.window.first <= learned_until:
-            return log.split(at=after)
-    return None, log
+def _paths(policies: list[str]) -> list[str]:
+    """Return what could be the files and folders of policies: ``P``, ``NAME=P``, ``naive:FOLDER``."""
+    return [part.removeprefix("naive:") for text in policies for part in (text, text.partition("=")[2])]

@@ -8,8 +8,8 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from warmstart.cli.completion import IMPORTS, SCORES, one_of
-from warmstart.cli.options import JsonOption
+from warmstart.cli.completion import IMPORTS, SCORES
+from warmstart.cli.options import ForceOption, JsonOption, StrictCommand, command, option
 
 app = typer.Typer(
     help="Bring in other tools' logs, and what their policies would choose.",
@@ -17,56 +17,30 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-FilesArgument = Annotated[list[Path], typer.Argument(metavar="FILE... OUT", help="Logs, then a new folder.")]
-FormatOption = Annotated[
-    str,
-    typer.Option(
-        "--format",
-        autocompletion=one_of(IMPORTS),
-        metavar="NAME",
-        help="cb, cb_adf, dsjson, json, or auto: told by the first lines.",
-    ),
-]
-CostRangeOption = Annotated[
-    tuple[float, float] | None,
-    typer.Option("--cost-range", metavar="LO HI", help="The costs that are rewards of 1 and of 0."),
+FORMAT = "cb, cb_adf, dsjson, json, or auto: told by the first lines."
+FormatOption = Annotated[str, option("--format", "NAME", FORMAT, words=IMPORTS)]
+RangeOption = Annotated[
+    tuple[float, float] | None, option("--cost-range", "LO HI", "The costs that are rewards of 1 and of 0.")
 ]
 ChoiceOption = Annotated[
-    bool, typer.Option("--choice-first", help="Every --cb line begins with a policy's choice, as for vw --eval.")
+    bool, option("--choice-first", None, "Every --cb line begins with a policy's choice, as for vw --eval.")
 ]
 FromExportOption = Annotated[
-    bool, typer.Option("--from-export", help="warmstart export wrote it: take its keys, undo its escapes.")
+    bool, option("--from-export", None, "warmstart export wrote it: take its keys, undo its escapes.")
 ]
-SkipOption = Annotated[bool, typer.Option("--skip-malformed", help="Count lines that cannot be read, and go on.")]
-
-PredictionsArgument = Annotated[Path, typer.Argument(metavar="PREDICTIONS", help="What vw -t -p wrote.")]
-DecisionsArgument = Annotated[Path, typer.Argument(metavar="OUT", help="A Parquet file of decisions.")]
-ExportedOption = Annotated[
-    Path, typer.Option("--contexts", metavar="FILE", help="The file that export wrote; its keys lie beside it.")
-]
+SkipOption = Annotated[bool, option("--skip-malformed", None, "Count lines that cannot be read, and go on.")]
+ExportedOption = Annotated[Path, option("--contexts", "FILE", "The file that export wrote; its keys lie beside it.")]
 ScoresOption = Annotated[
-    str | None,
-    typer.Option(
-        "--scores",
-        autocompletion=one_of(SCORES),
-        metavar="NAME",
-        help="What number:score lists hold: costs or probabilities.",
-    ),
+    str | None, option("--scores", "NAME", "What number:score lists hold: costs or probabilities.", words=SCORES)
 ]
-FirstOption = Annotated[
-    int | None, typer.Option("--first-number", metavar="N", help="The first action's number, 0 or 1, if not clear.")
-]
+FirstOption = Annotated[int | None, option("--first-number", "N", "The first action's number, 0 or 1, if not clear.")]
 
 EXAMPLES = """
-\b
-Examples:
   warmstart import vw train.dat imported
   warmstart import vw 2026-10-*.json.gz october --cost-range -1 0
 """
 
 PREDICTIONS_EXAMPLES = """
-\b
-Examples:
   warmstart export log.parquet --context page --action ad --reward click --to vw-cb --tau 0.05 --out train.vw
   vw -t -i model.vw train.contexts.vw -p predictions.txt
   warmstart import predictions predictions.txt vw.parquet --contexts train.vw
@@ -74,11 +48,12 @@ Examples:
 """
 
 
-@app.command("vw")
+@app.command("vw", cls=StrictCommand)
+@command(EXAMPLES)
 def vw(
-    files: FilesArgument,
+    files: Annotated[list[Path], typer.Argument(metavar="FILE... OUT", help="Logs, then a new folder.")],
     format_: FormatOption = "auto",
-    cost_range: CostRangeOption = None,
+    cost_range: RangeOption = None,
     choice_first: ChoiceOption = False,
     from_export: FromExportOption = False,
     skip_malformed: SkipOption = False,
@@ -90,13 +65,13 @@ def vw(
     from warmstart.core.errors import UsageError
     from warmstart.core.text import printable
     from warmstart.interop import import_vw
-    from warmstart.report import Share
+    from warmstart.report import ProgressDisplay
 
     if len(files) < 2:
         raise UsageError("Name the logs and then a new folder: warmstart import vw FILE... OUT.")
     *sources, out = files
-    with Share(Console(stderr=True)) as share:
-        found = import_vw(
+    with ProgressDisplay(Console(stderr=True)) as progress:
+        result = import_vw(
             sources,
             out,
             format=cast("Any", format_),
@@ -104,37 +79,35 @@ def vw(
             choice_first=choice_first,
             from_export=from_export,
             skip_malformed=skip_malformed,
-            on_progress=share.report,
+            on_progress=progress,
         )
     if json:
-        typer.echo(dumps(found.about, indent=2, ensure_ascii=False))
+        typer.echo(dumps(result.about, indent=2, ensure_ascii=False))
         return
     typer.echo(f"{printable(out)}/ holds events.parquet, contexts.parquet, actions.parquet, about.json")
-    for note in found.notes():
+    for note in result.notes:
         typer.echo(note)
     typer.echo(
-        f"Next: warmstart audit {printable(found.events)} --context context --action action --reward reward"
-        + (" --time time" if found.about["times"] == found.about["events"] else "")
+        f"Next: warmstart audit {printable(result.events)} --context context --action action --reward reward"
+        + (" --time time" if result.about["times"] == result.about["events"] else "")
     )
 
 
-@app.command("predictions")
+@app.command("predictions", cls=StrictCommand)
+@command(PREDICTIONS_EXAMPLES)
 def predictions(
-    predictions: PredictionsArgument,
-    out: DecisionsArgument,
+    predictions: Annotated[Path, typer.Argument(metavar="PREDICTIONS", help="What vw -t -p wrote.")],
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A Parquet file of decisions.")],
     contexts: ExportedOption,
     scores: ScoresOption = None,
     first_number: FirstOption = None,
+    force: ForceOption = False,
 ) -> None:
     """Turn what Vowpal Wabbit would choose for exported contexts into decisions that evaluate takes."""
     from warmstart.interop import import_predictions
 
-    found = import_predictions(
-        predictions, contexts, out, scores=cast("Any", scores), first_number=cast("Any", first_number)
+    result = import_predictions(
+        predictions, contexts, out, scores=cast("Any", scores), first_number=cast("Any", first_number), force=force
     )
-    for note in found.notes():
+    for note in result.notes:
         typer.echo(note)
-
-
-vw.__doc__ = f"{vw.__doc__}\n{EXAMPLES}"
-predictions.__doc__ = f"{predictions.__doc__}\n{PREDICTIONS_EXAMPLES}"

@@ -1,65 +1,117 @@
-"""Options that commands share."""
+"""Commands from functions: settings become options, examples become help, and no option is given twice."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
+from dataclasses import MISSING, Field, fields, is_dataclass
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
+from typer.core import TyperCommand, TyperOption
 
-from warmstart.cli.completion import ENGINES, one_of
+from warmstart.cli.completion import one_of
 from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
 
-EventsArgument = Annotated[
-    list[str] | None,
-    typer.Argument(
-        metavar="EVENTS...",
-        help="The log: Parquet, CSV or JSON files, folders or globs, a DuckDB file, or postgres://USER@HOST/DATABASE.",
-        show_default=False,
-    ),
-]
-ContextOption = Annotated[
-    list[str], typer.Option("--context", metavar="COLUMN", help="What was known before acting. May be repeated.")
-]
-ActionOption = Annotated[str, typer.Option("--action", metavar="COLUMN", help="What was shown.")]
-RewardOption = Annotated[str, typer.Option("--reward", metavar="COLUMN", help="What came of it, in [0, 1].")]
-TimeOption = Annotated[
-    str | None, typer.Option("--time", metavar="COLUMN", help="When: a timestamp, a date or an epoch integer.")
-]
-RewardRangeOption = Annotated[
-    tuple[float, float],
-    typer.Option("--reward-range", metavar="LO HI", help="The scale of rewards, if it is not [0, 1]."),
-]
-DropNullsOption = Annotated[
-    bool, typer.Option("--drop-nulls", help="Leave out rows with nulls, NaN or infinities, and count them.")
-]
-TableOption = Annotated[
-    str | None,
-    typer.Option(
-        "--table", metavar="NAME", help="The table, [SCHEMA.]NAME, of a database; alone, one that the engine knows."
-    ),
-]
-EngineOption = Annotated[
-    str,
-    typer.Option(
-        "--engine",
-        autocompletion=one_of(ENGINES),
-        metavar="NAME",
-        help="Where to compute: duckdb, spark or spark://HOST:PORT.",
-    ),
-]
-MemoryOption = Annotated[
-    str | None, typer.Option("--memory-limit", metavar="SIZE", help="The engine's memory, such as 4GB.")
-]
-ThreadsOption = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, help="The engine's threads.")]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
-HtmlOption = Annotated[
-    Path | None, typer.Option("--html", metavar="FILE", help="Write a page to look at and to send on, in one file.")
+Command = Callable[..., None]
+
+
+def option(flag: str, metavar: str | None, text: str, *, words: tuple[str, ...] = (), **more: Any) -> Any:
+    """Describe an option, with the words that a shell completes."""
+    complete = one_of(words) if words else None
+    return typer.Option(flag, metavar=metavar, help=text, autocompletion=complete, **more)
+
+
+JsonOption = Annotated[bool, option("--json", None, "Print one JSON object and nothing else.")]
+HtmlOption = Annotated[Path | None, option("--html", "FILE", "Write a report as one HTML file.")]
+ForceOption = Annotated[
+    bool, option("--force", None, "Replace output files that warmstart did not write. Inputs are never replaced.")
 ]
 
 
-def check_folder(path: Path | None) -> None:
-    """Refuse to begin long work whose output has no place to go."""
-    if path is not None and not path.absolute().parent.is_dir():
-        raise UsageError(f"There is no folder {quoted(str(path.parent))}.", "Make it first.")
+class Only:
+    """The fields of a settings class that a command has: ``Annotated[WindowSettings, Only("test_from")]``."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+
+
+class Without(Only):
+    """The fields of a settings class that a command lacks."""
+
+
+class StrictCommand(TyperCommand):
+    """A command that refuses an option given twice instead of taking the last."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse, and count the options that take one value."""
+        if not ctx.resilient_parsing:
+            _, _, order = self.make_parser(ctx).parse_args(args=list(args))
+            single = [param for param in order if isinstance(param, TyperOption) and not param.multiple]
+            for param in single:
+                if single.count(param) > 1:
+                    raise UsageError(f"{param.opts[0]} is given {single.count(param)} times.", "Give it once.")
+        return super().parse_args(ctx, args)
+
+
+def command(examples: str) -> Callable[[Command], Command]:
+    """Replace every parameter that is a settings dataclass by its fields, as options; add examples to the help."""
+
+    def decorate(function: Command) -> Command:
+        groups: dict[str, tuple[Any, list[Field[Any]]]] = {}
+        parameters = []
+        hints = get_type_hints(function, include_extras=True)
+        for parameter in signature(function).parameters.values():
+            kind, *extras = get_args(hint) if get_origin(hint := hints[parameter.name]) is Annotated else (hint,)
+            if is_dataclass(kind):
+                groups[parameter.name] = (kind, _chosen(fields(kind), extras))
+                kinds = get_type_hints(kind)
+                parameters += [_parameter(one, kinds[one.name]) for one in groups[parameter.name][1]]
+            else:
+                parameters.append(parameter.replace(annotation=hint, kind=Parameter.KEYWORD_ONLY))
+
+        def run(**given: Any) -> None:
+            settings = {}
+            for name, (kind, chosen) in groups.items():
+                settings[name] = kind(**{one.name: given.pop(one.name) for one in chosen})
+            function(**given, **settings)
+
+        run.__name__, run.__module__ = function.__name__, function.__module__
+        run.__doc__ = f"{function.__doc__}\n\n\b\nExamples:{examples}"
+        run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return decorate
+
+
+def _chosen(all_fields: Iterable[Field[Any]], extras: Iterable[Any]) -> list[Field[Any]]:
+    chosen = list(all_fields)
+    for extra in extras:
+        if isinstance(extra, Only):
+            chosen = [one for one in chosen if (one.name in extra.names) != isinstance(extra, Without)]
+    return chosen
+
+
+def _parameter(setting: Field[Any], kind: Any) -> Parameter:
+    """Turn a field of a settings class into a parameter that typer reads."""
+    about = setting.metadata
+    if about.get("argument"):
+        described: Any = typer.Argument(metavar=about["metavar"], help=about["help"], show_default=False)
+    else:
+        flag = f"--{setting.name.replace('_', '-')}"
+        words, least = about.get("words", ()), about.get("least")
+        described = option(flag, about["metavar"], about["help"], words=words, min=least)
+    kind = about["typed"] | None if "typed" in about else kind
+    default = Parameter.empty if setting.default is MISSING else setting.default
+    return Parameter(setting.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, described])
+
+
+def parse_tau(flag: str, text: str) -> Any:
+    """Return "auto" or the number that was given."""
+    try:
+        return "auto" if text == "auto" else float(text)
+    except ValueError:
+        raise UsageError(f"{flag} must be auto or a number in (0, 1], and is {quoted(text)}.") from None

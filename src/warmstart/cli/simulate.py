@@ -7,90 +7,66 @@ from typing import Annotated
 
 import typer
 
-from warmstart.cli.completion import SCALES, one_of
-
-OutArgument = Annotated[Path, typer.Argument(metavar="OUT", help="A new folder.", show_default=False)]
-ScaleOption = Annotated[
-    str,
-    typer.Option(
-        "--scale",
-        autocompletion=one_of(SCALES),
-        metavar="NAME",
-        help="small (1 M events), medium (10 M) or paper (54 M, 3.4 M pages).",
-    ),
-]
-SeedOption = Annotated[int, typer.Option("--seed", help="Which month to draw.")]
-EventsOption = Annotated[int | None, typer.Option("--events", metavar="N", help="Events, if not the scale's.")]
-ContextsOption = Annotated[int | None, typer.Option("--contexts", metavar="N", help="Pages, if not the scale's.")]
-ActionsOption = Annotated[int | None, typer.Option("--actions", metavar="N", help="Ads, if not the scale's.")]
-DaysOption = Annotated[int, typer.Option("--days", metavar="N", help="Days.")]
-RateOption = Annotated[float, typer.Option("--click-rate", metavar="R", help="The mean click probability.")]
-RandomOption = Annotated[
-    float, typer.Option("--random-share", metavar="F", help="Show so many of the events a random live ad.")
-]
-StaticOption = Annotated[bool, typer.Option("--static", help="All ads can be shown all month.")]
-ReactionOption = Annotated[
-    float, typer.Option("--reaction", metavar="R", help="How strongly tomorrow's choice follows clicks; try 50.")
-]
-ClickBudgetOption = Annotated[
-    float, typer.Option("--click-budget", metavar="N", help="Ads stop after about so many clicks; 0: never.")
-]
-DriftOption = Annotated[
-    float,
-    typer.Option(
-        "--drift",
-        metavar="F",
-        help="Click probabilities change by this share over the month, half of them up, half down.",
-    ),
-]
-HiddenOption = Annotated[
-    float, typer.Option("--hidden", metavar="F", help="Effect of a segment that the logger knows and the log lacks.")
-]
-ThreadsOption = Annotated[int | None, typer.Option("--threads", metavar="N", min=1, help="Threads; all by default.")]
+from warmstart.cli.completion import SCALES
+from warmstart.cli.options import command, option
 
 EXAMPLES = """
-\b
-Examples:
   warmstart simulate month
-  warmstart simulate hidden-month --events 200000 --contexts 5000 --actions 1000 --hidden 0.5
+  warmstart simulate hidden-month --events 200000 --n-contexts 5000 --n-actions 1000 --hidden 0.5
   warmstart simulate paper-month --scale paper --seed 7
 """
 
+ScaleOption = Annotated[
+    str,
+    option("--scale", "NAME", "small (1 M events), medium (10 M) or paper (54 M, 3.4 M pages).", words=SCALES),
+]
+RandomOption = Annotated[float, option("--random-share", "F", "Show so many of the events a random live ad.")]
+ReactionOption = Annotated[float, option("--reaction", "R", "How strongly tomorrow's choice follows clicks; try 50.")]
+BudgetOption = Annotated[float, option("--click-budget", "N", "Ads stop after about so many clicks; 0: never.")]
+DriftOption = Annotated[
+    float,
+    option("--drift", "F", "Click probabilities change by this share over the month, half of them up, half down."),
+]
+HiddenOption = Annotated[
+    float, option("--hidden", "F", "Effect of a segment that the logger knows and the log lacks (confounding).")
+]
 
+
+@command(EXAMPLES)
 def simulate(
-    out: OutArgument,
+    out: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder.", show_default=False)],
     scale: ScaleOption = "small",
-    seed: SeedOption = 0,
-    events: EventsOption = None,
-    contexts: ContextsOption = None,
-    actions: ActionsOption = None,
-    days: DaysOption = 30,
-    click_rate: RateOption = 0.02,
+    seed: Annotated[int, option("--seed", None, "Which month to draw.")] = 0,
+    events: Annotated[int | None, option("--events", "N", "Events, if not the scale's.")] = None,
+    n_contexts: Annotated[int | None, option("--n-contexts", "N", "Pages, if not the scale's.")] = None,
+    n_actions: Annotated[int | None, option("--n-actions", "N", "Ads, if not the scale's.")] = None,
+    days: Annotated[int, option("--days", "N", "Days.")] = 30,
+    click_rate: Annotated[float, option("--click-rate", "R", "The mean click probability.")] = 0.02,
     random_share: RandomOption = 0.0,
-    static: StaticOption = False,
+    static: Annotated[bool, option("--static", None, "All ads can be shown all month.")] = False,
     reaction: ReactionOption = 0.0,
-    click_budget: ClickBudgetOption = 0.0,
+    click_budget: BudgetOption = 0.0,
     drift: DriftOption = 0.0,
     hidden: HiddenOption = 0.0,
-    threads: ThreadsOption = None,
+    threads: Annotated[int | None, option("--threads", "N", "Threads; all by default.", min=1)] = None,
 ) -> None:
     """Write a month of ads, with words, in which the true value of any policy is known."""
     from rich.console import Console
 
     from warmstart.core.text import printable
-    from warmstart.report import Share
+    from warmstart.report import ProgressDisplay
     from warmstart.simulation import simulate as write
 
-    with Share(Console(stderr=True)) as share:
+    with ProgressDisplay(Console(stderr=True)) as progress:
         world = write(
             out,
             scale=scale,
             threads=threads,
-            on_progress=share.report,
+            on_progress=progress,
             seed=seed,
             events=events,
-            contexts=contexts,
-            actions=actions,
+            n_contexts=n_contexts,
+            n_actions=n_actions,
             days=days,
             click_rate=click_rate,
             random_share=random_share,
@@ -101,12 +77,9 @@ def simulate(
             hidden=hidden,
         )
     settings = world.settings
-    size = f"{settings.events:,} events, {settings.contexts:,} pages and {settings.actions:,} ads"
+    size = f"{settings.events:,} events, {settings.n_contexts:,} pages and {settings.n_actions:,} ads"
     typer.echo(f"{printable(out)}/ holds {size}: events.parquet, contexts.parquet, actions.parquet, truth/")
     typer.echo(
         f"Next: warmstart audit {printable(world.events_path)} --context page --action ad --reward click "
         "--time shown_at --html audit.html"
     )
-
-
-simulate.__doc__ = f"{simulate.__doc__}\n{EXAMPLES}"

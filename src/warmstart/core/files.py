@@ -1,42 +1,129 @@
-"""Files that are either whole or absent."""
+"""Write outputs: whole or not at all, never onto an input, never over a file that this tool did not write."""
 
 from __future__ import annotations
 
+import glob
+import os
 import shutil
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from warmstart.core.errors import OutputError
-from warmstart.core.text import first_lines, printable
+from warmstart.core.errors import OutputError, UsageError
+from warmstart.core.text import first_lines, printable, quoted
+from warmstart.core.version import __version__
 
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-@contextmanager
-def atomic_file(path: Path) -> Iterator[Path]:
-    """Give a temporary path beside ``path``; rename it when the block succeeds, remove it when it fails."""
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
-    try:
-        yield temporary
-        temporary.replace(path)
-    except OSError as error:
-        raise cannot_write(path, error) from error
-    finally:
-        temporary.unlink(missing_ok=True)
+# What a Parquet file's metadata and a page's head say when this tool wrote them.
+PARQUET_MARK, PAGE_MARK = b"warmstart", b'<meta name="generator" content="warmstart'
+_HEAD = 2_048
 
 
 @contextmanager
-def atomic_folder(path: Path) -> Iterator[Path]:
-    """Give a temporary folder beside ``path``; rename it when the block succeeds, remove it when it fails."""
+def write_output(
+    out: str | Path, *, inputs: Iterable[Any] = (), force: bool = False, folder: bool = False
+) -> Iterator[Path]:
+    """Give a temporary path to write to; rename it to ``out`` when the block succeeds, remove it when it fails.
+
+    Args:
+        out: the file, or the new ``folder``, to write.
+        inputs: what was read: paths, folders, globs, or lists of them. Nothing is ever written onto one or into one.
+        force: replace a file that this tool did not write.
+        folder: give a folder instead of the name of a file.
+    """
+    check_output(out, inputs=inputs, force=force, folder=folder)
+    path = Path(out).absolute()
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
-        temporary.mkdir(parents=True)
+        if folder:
+            temporary.mkdir(parents=True)
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        raise cannot_write(path, error) from error
+        raise cannot_write(out, error) from error
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        if folder:
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            temporary.unlink(missing_ok=True)
+
+
+def check_output(out: str | Path, *, inputs: Iterable[Any] = (), force: bool = False, folder: bool = False) -> None:
+    """Refuse an output that would replace an input or a file of somebody else, or that has no place to go.
+
+    Commands call it before long work; ``write_output`` calls it again.
+    """
+    path = Path(out)
+    for source in _paths(inputs):
+        if _is_input(path, source):
+            what = "is an input" if Path(source).is_file() else f"lies in the input {quoted(source)}"
+            raise UsageError(f"{quoted(str(out))} {what}.", "Inputs are never overwritten: name another output.")
+    if folder:
+        if path.exists() and (not path.is_dir() or any(path.iterdir())):
+            raise UsageError(f"{quoted(str(out))} is already there.", "Name a new folder.")
+        return
+    if not path.absolute().parent.is_dir():
+        raise UsageError(f"There is no folder {quoted(str(path.parent))}.", "Make it first.")
+    if path.exists() and not path.is_file():
+        raise UsageError(f"{quoted(str(out))} is not a file.", "Name a file to write.")
+    if path.exists() and path.stat().st_size and not force and mark_of(path) is None:
+        raise UsageError(
+            f"{quoted(str(out))} is already there, and warmstart did not write it.",
+            "Name another file, or replace it with --force (force=True).",
+        )
+
+
+def mark_of(path: Path) -> str | None:
+    """Return the mark that this tool left in a page or a Parquet file; None if it did not write the file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD)
+    except OSError:
+        return None
+    if not head.startswith(b"PAR1"):
+        return "page" if PAGE_MARK in head else None
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        mark = (pq.read_schema(path).metadata or {}).get(PARQUET_MARK)
+    except (OSError, pa.ArrowException):
+        return None
+    return None if mark is None else mark.decode(errors="replace")
+
+
+def write_parquet(path: Path, tables: Iterable[pa.Table], *, mark: str = __version__) -> int:
+    """Write tables of one schema as one Parquet file that says who wrote it; return how many rows it has."""
+    import pyarrow.parquet as pq
+
+    rows, writer = 0, None
+    try:
+        for table in tables:
+            metadata = {**(table.schema.metadata or {}), PARQUET_MARK: mark}
+            writer = writer or pq.ParquetWriter(path, table.schema.with_metadata(metadata), compression="zstd")
+            if table.num_rows:
+                writer.write_table(table.cast(writer.schema))
+                rows += table.num_rows
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows
+
+
+def write_table(out: Path, table: pa.Table, *, inputs: Iterable[Any] = (), force: bool = False) -> None:
+    """Write a table as CSV, if the name ends so, or else as Parquet."""
+    import pyarrow.csv as pa_csv
+
+    with write_output(out, inputs=inputs, force=force) as temporary:
+        if out.suffix == ".csv":
+            pa_csv.write_csv(table, temporary)
+        else:
+            write_parquet(temporary, [table])
 
 
 def cannot_write(where: object, error: OSError) -> OutputError:
@@ -47,7 +134,41 @@ def cannot_write(where: object, error: OSError) -> OutputError:
     )
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a text file, whole or not at all."""
-    with atomic_file(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")
+def _paths(sources: Iterable[Any]) -> Iterator[str]:
+    """List the paths among sources: text, lists of text, tables of a database file. Frames have none."""
+    for source in sources:
+        if isinstance(source, list | tuple):
+            yield from _paths(source)
+        elif isinstance(path := getattr(source, "path", source), str | Path) and str(path):
+            yield str(path)
+
+
+def _is_input(out: Path, source: str) -> bool:
+    """Tell whether an output is an input, by whatever path or link, or would be matched by its folder or glob."""
+    places = {out.resolve(), out.parent.resolve() / out.name}
+    given = Path(source)
+    if given.is_dir():
+        root = given.resolve()
+        return any(place.is_relative_to(root) for place in places) or _is_one_of(out, given.rglob("*"))
+    if given.exists():
+        return given.resolve() in places or _is_one_of(out, [given])
+    if not glob.has_magic(source):
+        return False
+    parts = Path(os.path.abspath(source)).parts  # noqa: PTH100
+    plain = next(i for i, part in enumerate(parts) if glob.has_magic(part))
+    pattern = (*Path(*parts[:plain]).resolve().parts, *parts[plain:])
+    matched = any(_matches(place.parts, pattern) for place in places)
+    return matched or _is_one_of(out, map(Path, glob.iglob(source, recursive=True)))
+
+
+def _is_one_of(out: Path, files: Iterable[Path]) -> bool:
+    return out.exists() and any(file.exists() and file.samefile(out) for file in files)
+
+
+def _matches(parts: Sequence[str], pattern: Sequence[str]) -> bool:
+    """Match a path with a glob, folder by folder, whether or not the file exists."""
+    if not pattern:
+        return not parts
+    if pattern[0] == "**":
+        return any(_matches(parts[i:], pattern[1:]) for i in range(len(parts) + 1))
+    return bool(parts) and fnmatchcase(parts[0], pattern[0]) and _matches(parts[1:], pattern[1:])

@@ -17,6 +17,12 @@ PROBABILITY = "probability"
 PROPENSITY = "propensity"
 EVENT_ID = "event_id"
 FOLD = "fold"
+EPOCH = "epoch"
+# Columns of the weighted table: the policy's whole share in a context, the reward model's expectation of an action, and
+# that of the policy's choice in the context.
+DECIDED = "decided"
+EXPECTED = "expected"
+MODEL_VALUE = "model_value"
 MICROSECONDS_PER_DAY = 86_400_000_000
 
 WindowName = Literal["evaluated", "train", "all"]

@@ -1,8 +1,9 @@
-"""Text from a log made safe to show: control characters and direction overrides become escapes."""
+"""Text to show: names from a log made safe (control characters become escapes), counts and shares in words."""
 
 from __future__ import annotations
 
 LONGEST_SHOWN = 60
+NEARLY_ALL = 0.9995
 
 
 def printable(text: object) -> str:
@@ -45,3 +46,33 @@ def counted(number: float, noun: str) -> str:
     ('1 event', '12,000 events')
     """
     return f"{number:,.0f} {noun}{'' if number == 1 else 's'}"
+
+
+def percent(share: float | None) -> str:
+    """Show a share with as many digits as it deserves; what sums in another order may lack is nothing.
+
+    >>> percent(0.5), percent(0.0123), percent(0.05), percent(0.00004), percent(0.9971), percent(None)
+    ('50 %', '1.2 %', '5 %', '0.004 %', '99.7 %', '-')
+    >>> percent(1 - 1e-9), percent(1 - 1e-15), percent(1e-17)
+    ('nearly 100 %', '100 %', '0 %')
+    """
+    if share is None:
+        return "-"
+    share = round(share, 12)
+    if 0.995 <= share < 1:
+        return "nearly 100 %" if share > NEARLY_ALL else f"{100 * share:.1f} %"
+    size = abs(share)
+    digits = 0 if size >= 0.1 or size == 0 else 1 if size >= 0.01 else 2 if size >= 0.001 else 3
+    shown = f"{100 * share:.{digits}f}"
+    return f"{shown.removesuffix('.0')} %"
+
+
+def more(share: float | None) -> str:
+    """Show a relative gain.
+
+    >>> more(0.123), more(25.0)
+    ('12 % more', '26 times as much')
+    """
+    if share is None:
+        return "-"
+    return f"{percent(share)} more" if share < 10 else f"{1 + share:,.0f} times as much"

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
 import resource
+import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core.arrays import to_arrow, to_numpy
-from warmstart.core.files import write_atomically
+from warmstart.core.errors import UsageError
+from warmstart.core.files import write_output
 from warmstart.core.names import PROBABILITY, WindowName
+from warmstart.core.progress import Progress, silent
+from warmstart.core.text import quoted
 from warmstart.core.version import __version__
 from warmstart.events import Events, read_events
-from warmstart.pipeline.audit import audit
-from warmstart.pipeline.evaluate import evaluate, policy_table
-from warmstart.pipeline.fit import fit
+from warmstart.pipeline import audit, evaluate, fit, policy_table
 from warmstart.policy import FittedPolicy, NaivePolicy, save_policy
 from warmstart.simulation import AdWorld, simulate
 
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from warmstart.engine import Engine
-    from warmstart.results.audit import Audit
-    from warmstart.results.evaluation import Evaluation
+    from warmstart.results import Audit, Evaluation
 
 TRAIN_SHARE = 35 / 54
 TAUS = (0.01, 0.05)
@@ -37,7 +37,7 @@ PAPER_TAU = 0.05
 # Above so many pairs of a context and an action, naive decides only where a decision counts: in rewarded contexts.
 MANY_PAIRS = 10**10
 SAMPLED_CONTEXTS = 2_000
-Report = Callable[[str, float, str], None]
+MARK = ".warmstart-demo"
 
 
 @dataclass(frozen=True)
@@ -86,30 +86,39 @@ class Experiment:
 class Clock:
     """Measures the stages."""
 
-    def __init__(self, report: Report) -> None:
+    def __init__(self, on_progress: Progress) -> None:
         self.stages: list[Stage] = []
-        self._report = report
+        self._on_progress = on_progress
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
         """Time a block."""
-        self._report(name, 0.0, "")
+        self._on_progress(name)
         start = time.perf_counter()
         yield
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
         self.stages.append(Stage(name, time.perf_counter() - start, peak))
 
 
+def make_room(out: Path) -> None:
+    """Replace what an earlier demo left in a folder; touch nothing else."""
+    if out.exists() and not out.is_dir():
+        raise UsageError(f"{quoted(str(out))} is a file.", "Name a folder with --out.")
+    if out.is_dir() and any(out.iterdir()):
+        if not (out / MARK).is_file():
+            raise UsageError(f"{quoted(str(out))} holds something else.", "Name a new folder with --out.")
+        shutil.rmtree(out)
+    out.mkdir(parents=True, exist_ok=True)
+    (out / MARK).touch()
+
+
 def run_experiment(
-    out: Path, *, scale: str, seed: int, engine: Engine, on_progress: Report | None = None, **numbers: int
+    out: Path, *, scale: str, seed: int, engine: Engine, on_progress: Progress = silent, **numbers: int
 ) -> Experiment:
     """Simulate, audit, learn, evaluate, and compare with the truth; the log, the policies and the results stay."""
-    report = on_progress or (lambda *_: None)
-    clock = Clock(report)
+    clock = Clock(on_progress)
     with clock.stage("simulating the month"):
-        world = simulate(
-            out / "month", scale=scale, seed=seed, on_progress=lambda step, share: report(step, share, ""), **numbers
-        )
+        world = simulate(out / "month", scale=scale, seed=seed, on_progress=on_progress, **numbers)
     with clock.stage("reading and checking"):
         names = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
         events = read_events(world.events_path, **names, engine=engine)  # type: ignore[arg-type]
@@ -118,14 +127,14 @@ def run_experiment(
         audited = audit(events)
     tables: dict[str, Any] = {"contexts": world.contexts_path, "actions": world.actions_path}
     with clock.stage("learning (our defaults)"):
-        learned = fit(train, **tables, seed=seed, on_progress=report)
+        learned = fit(train, **tables, seed=seed, on_progress=on_progress)
         save_policy(learned, out / "policies" / "learned")
     with clock.stage("learning (the paper's way)"):
         # Every learning rate has a table of its own, so that two threads learn what one would.
         paper: dict[str, Any] = {"fit_tau": PAPER_TAU, "learn_from": "events", "cross_only": True, "threads": 2}
-        as_paper = fit(train, **tables, **paper, seed=seed, on_progress=report)
+        as_paper = fit(train, **tables, **paper, seed=seed, on_progress=on_progress)
         save_policy(as_paper, out / "policies" / "learned-paper")
-    sampled = world.settings.contexts * world.settings.actions > MANY_PAIRS
+    sampled = world.settings.n_contexts * world.settings.n_actions > MANY_PAIRS
     with clock.stage("choosing among all ads (naive)"):
         naive = policy_table({"naive": NaivePolicy(learned, rewarded_only=sampled)}, test, train=train)
     policies = {
@@ -137,7 +146,7 @@ def run_experiment(
     }
     with clock.stage("evaluating"):
         found = evaluate(policies, test, train=train, tau=TAUS, interval="bets", contributions=10)
-        paper_weights = evaluate(policies, test, train=train, tau=TAUS, interval="bets", weights_from="all")
+        paper_weights = evaluate(policies, test, train=train, tau=TAUS, interval="bets", propensities="all")
     with clock.stage("asking the world for the truth"):
         truths = {name: _truth(world, policy, train, test) for name, policy in policies.items()}
         if sampled:
@@ -229,9 +238,9 @@ def _write(out: Path, done: Experiment) -> None:
         "verdict": list(done.audit.verdict),
         "warmstart_version": __version__,
     }
-    write_atomically(out / "results.json", json.dumps(results, indent=2, allow_nan=False))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(asdict(done.lines[0])))
-    writer.writeheader()
-    writer.writerows(asdict(line) for line in done.lines)
-    write_atomically(out / "results.csv", text.getvalue())
+    with write_output(out / "results.json", force=True) as temporary:
+        temporary.write_text(json.dumps(results, indent=2, allow_nan=False), encoding="utf-8")
+    with write_output(out / "results.csv", force=True) as temporary, temporary.open("w", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(asdict(done.lines[0])))
+        writer.writeheader()
+        writer.writerows(asdict(line) for line in done.lines)

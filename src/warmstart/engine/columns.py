@@ -1,11 +1,15 @@
-"""Columns of numbers from the engine to NumPy and back."""
+"""Columns between the engine and NumPy, typed constants, and example rows for messages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import ibis
+
 from warmstart.core.arrays import to_arrow, to_numpy
+from warmstart.core.names import TIME
+from warmstart.core.text import quoted
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -13,14 +17,30 @@ if TYPE_CHECKING:
 
     from warmstart.engine.engine import Engine
 
+EXAMPLES = 3
+
 
 def fetch_columns(engine: Engine, rows: ir.Table) -> list[NDArray[Any]]:
-    """Run an expression of numbers without nulls and return its columns; what they hold is not to be written."""
+    """Return the columns of a numeric expression without nulls as read-only NumPy arrays."""
     return [to_numpy(column) for column in engine.fetch_arrow(rows).columns]
 
 
 def open_columns(engine: Engine, columns: Mapping[str, NDArray[Any]]) -> ir.Table:
-    """Show arrays of numbers to the engine as a table."""
+    """Return NumPy arrays of numbers as a table of the engine."""
     import pyarrow as pa
 
     return engine.open_arrow(pa.table({name: to_arrow(values) for name, values in columns.items()}))
+
+
+def float_literal(number: int) -> ir.Value:
+    """Return a whole number as a float64 constant; a bare 1.0 reaches DuckDB as a decimal."""
+    return ibis.literal(number).cast("float64")
+
+
+def example_rows(engine: Engine, rows: ir.Table, given: Mapping[str, str]) -> str:
+    """Return the first few rows as text for an error message, under the user's column names; "" if there are none."""
+    examples = [
+        ", ".join(f"{given.get(name, name)} = {quoted(value)}" for name, value in row.items() if name != TIME)
+        for row in engine.fetch(rows.limit(EXAMPLES))
+    ]
+    return f"for example {'; '.join(examples)}" if examples else ""

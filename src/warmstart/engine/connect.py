@@ -1,4 +1,4 @@
-"""From a name, or from a table that already lives somewhere, to an engine."""
+"""Connect to an engine by name, or find the engine of a table that already lives in one."""
 
 from __future__ import annotations
 
@@ -20,11 +20,16 @@ if TYPE_CHECKING:
 
 
 def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: int | None = None) -> LocalEngine:
-    """Connect to an engine by name: ``duckdb`` (embedded), ``spark`` (on this machine) or ``spark://host:port``."""
+    """Connect to an engine by name: ``duckdb`` (embedded), ``spark`` (on this machine) or ``spark://host:port``.
+
+    Pass it to ``read_events(..., engine=...)`` or ``join`` to limit memory and threads, as ``--memory-limit 4GB`` and
+    ``--threads`` do on the command line: ``connect("duckdb", memory_limit="4GB", threads=2)``.
+    """
     if name == "duckdb":
         return DuckDBEngine.embedded(memory_limit=memory_limit, threads=threads)
     if name == "spark" or name.startswith("spark://"):
-        _require_pyspark()
+        if find_spec("pyspark") is None:
+            raise UsageError("The Spark engine needs pyspark.", "Install it with: pip install 'warmstart[spark]'")
         from warmstart.engine.spark_engine import SparkEngine
 
         if name == "spark":
@@ -33,57 +38,43 @@ def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: i
     raise UsageError(f"There is no engine {quoted(name)}.", "Choose 'duckdb', 'spark' or 'spark://host:port'.")
 
 
-def resolve_engine(source: Any, asked: str | Engine) -> tuple[Engine, Any]:
-    """Return the engine where a source lives, or else the one asked for, and the source as it is known there."""
-    if isinstance(source, ir.Table) and (backend := _backend_of(source)) is not None:
-        return _engine(backend, asked), source
+def resolve_engine(source: Any, requested: str | Engine) -> tuple[Engine, Any]:
+    """Return the engine in which a source lives, or else the requested one, and the source as that engine knows it."""
+    # An ibis.memtable has no backend: it lives nowhere yet.
+    if isinstance(source, ir.Table) and (backends := source._find_backends()[0]):
+        return _engine_of(backends[0], requested), source
     if type(source).__module__.startswith("pyspark."):
         from warmstart.engine.spark_engine import SparkEngine
 
         return SparkEngine.of_frame(source)
     if isinstance(source, StoredTable) and source.url is not None:
-        beside, backend = _beside(asked), connect_database(source.url)
-        engine = DatabaseEngine(backend, beside, url=source.url)
+        local, backend = _local_duckdb(requested), connect_database(source.url)
+        engine = DatabaseEngine(backend, local, url=source.url)
         weakref.finalize(engine, backend.disconnect)
         return engine, source
-    return _asked_for(asked), source
-
-
-def _asked_for(asked: str | Engine) -> Engine:
-    """Return the engine that was named or given; a Spark session is one, too."""
-    if type(asked).__module__.startswith("pyspark."):
+    if type(requested).__module__.startswith("pyspark."):
         from warmstart.engine.spark_engine import SparkEngine
 
-        return SparkEngine.of_session(asked)
-    return connect(asked) if isinstance(asked, str) else asked
+        return SparkEngine.of_session(requested), source
+    return connect(requested) if isinstance(requested, str) else requested, source
 
 
-def _backend_of(table: ir.Table) -> BaseBackend | None:
-    """Return the connection of an Ibis table; None for a table in memory, which lives nowhere yet."""
-    backends, _ = table._find_backends()
-    return backends[0] if backends else None
-
-
-def _engine(backend: BaseBackend, asked: str | Engine) -> Engine:
+def _engine_of(backend: BaseBackend, requested: str | Engine) -> Engine:
     if backend.name == "duckdb":
         return DuckDBEngine(backend)
     if backend.name == "pyspark":
         from warmstart.engine.spark_engine import SparkEngine
 
         return SparkEngine(backend)
-    return DatabaseEngine(backend, _beside(asked))
+    return DatabaseEngine(backend, _local_duckdb(requested))
 
 
-def _beside(asked: str | Engine) -> DuckDBEngine:
-    engine = connect(asked) if isinstance(asked, str) and asked != "spark" else asked
-    engine = engine.beside if isinstance(engine, DatabaseEngine) else engine
+def _local_duckdb(requested: str | Engine) -> DuckDBEngine:
+    """Return the DuckDB engine that takes over the sums of a database."""
+    engine = connect(requested) if isinstance(requested, str) and requested != "spark" else requested
+    engine = engine.local if isinstance(engine, DatabaseEngine) else engine
     if not isinstance(engine, DuckDBEngine):
         raise UsageError(
             "A log in a database is summed there, and DuckDB does the rest.", "Leave engine=... (--engine) out."
         )
     return engine
-
-
-def _require_pyspark() -> None:
-    if find_spec("pyspark") is None:
-        raise UsageError("The Spark engine needs pyspark.", "Install it with: pip install 'warmstart[spark]'")

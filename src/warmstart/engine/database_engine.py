@@ -1,4 +1,4 @@
-"""A database of others: sums are asked of it, nothing is written to it, and the work goes on in DuckDB beside it."""
+"""External databases (Postgres, SQLite, ...): read only; they compute the sums, and DuckDB works on from there."""
 
 from __future__ import annotations
 
@@ -13,51 +13,51 @@ from warmstart.core.errors import EngineError, SourceError, WarmstartError
 from warmstart.core.text import first_lines, printable, quoted
 from warmstart.engine import postgres
 from warmstart.engine.duckdb_engine import DuckDBEngine
-from warmstart.engine.engine import BATCH, FileKind, Opened, Row, StoredTable
+from warmstart.engine.engine import BATCH, FileKind, Row, SourceTable, StoredTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends import BaseBackend
 
-# How SQL's standard, and drivers that keep to it, say that a role may not read a table.
+# SQLSTATE codes: a role may not read a table; the connection is gone.
 NOT_PERMITTED = "42501"
-LOST = ("08", "57P")
+CONNECTION_LOST = ("08", "57P")
 
 
 class DatabaseEngine:
-    """An Ibis connection, and a DuckDB engine that keeps what it hands out. ``url``: where it is, if that is known."""
+    """An Ibis connection to a database (at ``url``, if known), and the ``local`` DuckDB that keeps its results."""
 
     remote = True
 
-    def __init__(self, backend: BaseBackend, beside: DuckDBEngine, *, url: str | None = None) -> None:
+    def __init__(self, backend: BaseBackend, local: DuckDBEngine, *, url: str | None = None) -> None:
         self.backend = backend
-        self.beside = beside
+        self.local = local
         self.url = url
         self.name: str = backend.name
 
     def holds(self, table: ir.Table) -> bool:
-        """Tell whether an Ibis table can be used in this connection."""
+        """Return whether an Ibis table can be used in this connection."""
         backends, _ = table._find_backends()
         return bool(backends) and all(backend is self.backend for backend in backends)
 
-    def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> Opened:  # noqa: ARG002
+    def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> SourceTable:  # noqa: ARG002
         """Refuse: a database cannot see this machine's files, and nothing is written to it."""
-        raise self._not_there(printable(paths[0]))
+        raise self._not_in_database(printable(paths[0]))
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:  # noqa: ARG002
         """Refuse: nothing is written to a database."""
-        raise self._not_there("the table")
+        raise self._not_in_database("the table")
 
-    def _not_there(self, what: str) -> SourceError:
+    def _not_in_database(self, what: str) -> SourceError:
         return SourceError(
             f"{what} is not in the database that holds the other log.",
             "Both logs must be in one database, or both outside.",
         )
 
-    def open_table(self, stored: StoredTable) -> Opened:
-        """Open a table by its name, which may begin with a schema and a dot; names may have dots in them, too."""
+    def open_table(self, stored: StoredTable) -> SourceTable:
+        """Return a table by its name, ``NAME`` or ``SCHEMA.NAME``; both may contain dots."""
         if stored.path is not None or stored.url != self.url or stored.name is None:
-            raise self._not_there(printable(stored.path or stored.name))
+            raise self._not_in_database(printable(stored.path or stored.name))
         parts = stored.name.split(".")
         for dot in range(len(parts)):
             schema, name = ".".join(parts[:dot]), ".".join(parts[dot:])
@@ -66,14 +66,14 @@ class DatabaseEngine:
                     table = self.backend.table(name, database=(schema,) if dot else None)
             except TableNotFound:
                 continue
-            return Opened(table, tuple(table.columns))
+            return SourceTable(table, tuple(table.columns))
         raise SourceError(
             f"The database has no table {quoted(stored.name)}.",
             "Write it as the database does, large and small letters too, with its schema: SCHEMA.NAME.",
         )
 
     def epoch_microseconds(self, moment: ir.Value) -> ir.Value:
-        """Turn a timestamp expression into microseconds since 1970, UTC; to the second, where no more is known."""
+        """Return a timestamp expression as microseconds since 1970, UTC; to the second unless on Postgres."""
         if self.name == "postgres":
             return postgres.epoch_microseconds(moment)
         return moment.cast("timestamp").epoch_seconds().cast("int64") * 1_000_000
@@ -89,17 +89,17 @@ class DatabaseEngine:
             return batches.read_all()
 
     def stream(self, expression: ir.Table, rows: int = BATCH) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        """Run an expression and give its result in order, in the driver's own batches; nothing else may run."""
+        """Yield the result in order, in the driver's own batches; no other query may run meanwhile."""
         with self._batches(expression) as batches:
             yield from batches
 
     def collect(self, expression: ir.Table) -> tuple[DuckDBEngine, ir.CachedTable]:
-        """Run an expression in the database and keep its rows in the engine beside it."""
+        """Run an expression in the database; return the local DuckDB engine, which keeps its rows, and the rows."""
         with self._batches(expression) as batches:
-            return self.beside, self.beside.keep(batches)
+            return self.local, self.local.store(batches)
 
     def progress(self) -> float | None:
-        """Return nothing: databases do not say how far a query is."""
+        """Return None: databases do not report the progress of a query."""
         return None
 
     @contextmanager
@@ -123,7 +123,8 @@ class DatabaseEngine:
                 raise SourceError(
                     f"{self.name} refuses: {first_lines(error)}", "The role needs SELECT on the table, and no more."
                 ) from error
-            if state.startswith(LOST) or getattr(getattr(self.backend, "con", None), "closed", False) is True:
+            closed = getattr(getattr(self.backend, "con", None), "closed", False) is True
+            if closed or state.startswith(CONNECTION_LOST):
                 raise EngineError(
                     f"The connection to {self.name} was lost: {first_lines(error)}", "Read the log again."
                 ) from error

@@ -1,4 +1,4 @@
-"""What the rest of the house asks of an engine."""
+"""The engine interface: open tables, run Ibis expressions, keep results."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ BATCH = 100_000
 
 
 @dataclass(frozen=True)
-class Opened:
-    """A table as the engine sees it, and the names its columns have in the source, by position."""
+class SourceTable:
+    """An opened source: a table of the engine, and by position the names its columns have in the source."""
 
     table: ir.Table
     names: tuple[str, ...]
@@ -25,7 +25,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class StoredTable:
-    """A table of a database: in a DuckDB file, behind a URL, or by name where the engine already is."""
+    """The address of a table in a database: in a DuckDB file, behind a URL, or by name in the engine itself."""
 
     name: str | None
     path: str | None = None
@@ -33,67 +33,53 @@ class StoredTable:
 
 
 class Engine(Protocol):
-    """One connection. Expressions are values; only here do they run."""
+    """One connection, the only place where Ibis expressions run."""
 
     @property
     def name(self) -> str:
         """Return the engine's name, as on the command line."""
-        ...
 
     @property
     def remote(self) -> bool:
-        """Tell whether its tables are in a database of others, where sums are asked for and events stay."""
-        ...
+        """Return whether tables stay in an external database, which is only read, and only sums leave it."""
 
     def holds(self, table: ir.Table) -> bool:
-        """Tell whether an Ibis table can be used in this connection."""
-        ...
+        """Return whether an Ibis table can be used in this connection."""
 
-    def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> Opened:
-        """Open files of one kind as one table, without copying them; the columns of a CSV file as text, if asked."""
-        ...
+    def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> SourceTable:
+        """Return files of one kind as one table, without copying them; ``as_text`` keeps CSV columns as strings."""
 
-    def open_table(self, stored: StoredTable) -> Opened:
-        """Open a table of a database."""
-        ...
+    def open_table(self, stored: StoredTable) -> SourceTable:
+        """Return a table of a database."""
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
-        """Show an Arrow table to the engine."""
-        ...
+        """Return an Arrow table as a table of the engine."""
 
     def epoch_microseconds(self, moment: ir.Value) -> ir.Value:
-        """Turn a timestamp expression into microseconds since 1970, UTC."""
-        ...
+        """Return a timestamp expression as microseconds since 1970, UTC."""
 
     def fetch(self, expression: ir.Table) -> list[Row]:
         """Run an expression with a small result and return its rows."""
-        ...
 
     def fetch_arrow(self, expression: ir.Table) -> pa.Table:
         """Run an expression and return its result as an Arrow table."""
-        ...
 
     def stream(self, expression: ir.Table, rows: int = BATCH) -> Iterator[pa.RecordBatch]:
-        """Run an expression and give its result in order, in batches of about so many rows; nothing else may run."""
-        ...
+        """Yield the result in order, in batches of about ``rows`` rows; no other query may run meanwhile."""
 
     def collect(self, expression: ir.Table) -> tuple[LocalEngine, ir.CachedTable]:
-        """Run an expression once and keep its rows where the work goes on, until they are released."""
-        ...
+        """Run an expression once; return the local engine that keeps its rows, and the rows until released."""
 
     def progress(self) -> float | None:
-        """Return how far the running query is, in percent, where the engine can tell."""
-        ...
+        """Return the progress of the running query in percent, None where the engine cannot tell."""
 
 
 class LocalEngine(Engine, Protocol):
-    """An engine of our own, in which results may be kept."""
+    """An engine that may keep results: embedded DuckDB or Spark, unlike an external database."""
 
     @property
     def in_process(self) -> bool:
-        """Tell whether whole columns of cells may be handed to a kernel here: not if memory was limited, or is far."""
-        ...
+        """Return whether a kernel may load whole columns of cells: not with a memory limit, nor on a cluster."""
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
         """Run an expression once and keep its result in the engine until it is released."""
-        ...

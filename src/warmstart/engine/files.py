@@ -1,9 +1,9 @@
-"""Files: which ones a path names, of which format, and whether they are one log."""
+"""Find the files that a path names, tell their format, and check that they have one schema."""
 
 from __future__ import annotations
 
 import glob
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,7 +24,7 @@ SUFFIXES: Mapping[str, FileKind] = {
 
 
 def expand(pattern: str) -> list[str]:
-    """List the files that a path, a folder or a glob names."""
+    """Return the files that a path, a folder or a glob names."""
     if not pattern:
         raise UsageError("A path is empty.")
     if is_url(pattern):
@@ -38,19 +38,19 @@ def expand(pattern: str) -> list[str]:
     if path.is_file():
         return [pattern]
     if path.is_dir():
-        if found := sorted(str(file) for file in path.rglob("*") if _is_data(file, path)):
-            return found
+        if files := sorted(str(file) for file in path.rglob("*") if _is_data(file, path)):
+            return files
         raise SourceError(f"The folder {quoted(pattern)} has no Parquet, CSV or JSON files.")
     if glob.has_magic(pattern):
-        if found := sorted(file for file in glob.glob(pattern, recursive=True) if Path(file).is_file()):
-            return found
+        if files := sorted(file for file in glob.glob(pattern, recursive=True) if Path(file).is_file()):
+            return files
         raise SourceError(f"No file matches {quoted(pattern)}.")
     folder = "" if path.parent.is_dir() else f" The folder {quoted(str(path.parent))} does not exist either."
     raise SourceError(f"There is no file {quoted(pattern)}.{folder}")
 
 
 def kind_of(path: str) -> FileKind:
-    """Tell the format of a file by its ending."""
+    """Return the format of a file, known by its ending."""
     for suffix, kind in SUFFIXES.items():
         if path.lower().endswith(suffix):
             return kind
@@ -61,7 +61,7 @@ def kind_of(path: str) -> FileKind:
 
 
 def one_kind(paths: Sequence[str]) -> FileKind:
-    """Return the format that all files have; refuse files that are not one log."""
+    """Return the common format of files; refuse empty files, and files of different formats or Parquet schemas."""
     first = kind_of(paths[0])
     if empty := next((path for path in paths if not Path(path).stat().st_size), None):
         raise SourceError(f"{printable(empty)} is empty.")
@@ -76,7 +76,7 @@ def one_kind(paths: Sequence[str]) -> FileKind:
 
 
 def parquet_schema(path: str) -> pa.Schema:
-    """Read the columns of a Parquet file from its footer."""
+    """Return the schema of a Parquet file, read from its footer."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -87,17 +87,30 @@ def parquet_schema(path: str) -> pa.Schema:
 
 
 def is_partitioned(path: str) -> bool:
-    """Tell whether a file lies in folders named column=value."""
+    """Return whether a file lies in Hive partitions, folders named column=value."""
     return any("=" in part for part in Path(path).parts[:-1])
 
 
 def partition_root(paths: Sequence[str]) -> str | None:
-    """Return the folder above the first column=value folder, if there is one."""
+    """Return the folder above the first Hive partition (column=value), if there is one."""
     parts = () if is_storage(paths[0]) else Path(paths[0]).parts
     for i, part in enumerate(parts[:-1]):
         if "=" in part:
             return str(Path(*parts[:i])) if i else "."
     return None
+
+
+def different_schemas(
+    paths: tuple[str, str], types: tuple[Mapping[str, str], Mapping[str, str]], columns: Iterable[str]
+) -> SourceError:
+    """Return the error that two files have different schemas, with the types of the columns that differ."""
+    one, other = types
+    shown = [f"{quoted(name)} is {one.get(name, 'absent')} and {other.get(name, 'absent')}" for name in columns]
+    return SourceError(
+        f"{printable(paths[0])} and {printable(paths[1])} have different schemas: "
+        f"{', '.join(shown) or 'their columns are in another order'}.",
+        "Write them with one schema, or read them apart.",
+    )
 
 
 def _check_schemas(paths: Sequence[str]) -> None:
@@ -106,17 +119,9 @@ def _check_schemas(paths: Sequence[str]) -> None:
     for path in paths[1:]:
         schema = parquet_schema(path)
         if schema.names != first.names or schema.types != first.types:
-            differing = [name for name in {*first.names, *schema.names} if _type(first, name) != _type(schema, name)]
-            shown = ", ".join(f"{quoted(name)} is {_type(first, name)} and {_type(schema, name)}" for name in differing)
-            raise SourceError(
-                f"{printable(paths[0])} and {printable(path)} have different schemas: "
-                f"{shown or 'their columns are in another order'}.",
-                "Write them with one schema, or read them apart.",
-            )
-
-
-def _type(schema: pa.Schema, name: str) -> str:
-    return str(schema.field(name).type) if name in schema.names else "absent"
+            one, other = ({field.name: str(field.type) for field in fields} for fields in (first, schema))
+            differing = [name for name in one | other if one.get(name) != other.get(name)]
+            raise different_schemas((paths[0], path), (one, other), differing)
 
 
 def _is_data(file: Path, folder: Path) -> bool:

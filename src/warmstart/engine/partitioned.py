@@ -6,12 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
+import numpy as np
+
+from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.engine.engine import Engine, LocalEngine
 
 if TYPE_CHECKING:
     import ibis.expr.schema as sch
     import ibis.expr.types as ir
     import pyarrow as pa
+    from numpy.typing import NDArray
+
+    Predict = Callable[[pa.Table, Any], NDArray[np.float64]]
 
 # Some rows, and what every call is inputs, to other rows.
 MapRows = Callable[["pa.Table", Any], "pa.Table"]
@@ -19,6 +25,7 @@ MapRows = Callable[["pa.Table", Any], "pa.Table"]
 MapPartition = Callable[[Sequence["pa.Table"], Any], "pa.Table"]
 PART = "part_of_all"
 HASHES = 1_000_000
+ROW = "row_of_all"
 
 
 @dataclass(frozen=True)
@@ -66,3 +73,42 @@ def sample_by_key(rows: ir.Table, keys: Sequence[str], share: float) -> ir.Table
     for key in keys:
         place = (place * 31 + rows[key].hash().cast("int64") % HASHES) % HASHES
     return rows.filter(place.abs() < int(share * HASHES))
+
+
+def add_predictions(
+    engine: LocalEngine, rows: ir.Table, name: str, predict: Predict, inputs: Any, *, reads: Sequence[str]
+) -> ir.Table:
+    """Add a column of numbers that a Python model computes in batches, where the rows are; null for NaN.
+
+    Args:
+        engine: Where the rows are.
+        rows: A table that is held in the engine.
+        name: The column to add, or to replace.
+        predict: A function of a module: a batch and the inputs to an array.
+        inputs: What ``predict`` needs beside the batch; broadcast to the workers where there are any.
+        reads: The columns that it reads.
+    """
+    import ibis
+    import pyarrow as pa
+
+    others = [column for column in rows.columns if column != name]
+    if is_partitioned(engine):
+        schema = ibis.schema({**{column: rows[column].type() for column in others}, name: "float64"})
+        return engine.materialise(
+            engine.map_batches(rows.select(*others), _with_predictions, schema, inputs=(name, predict, inputs))
+        )
+    numbered = rows.mutate(**{ROW: rows.rowid()}).select(ROW, *others)
+    numbers, values = [np.empty(0, np.int64)], [np.empty(0)]
+    for batch in engine.stream(numbered.select(ROW, *reads)):
+        table = pa.Table.from_batches([batch])
+        numbers.append(to_numpy(table[ROW]))
+        values.append(predict(table, inputs))
+    number, value = np.concatenate(numbers), np.concatenate(values)
+    column = engine.open_arrow(pa.table({ROW: to_arrow(number), name: to_arrow(value, np.isfinite(value))}))
+    return numbered.join(column, ROW).drop(ROW)
+
+
+def _with_predictions(rows: pa.Table, inputs: tuple[str, Predict, Any]) -> pa.Table:
+    name, predict, model = inputs
+    values = predict(rows, model)
+    return rows.append_column(name, to_arrow(values, np.isfinite(values)))

@@ -1,4 +1,4 @@
-"""What is particular about Postgres: exact times, booleans as numbers, and rows that leave by COPY.
+"""Postgres: exact times, booleans as numbers, and results read through COPY.
 
 COPY, not a cursor: Postgres uses several processes for it, and its text has every number to the last digit under the
 type that the expression promises, where a driver returns decimals for some sums.
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends.postgres import Backend
 
-# For one transaction: how values are written must not depend on the settings of a server or a role.
-AS_WRITTEN = "SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL extra_float_digits = 1"
+# For one transaction: the text of values must not depend on the settings of a server or a role.
+TEXT_FORMAT = "SET LOCAL TimeZone = 'UTC'; SET LOCAL DateStyle = 'ISO, YMD'; SET LOCAL extra_float_digits = 1"
 NULL = r"\N"
 BLOCK = 1 << 22
-# Later than any year a timestamp can have: an infinite time is none.
+# Later than any timestamp: infinite times become null.
 LATEST_SECOND = 1e13
 
 
@@ -30,11 +30,11 @@ LATEST_SECOND = 1e13
     name="date_part", signature=((ibis.dtype("string"), ibis.dtype("timestamp")), ibis.dtype("float64"))
 )
 def _date_part(part: Any, moment: Any) -> Any:
-    """Name Postgres's own function for Ibis."""
+    """Declare Postgres's built-in function to Ibis."""
 
 
 def epoch_microseconds(moment: ir.Value) -> ir.Value:
-    """Turn a timestamp expression into microseconds since 1970, UTC, by whole seconds and the rest: both are exact."""
+    """Return a timestamp expression as microseconds since 1970, UTC: whole seconds and the rest, both exact."""
     moment = moment if moment.type().is_timestamp() else moment.cast("timestamp")
     second = _date_part("epoch", moment.truncate("s"))
     finite = (second.abs() < LATEST_SECOND).ifelse(second, ibis.null("float64"))
@@ -43,22 +43,20 @@ def epoch_microseconds(moment: ir.Value) -> ir.Value:
 
 @contextmanager
 def batches(backend: Backend, expression: ir.Table) -> Iterator[pa.RecordBatchReader]:
-    """Run an expression and return its rows as they come, a few megabytes at a time."""
+    """Run an expression and give its rows as Arrow batches of a few megabytes."""
     import pyarrow as pa
 
-    expression = _without_casts_of_booleans(expression)
+    expression = _with_castable_booleans(expression)
     query = f"COPY ({backend.compile(expression)}) TO STDOUT (FORMAT csv, NULL '{NULL}')"
-    types = zip(expression.columns, expression.schema().to_pyarrow().types, strict=True)
-    schema = pa.schema(list(types))
-    connection = backend.con
-    with connection.transaction(), connection.cursor() as cursor:
-        cursor.execute(AS_WRITTEN)
+    schema = pa.schema(list(zip(expression.columns, expression.schema().to_pyarrow().types, strict=True)))
+    with backend.con.transaction(), backend.con.cursor() as cursor:
+        cursor.execute(TEXT_FORMAT)
         with cursor.copy(query) as lines:
-            yield pa.RecordBatchReader.from_batches(schema, _read(lines, schema))
+            yield pa.RecordBatchReader.from_batches(schema, _parsed(lines, schema))
 
 
-def _read(lines: Iterable[bytes], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    """Turn lines, each a whole row, into batches. An empty text is written as nothing, and a null as its sign."""
+def _parsed(lines: Iterable[bytes], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    """Parse CSV lines, each a whole row, into batches. Empty text is written as nothing, null as its marker."""
     import pyarrow as pa
     from pyarrow import csv
 
@@ -72,26 +70,26 @@ def _read(lines: Iterable[bytes], schema: pa.Schema) -> Iterator[pa.RecordBatch]
     )
     layout = csv.ParseOptions(newlines_in_values=True, ignore_empty_lines=False)
     for block in _blocks(lines):
-        # One thread: the block is one piece to Arrow.
-        whole = csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=schema.names)
-        yield from csv.read_csv(pa.BufferReader(block), whole, layout, values).to_batches()
+        # One thread: Arrow parses the block as one piece.
+        reading = csv.ReadOptions(use_threads=False, block_size=len(block) + 1, column_names=schema.names)
+        yield from csv.read_csv(pa.BufferReader(block), reading, layout, values).to_batches()
 
 
 def _blocks(lines: Iterable[bytes]) -> Iterator[bytes]:
-    taken: list[bytes] = []
+    block: list[bytes] = []
     size = 0
     for line in lines:
-        taken.append(bytes(line))
+        block.append(bytes(line))
         size += len(line)
         if size >= BLOCK:
-            yield b"".join(taken)
-            taken, size = [], 0
-    if taken:
-        yield b"".join(taken)
+            yield b"".join(block)
+            block, size = [], 0
+    if block:
+        yield b"".join(block)
 
 
-def _without_casts_of_booleans(expression: ir.Table) -> ir.Table:
-    """Cast booleans by way of int32, the only number that Postgres casts them to."""
+def _with_castable_booleans(expression: ir.Table) -> ir.Table:
+    """Return the expression with booleans cast through int32, the only number that Postgres casts them to."""
 
     def by_way_of_int32(node: Any, kwargs: Any) -> Any:
         node = node.__recreate__(kwargs) if kwargs else node

@@ -1,4 +1,4 @@
-"""Open what users have (files, globs, frames, Ibis tables) with columns under fixed names."""
+"""Open sources (files, globs, data frames, Ibis tables, database tables) with columns under fixed names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from warmstart.core.errors import ColumnError, SourceError, UsageError, no_such_
 from warmstart.core.text import printable, quoted
 from warmstart.engine.connect import resolve_engine
 from warmstart.engine.databases import check_url, has_scheme, is_storage, is_url, without_credentials
-from warmstart.engine.engine import Engine, Opened, StoredTable
+from warmstart.engine.engine import Engine, SourceTable, StoredTable
 from warmstart.engine.files import expand, kind_of, one_kind
 
 if TYPE_CHECKING:
@@ -32,10 +32,15 @@ def open_source(
     as_text: bool = False,
     may_travel: bool = False,
 ) -> ir.Table:
-    """Open a source as a table of just these columns, renamed.
+    """Return a source as a table of the engine, with only the given columns, renamed.
 
-    ``columns`` maps fixed names to the source's own; a fixed name in ``optional`` may be absent. ``as_text`` leaves
-    the values of CSV files as they are written. An Ibis table that is in a database ``may_travel``, if it is no log.
+    Args:
+        engine: Where the table is opened.
+        source: Files, a data frame, an Ibis table or a table of a database.
+        columns: Fixed names to the names in the source.
+        optional: Fixed names of columns that may be absent.
+        as_text: Keep the values of CSV files as they are written.
+        may_travel: Copy an Ibis table out of its database; not for a log.
     """
     where = describe(source)
     if _library(source) in FRAME_LIBRARIES:
@@ -48,7 +53,7 @@ def open_source(
 
 
 def open_whole(engine: Engine, source: Any) -> pa.Table:
-    """Read a source with all its columns, under their own names."""
+    """Return a source as an Arrow table with all its columns, under their own names."""
     if _library(source) in FRAME_LIBRARIES:
         names = frame_names(source)
         chosen = _present(dict(zip(names, names, strict=True)), names, describe(source), ())
@@ -59,34 +64,34 @@ def open_whole(engine: Engine, source: Any) -> pa.Table:
     return engine.fetch_arrow(opened.table).rename_columns(list(opened.names))
 
 
-def open_every_column(engine: Engine, source: Any) -> Opened:
-    """Open a source with all its columns, where the engine is."""
+def open_every_column(engine: Engine, source: Any) -> SourceTable:
+    """Return a source as a table of the engine, with all its columns."""
     if _library(source) in FRAME_LIBRARIES:
         frame = open_whole(engine, source)
-        return Opened(engine.open_arrow(frame), tuple(frame.column_names))
+        return SourceTable(engine.open_arrow(frame), tuple(frame.column_names))
     return _open_in_engine(engine, source, as_text=False, may_travel=True)
 
 
-def _open_in_engine(engine: Engine, source: Any, *, as_text: bool, may_travel: bool) -> Opened:
+def _open_in_engine(engine: Engine, source: Any, *, as_text: bool, may_travel: bool) -> SourceTable:
     if _library(source) == "pyspark":
         if not hasattr(engine, "open_frame"):
             raise SourceError(
                 "A Spark DataFrame can be used with a log on Spark only.", "Read the log with engine='spark'."
             )
-        return Opened(engine.open_frame(source), tuple(source.columns))
+        return SourceTable(engine.open_frame(source), tuple(source.columns))
     if isinstance(source, ir.Table):
         if not engine.holds(source) and may_travel:
             source = engine.open_arrow(_from_database(source))
         elif not engine.holds(source):
             raise _of_another_connection()
-        return Opened(source, tuple(source.columns))
+        return SourceTable(source, tuple(source.columns))
     if isinstance(source, StoredTable):
         return engine.open_table(source)
     return _open_files(engine, source, as_text=as_text)
 
 
 def describe(source: Any) -> str:
-    """Name a source in a message."""
+    """Return the name of a source for messages, without credentials."""
     if isinstance(source, str | Path):
         return without_credentials(str(source)) if has_scheme(source) else printable(source)
     if isinstance(source, StoredTable):
@@ -98,19 +103,19 @@ def describe(source: Any) -> str:
 
 
 def stored_table(source: Any, table: str | None) -> Any:
-    """Return the database table that a path and a name mean; a source that is no database comes back as it is."""
-    alone = source[0] if isinstance(source, list | tuple) and len(source) == 1 else source
-    for part in source if isinstance(source, list | tuple) else [source]:
+    """Return the address of a database table for a path or URL and a table name; other sources are returned as is."""
+    parts = source if isinstance(source, list | tuple) else [source]
+    single = parts[0] if len(parts) == 1 else source
+    for part in parts:
         if has_scheme(part):
             check_url(str(part))
-    if is_url(alone):
+    if is_url(single):
         if table is None:
             raise UsageError("A database has many tables.", "Say which with table=... (--table NAME).")
-        return StoredTable(table, url=alone)
-    is_database = isinstance(alone, str | Path) and str(alone).lower().endswith(DATABASE_SUFFIXES)
-    if is_database:
-        expand(str(alone))
-        return StoredTable(table, str(alone))
+        return StoredTable(table, url=single)
+    if isinstance(single, str | Path) and str(single).lower().endswith(DATABASE_SUFFIXES):
+        expand(str(single))
+        return StoredTable(table, str(single))
     if table is None:
         return source
     if source is None or source == []:
@@ -122,10 +127,10 @@ def stored_table(source: Any, table: str | None) -> Any:
 
 
 def _from_database(table: ir.Table) -> pa.Table:
-    home, _ = resolve_engine(table, "duckdb")
-    if not home.remote:
+    engine, _ = resolve_engine(table, "duckdb")
+    if not engine.remote:
         raise _of_another_connection()
-    return home.fetch_arrow(table)
+    return engine.fetch_arrow(table)
 
 
 def _of_another_connection() -> SourceError:
@@ -135,13 +140,13 @@ def _of_another_connection() -> SourceError:
 
 
 def is_csv(source: Any) -> bool:
-    """Tell whether a source is CSV files, whose values have no types of their own."""
+    """Return whether a source is CSV files, whose values have no types of their own."""
     parts = source if isinstance(source, list | tuple) else [source]
     return all(isinstance(part, str | Path) and kind_of(expand(str(part))[0]) == "csv" for part in parts)
 
 
 def frame_names(frame: Any) -> list[str]:
-    """List the column names of a frame of any library."""
+    """Return the column names of a data frame of any library."""
     if hasattr(frame, "collect_schema"):
         names = frame.collect_schema().names()
     elif hasattr(frame, "schema") and _library(frame) == "pyarrow":
@@ -158,9 +163,10 @@ def _library(source: Any) -> str:
 
 
 def _present(columns: Mapping[str, str], names: Sequence[str], where: str, optional: Iterable[str]) -> dict[str, str]:
-    may_miss = set(optional)
+    """Return those of the columns that a source has; refuse missing, ambiguous and unusable names."""
+    may_be_absent = set(optional)
     for fixed, given in columns.items():
-        if given not in names and fixed not in may_miss:
+        if given not in names and fixed not in may_be_absent:
             raise no_such_column(given, names, where=where)
         if "\0" in given:
             raise ColumnError(
@@ -184,31 +190,21 @@ def _to_arrow(frame: Any, chosen: Mapping[str, str], where: str) -> pa.Table:
             case "polars":
                 chosen_frame = frame.select(given)
                 table = (chosen_frame.collect() if hasattr(frame, "collect") else chosen_frame).to_arrow()
+            case "pyarrow" if hasattr(frame, "to_table"):
+                table = frame.to_table(columns=given)
             case "pyarrow":
-                table = _arrow_columns(frame, given)
+                whole = frame.read_all() if hasattr(frame, "read_all") else frame
+                table = (whole if isinstance(whole, pa.Table) else pa.table(whole)).select(given)
             case _:
-                columns = [duckdb.ColumnExpression(name) for name in given]
-                table = frame.select(*columns).to_arrow_table()
+                table = frame.select(*map(duckdb.ColumnExpression, given)).to_arrow_table()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ColumnError(f"{where}: {printable(error)}", "A column must hold values of one type.") from error
     table = table.rename_columns(list(chosen))
     return table.cast(pa.schema([(field.name, _plain_type(field.type)) for field in table.schema]))
 
 
-def _arrow_columns(frame: Any, given: list[str]) -> pa.Table:
-    import pyarrow as pa
-
-    if hasattr(frame, "to_table"):
-        return frame.to_table(columns=given)
-    if isinstance(frame, pa.Table):
-        table = frame
-    else:
-        table = frame.read_all() if hasattr(frame, "read_all") else pa.table(frame)
-    return table.select(given)
-
-
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """Decode categories, and use string types that every engine knows."""
+    """Return a type that every engine knows: values for categories, large strings for string views."""
     import pyarrow as pa
     import pyarrow.types as kinds
 
@@ -216,7 +212,7 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     return pa.large_string() if kinds.is_string_view(value) else value
 
 
-def _open_files(engine: Engine, source: Any, *, as_text: bool) -> Opened:
+def _open_files(engine: Engine, source: Any, *, as_text: bool) -> SourceTable:
     if isinstance(source, str | Path):
         source = [source]
     if not isinstance(source, Sequence) or not all(isinstance(part, str | Path) for part in source):

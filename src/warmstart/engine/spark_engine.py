@@ -1,4 +1,4 @@
-"""Spark, on this machine or on a cluster, for logs that outgrow one machine."""
+"""The Spark engine, on this machine or on a cluster, for logs that outgrow one machine."""
 
 from __future__ import annotations
 
@@ -23,11 +23,12 @@ from pyspark.core.broadcast import Broadcast
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
+from pyspark.sql.types import DayTimeIntervalType
 
 from warmstart.core.errors import EngineError, SourceError, UsageError
 from warmstart.core.text import first_lines, printable, quoted
 from warmstart.engine.duckdb_engine import DuckDBEngine
-from warmstart.engine.engine import BATCH, FileKind, Opened, Row, StoredTable
+from warmstart.engine.engine import BATCH, FileKind, Row, SourceTable, StoredTable
 from warmstart.engine.files import partition_root
 from warmstart.engine.partitioned import PART
 from warmstart.engine.text_files import csv_dialect, text_columns
@@ -44,28 +45,22 @@ if TYPE_CHECKING:
     name="unix_micros", signature=((ibis.dtype("timestamp"),), ibis.dtype("int64"))
 )
 def _unix_micros(moment: Any) -> Any:
-    """Name Spark's own function for Ibis."""
+    """Declare Spark's built-in function to Ibis."""
 
 
-_SPARK_TYPES = {
-    "extension<arrow.uuid>": "VARCHAR",
-    **{f"uint{bits}": "BIGINT" for bits in (8, 16, 32, 64)},
-}
-
-
-_ALWAYS = {
+# Arrow types that Spark lacks, and what they are cast to.
+_SPARK_TYPES = {"extension<arrow.uuid>": "VARCHAR", **{f"uint{bits}": "BIGINT" for bits in (8, 16, 32, 64)}}
+_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.caseSensitive": "true",
     "spark.sql.session.timeZone": "UTC",
 }
-
-
 _BACKENDS: WeakKeyDictionary[SparkSession, Backend] = WeakKeyDictionary()
 
 
 class SparkEngine:
-    """An Ibis Spark connection."""
+    """An Ibis connection to Spark."""
 
     name = "spark"
     in_process = False
@@ -76,17 +71,17 @@ class SparkEngine:
 
     @classmethod
     def local(cls, *, memory_limit: str | None = None, threads: int | None = None) -> SparkEngine:
-        """Start Spark on this machine, or join the session that is already running."""
+        """Start Spark on this machine, or use the session that is already running."""
         cores = threads or os.cpu_count() or 1
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         settings = {"spark.sql.shuffle.partitions": str(2 * cores)}
         if memory_limit is not None:
             settings["spark.driver.memory"] = _java_size(memory_limit)
-        return cls._of_session(f"local[{cores}]", settings)
+        return cls._start(f"local[{cores}]", settings)
 
     @classmethod
     def cluster(cls, master: str, *, memory_limit: str | None = None, threads: int | None = None) -> SparkEngine:
-        """Join a cluster by the address of its master; memory is each executor's, threads are those of all."""
+        """Connect to a cluster by the address of its master; memory per executor, threads in all."""
         settings = {}
         if memory_limit is not None:
             settings["spark.executor.memory"] = _java_size(memory_limit)
@@ -98,16 +93,16 @@ class SparkEngine:
                 f"This process has a Spark session already, of {quoted(running.master)}.",
                 "Stop it, or pass a DataFrame of it.",
             )
-        return cls._of_session(master, settings)
+        return cls._start(master, settings)
 
     @classmethod
-    def _of_session(cls, master: str, settings: dict[str, str]) -> SparkEngine:
+    def _start(cls, master: str, settings: dict[str, str]) -> SparkEngine:
         builder = SparkSession.builder.appName("warmstart").master(master)
-        for name, value in {**_ALWAYS, **settings}.items():
+        for name, value in {**_SETTINGS, **settings}.items():
             builder = builder.config(name, value)
         try:
             session = builder.getOrCreate()
-        except Exception as error:  # py4j's and Java's own
+        except Exception as error:  # of py4j or Java
             raise EngineError(
                 f"Spark cannot be started at {quoted(master)}: {first_lines(error)}", "Is its master running?"
             ) from error
@@ -121,12 +116,12 @@ class SparkEngine:
         return session
 
     def holds(self, table: ir.Table) -> bool:
-        """Tell whether an Ibis table can be used in this connection."""
+        """Return whether an Ibis table can be used in this connection."""
         backends, _ = table._find_backends()
         return all(backend is self.backend for backend in backends)
 
-    def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> Opened:
-        """Open files of one kind as one table, without copying them; the columns of a CSV file as text, if asked."""
+    def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> SourceTable:
+        """Return files of one kind as one table, without copying them; ``as_text`` keeps CSV columns as strings."""
         try:
             if kind == "csv":
                 return self._read_csv(paths, as_text=as_text)
@@ -139,10 +134,10 @@ class SparkEngine:
                 table = self._view(reader.parquet(*paths))
         except (PySparkException, duckdb.Error) as error:
             raise SourceError(f"Spark cannot read {printable(paths[0])}: {first_lines(error)}") from error
-        return Opened(table, tuple(table.columns))
+        return SourceTable(table, tuple(table.columns))
 
-    def open_table(self, stored: StoredTable) -> Opened:
-        """Open a table of Spark's catalogue."""
+    def open_table(self, stored: StoredTable) -> SourceTable:
+        """Return a table of Spark's catalogue."""
         if stored.path is not None or stored.name is None:
             raise SourceError(
                 f"Spark cannot read {printable(stored.path)}.", "Read it with engine='duckdb', or export to Parquet."
@@ -151,44 +146,43 @@ class SparkEngine:
             table = self._view(self.session.table(stored.name))
         except PySparkException as error:
             raise SourceError(f"Spark cannot read {printable(stored.name)}: {first_lines(error)}") from error
-        return Opened(table, tuple(table.columns))
+        return SourceTable(table, tuple(table.columns))
 
-    def _read_csv(self, paths: Sequence[str], *, as_text: bool) -> Opened:
-        """Let DuckDB tell names and types, so that both engines read the same: Spark alone would make '007' a 7."""
+    def _read_csv(self, paths: Sequence[str], *, as_text: bool) -> SourceTable:
+        """Return CSV files with DuckDB's names and types, so that engines agree: Spark alone would make '007' a 7."""
         opened = DuckDBEngine.embedded().open_files(paths, "csv", as_text=as_text)
         separator, quote, escape = csv_dialect(duckdb.connect(), paths[0])
-        written: dict[str, Any] = {"sep": separator, "quote": quote, "escape": escape or quote, "multiLine": True}
+        dialect: dict[str, Any] = {"sep": separator, "quote": quote, "escape": escape or quote, "multiLine": True}
         schema = PySparkSchema.from_ibis(opened.table.schema())
-        return Opened(
-            self._view(self.session.read.csv(list(paths), header=True, schema=schema, **written)), opened.names
-        )
+        frame = self.session.read.csv(list(paths), header=True, schema=schema, **dialect)
+        return SourceTable(self._view(frame), opened.names)
 
     @classmethod
     def of_frame(cls, frame: DataFrame) -> tuple[SparkEngine, ir.Table]:
-        """Use the session of a Spark DataFrame, and show the frame to it."""
+        """Return an engine on the session of a Spark DataFrame, and the frame as its table."""
         engine = cls.of_session(frame.sparkSession)
         return engine, engine.open_frame(frame)
 
     @classmethod
     def of_session(cls, session: Any) -> SparkEngine:
-        """Use a Spark session that somebody has; the same session is always the same connection."""
+        """Return an engine on an existing Spark session; one session always has the same connection."""
         if session not in _BACKENDS:
             _BACKENDS[session] = ibis.pyspark.connect(session)
         return cls(_BACKENDS[session])
 
     def open_frame(self, frame: DataFrame) -> ir.Table:
-        """Show a DataFrame of this session to the engine."""
+        """Return a DataFrame of this session as a table of the engine."""
         return self._view(frame)
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
-        """Show an Arrow table to the engine."""
+        """Return an Arrow table as a table of the engine."""
         try:
             return self._view(self.session.createDataFrame(_in_spark_types(frame)))
         except (PySparkException, duckdb.Error) as error:
             raise SourceError(f"Spark cannot read the table: {first_lines(error)}", "Use engine='duckdb'.") from error
 
     def epoch_microseconds(self, moment: ir.Value) -> ir.Value:
-        """Turn a timestamp expression into microseconds since 1970, UTC."""
+        """Return a timestamp expression as microseconds since 1970, UTC."""
         return _unix_micros(moment.cast("timestamp('UTC')"))
 
     def fetch(self, expression: ir.Table) -> list[Row]:
@@ -202,7 +196,7 @@ class SparkEngine:
             return self._run(expression).toArrow()
 
     def stream(self, expression: ir.Table, rows: int = BATCH) -> Iterator[pa.RecordBatch]:  # noqa: ARG002
-        """Run an expression and give its result in order; never more than a part of it, and in Spark's own batches."""
+        """Yield the result in order, in Spark's own batches, one partition at a time."""
         import pyarrow as pa
 
         with _engine_errors():
@@ -216,45 +210,43 @@ class SparkEngine:
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
         """Run an expression and keep its result in the cluster until it is released.
 
-        Spark caches when it first needs the rows; counting them makes that now, while what they come from is kept too.
+        Spark caches rows on first use; counting them does that now, while their inputs are still cached.
         """
         with _engine_errors():
-            held = self.backend._cached_table(expression)
-        self.fetch(held.agg(rows=held.count()))
-        return held
+            table = self.backend._cached_table(expression)
+        self.fetch(table.agg(rows=table.count()))
+        return table
 
     def collect(self, expression: ir.Table) -> tuple[SparkEngine, ir.CachedTable]:
-        """Run an expression once and keep its rows in the cluster."""
+        """Run an expression once; return this engine, which keeps its rows, and the rows."""
         return self, self.materialise(expression)
 
     def map_batches(self, rows: ir.Table, function: MapRows, schema: sch.Schema, *, inputs: Any) -> ir.Table:
-        """Turn rows into others, some at a time and in any order."""
-        held = self._tell(inputs)
-        frame = self._run(rows).mapInArrow(_over_batches(function, held), PySparkSchema.from_ibis(schema))
-        return self._view(frame, held)
+        """Return the rows that a function makes of batches, in any order; ``inputs`` are broadcast to the workers."""
+        shared = self._broadcast(inputs)
+        frame = self._run(rows).mapInArrow(_over_batches(function, shared), PySparkSchema.from_ibis(schema))
+        return self._view(frame, shared)
 
     def map_partitions(
         self, tables: Sequence[ir.Table], parts: Parts, function: MapPartition, schema: sch.Schema, *, inputs: Any
     ) -> ir.Table:
-        """Turn parts of one or two tables into other rows."""
-        held = self._tell(inputs)
+        """Return the rows that a function makes of the parts of one or two tables; ``inputs`` are broadcast."""
+        shared = self._broadcast(inputs)
         part = F.pmod(F.xxhash64(*parts.keys), F.lit(parts.number)).cast("int")
-        # Named anew: Spark cannot tell apart the columns of two tables that came from one.
+        # Renamed: Spark confuses the columns of two tables that came from one.
         frames = [self._run(table).toDF(*table.columns) for table in tables]
         groups = [frame.withColumn(PART, part).groupBy(PART) for frame in frames]
-        wanted = PySparkSchema.from_ibis(schema)
-        if len(groups) == 1:
-            return self._view(groups[0].applyInArrow(_over_part(function, held), wanted), held)
-        return self._view(groups[0].cogroup(groups[1]).applyInArrow(_over_two_parts(function, held), wanted), held)
+        grouped, over = (groups[0], _over_part) if len(groups) == 1 else (groups[0].cogroup(groups[1]), _over_two_parts)
+        return self._view(grouped.applyInArrow(over(function, shared), PySparkSchema.from_ibis(schema)), shared)
 
-    def _tell(self, inputs: Any) -> Broadcast[Any]:
+    def _broadcast(self, inputs: Any) -> Broadcast[Any]:
         try:
             return self.session.sparkContext.broadcast(_Packed(inputs))
         except (pickle.PicklingError, TypeError, AttributeError) as error:
             raise EngineError(f"The workers cannot be sent a model: {first_lines(error)}") from error
 
     def progress(self) -> float | None:
-        """Return how many of the running stages' tasks are done, in percent."""
+        """Return the share of the running stages' tasks that are done, in percent."""
         tracker = self.session.sparkContext.statusTracker()
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
         tasks = sum(stage.numTasks for stage in stages if stage is not None)
@@ -262,9 +254,9 @@ class SparkEngine:
         return 100 * done / tasks if tasks else None
 
     def _view(self, frame: DataFrame, inputs: Broadcast[Any] | None = None) -> ir.Table:
-        """Give a frame a name; broadcast inputs may be dropped with it, and get again if they must."""
+        """Register a frame under a name; it and its broadcast inputs are dropped with the table."""
         name = f"warmstart_{uuid.uuid4().hex}"
-        frame.createTempView(name)
+        _with_durations_in_seconds(frame).createTempView(name)
         table = self.backend.table(name)
         weakref.finalize(table.op(), self.session.catalog.dropTempView, name)
         if inputs is not None:
@@ -273,7 +265,7 @@ class SparkEngine:
 
 
 def _in_spark_types(frame: pa.Table) -> pa.Table:
-    """Spell UUIDs as text and widen unsigned integers: Spark has no types for them."""
+    """Return the table with UUIDs as text and unsigned integers as signed: Spark has no types for them."""
     casts = {field.name: _SPARK_TYPES[str(field.type)] for field in frame.schema if str(field.type) in _SPARK_TYPES}
     if not casts:
         return frame
@@ -283,13 +275,20 @@ def _in_spark_types(frame: pa.Table) -> pa.Table:
     return table.rename_columns(frame.column_names)
 
 
+def _with_durations_in_seconds(frame: DataFrame) -> DataFrame:
+    """Give durations a type that Ibis has: it reads no table with Spark's own, from days to seconds."""
+    durations = [field.name for field in frame.schema if isinstance(field.dataType, DayTimeIntervalType)]
+    columns = {name: frame["`" + name.replace("`", "``") + "`"].cast("interval second") for name in durations}
+    return frame.withColumns(columns) if columns else frame
+
+
 def _java_size(size: str) -> str:
-    """Write 4GB as Java does, 4g."""
+    """Return a size as Java writes it: 4GB as 4g."""
     return size.lower().replace(" ", "").removesuffix("b").removesuffix("i")
 
 
 class _Packed:
-    """Inputs of the workers, packed as Spark packs functions: a class of a notebook's own travels too."""
+    """Inputs pickled with cloudpickle, as Spark does with functions, so that classes of a notebook travel too."""
 
     def __init__(self, inputs: Any) -> None:
         self.inputs = inputs
@@ -310,22 +309,17 @@ def _over_batches(function: MapRows, inputs: Broadcast[Any]) -> Any:
 
 
 def _over_part(function: MapPartition, inputs: Broadcast[Any]) -> Any:
-    def over(rows: pa.Table) -> pa.Table:
-        return function([rows], inputs.value)
-
-    return over
+    return lambda rows: function([rows], inputs.value)
 
 
 def _over_two_parts(function: MapPartition, inputs: Broadcast[Any]) -> Any:
-    def over(one: pa.Table, other: pa.Table) -> pa.Table:
-        return function([one, other], inputs.value)
-
-    return over
+    return lambda one, other: function([one, other], inputs.value)
 
 
 def _as_messages() -> Any:
-    """Pack batches of any columns into single values, which come over one by one."""
+    """Pack every batch, whatever its columns, into one binary value, so that batches arrive one by one."""
 
+    # A function inside a function is sent by value: workers need no warmstart to stream.
     def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
@@ -347,9 +341,9 @@ def _engine_errors() -> Iterator[None]:
 
 
 def _cause(error: Exception) -> str:
-    """Return what Python on a worker said last, if it was that; else the first line."""
-    said = [line for line in str(error).splitlines() if re.match(r"[\w.]*(Error|Exception): ", line.strip())]
-    return printable(said[-1].strip()) if said and "Traceback" in str(error) else first_lines(error)
+    """Return the last error of Python on a worker, if there is one; else the first line."""
+    errors = [line for line in str(error).splitlines() if re.match(r"[\w.]*(Error|Exception): ", line.strip())]
+    return printable(errors[-1].strip()) if errors and "Traceback" in str(error) else first_lines(error)
 
 
 def _hint(error: Exception) -> str:

@@ -1,24 +1,31 @@
-"""What a policy would have earned: the estimator, its intervals, the paper's bounds."""
+"""Off-policy estimators: sums over the weighted table, finished with arithmetic, and their confidence intervals."""
 
 from warmstart.estimators.bounds import bias_bounds, corollary_bound, regret_bound
 from warmstart.estimators.contributions import top_contributions
-from warmstart.estimators.estimate import estimate_value
-from warmstart.estimators.estimators import ESTIMATORS
-from warmstart.estimators.guesses import Guesser
-from warmstart.estimators.guesses_in_parts import PartedGuesser
-from warmstart.estimators.intervals.methods import METHODS, interval
-from warmstart.estimators.outside import estimate_outside
+from warmstart.estimators.estimate import estimate_policy
+from warmstart.estimators.gain import Levels
+from warmstart.estimators.intervals import METHODS, interval
+from warmstart.estimators.point import ESTIMATORS
+from warmstart.estimators.rows import RewardModel, WeightedRows, open_weighted_rows
+from warmstart.estimators.tau import choose_tau, clipping_cost, squared_error
+from warmstart.estimators.weights import importance_weight, supported_ratio
 
 __all__ = [
     "ESTIMATORS",
     "METHODS",
-    "Guesser",
-    "PartedGuesser",
+    "Levels",
+    "RewardModel",
+    "WeightedRows",
     "bias_bounds",
+    "choose_tau",
+    "clipping_cost",
     "corollary_bound",
-    "estimate_outside",
-    "estimate_value",
+    "estimate_policy",
+    "importance_weight",
     "interval",
+    "open_weighted_rows",
     "regret_bound",
+    "squared_error",
+    "supported_ratio",
     "top_contributions",
 ]

@@ -1,139 +1,152 @@
-"""From sums over cells to an estimate with its interval, its bias and its support."""
+"""From the weighted table to an estimate with its confidence interval, its bias and its support."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from warmstart.estimators.gain import gain_ends
-from warmstart.estimators.intervals.methods import NEED_COEFFICIENTS, interval, normal_ends
-from warmstart.estimators.sums import ValueSums, WeightedSums, fetch_sums
-from warmstart.results.estimate import Gain, PropensityError, Support, ValueEstimate, WeightRatio
-from warmstart.results.interval import IntervalName
-from warmstart.results.point_estimate import PointEstimate
-from warmstart.results.tau import Tau
+from warmstart.core.names import PROPENSITY
+from warmstart.estimators import gain, ips, support, weight_ratio
+from warmstart.estimators.gain import GainSums, Levels
+from warmstart.estimators.intervals import NEED_COEFFICIENTS, TermSums, interval
+from warmstart.estimators.point import point_estimates, point_sums
+from warmstart.estimators.tau import choose_tau, matched_rate
+from warmstart.estimators.weights import OWN
+from warmstart.results import Gain, IntervalName, Tau, TauChoice, ValueEstimate
 
 if TYPE_CHECKING:
-    from warmstart.core.names import WindowName
-    from warmstart.events import Cells
-    from warmstart.policy import Policy
+    import ibis.expr.types as ir
+
+    from warmstart.estimators.rows import WeightedRows
+
+DEFAULT_ESTIMATORS = ("snips",)
 
 
-def estimate_value(
-    policy: Policy,
-    cells: Cells,
+def estimate_policy(
+    weighted: WeightedRows,
     *,
     taus: Sequence[Tau],
-    delta: float = 0.05,
+    levels: Levels,
     method: IntervalName = "bets",
-    weights_from: WindowName = "evaluated",
-    looks: int = 1,
-    rate: float | None = None,
+    estimators: Sequence[str] = (),
 ) -> list[ValueEstimate]:
-    """Estimate what a policy would have earned on events it did not choose, one estimate a tau.
+    """Estimate what a policy would have earned on events it did not choose (off-policy evaluation), one for each tau.
 
     Mean over events of ``reward * probability / max(propensity, tau)`` (paper, Eq. 2). It falls short where the
-    propensity is below ``tau``; the estimate carries how often that is. ``looks`` is how many estimates share delta
-    in the joint ends; ``rate`` is the mean reward that was known before the window, if any.
+    propensity is below ``tau``; the estimate carries how often that is.
+
+    Args:
+        weighted: The weighted table of the policy.
+        taus: Clipping constants; "auto" chooses one, without a look at evaluated rewards where bounds are certified.
+        levels: The confidence level, and how many estimates share it in joint ends.
+        method: The confidence interval.
+        estimators: Point estimates of all traffic; self-normalised ones by default, and for logging.
     """
-    sums = fetch_sums(
-        policy, cells, taus=taus, weights_from=weights_from, spread=method in NEED_COEFFICIENTS, rate=rate
-    )
-    scale = cells.evaluated.log.reward_range
+    names = estimators if estimators and not weighted.is_logging else DEFAULT_ESTIMATORS
+    chosen = [_tau(weighted, tau, levels.rate) for tau in taus]
+    declared = [_sums(weighted, weighted.floor(tau), names) for tau, _ in chosen]
+    totals = _fetch(weighted, declared)
     estimates = []
-    for asked, sum_ in zip(taus, sums, strict=True):
-        tau = _tau(asked, sum_)
-        bound = 1.0 if policy.is_logging else 1 / tau
-        terms = sum_.chosen.terms(sum_.events, bound)
-        ends = interval(terms, delta=delta, method=method)
-        joint = ends if looks == 1 else interval(terms, delta=delta / looks, method=method)
-        own = sum_.own.terms(sum_.events, bound)
-        certified = ends if own == terms else interval(own, delta=delta, method=method)
-        proven = certified.guarantee == "finite-sample"
-        lost = max(1 - sum_.own.weight / sum_.events, 0.0)
-        estimate = ValueEstimate(
-            policy=policy.name,
-            tau=tau,
-            value=terms.mean,
-            lower=ends.lower,
-            upper=ends.upper,
-            delta=delta,
-            interval=method,
-            guarantee=ends.guarantee,
-            joint_lower=joint.lower,
-            joint_upper=joint.upper,
-            events=round(sum_.events),
-            matched=round(sum_.matched),
-            effective_sample_size=_kish(sum_),
-            support=_support(sum_),
-            certified_lower=certified.lower if proven else None,
-            certified_upper=min(certified.upper + lost, 1.0) if proven else None,
-            is_logging=policy.is_logging,
-            gain=_on_supported(sum_, delta, looks, rate),
-            weight_ratio=_rho(sum_),
-            propensity_error=_error(sum_),
-            tau_choice=sum_.tau_choice,
-            estimates=self_normalised(sum_.chosen, delta),
-        )
-        estimates.append(estimate.scaled(scale))
+    for (tau, choice), some in zip(chosen, totals, strict=True):
+        estimate = _estimate(weighted, tau, choice, some, levels=levels, method=method, names=names)
+        estimates.append(estimate.scaled(weighted.reward_range))
     return estimates
 
 
-def _tau(asked: Tau, sums: ValueSums) -> float:
-    """Return the tau in use; what is not clipped, logging, may as well have tau = 1."""
-    if asked != "auto":
-        return asked
-    return 1.0 if sums.tau_choice is None else sums.tau_choice.tau
+def _tau(weighted: WeightedRows, tau: Tau, rate: float | None) -> tuple[float, TauChoice | None]:
+    """Return the tau in use and how it was chosen; what is not clipped, logging, may as well have tau = 1."""
+    if tau != "auto":
+        return tau, None
+    if weighted.is_logging:
+        return 1.0, None
+    rate = rate if weighted.certified else matched_rate(weighted.engine, weighted.table)
+    choice = choose_tau(weighted.engine, weighted.table, weighted.events, rate)
+    return choice.tau, choice
 
 
-def self_normalised(sums: WeightedSums, delta: float) -> tuple[PointEstimate, ...]:
-    """Return the value as if what is not supported earned like the rest; none where nothing is supported.
-
-    Squares of rewards stand for rewards in its variance, which is then no smaller.
-    """
-    if sums.weight <= 0:
-        return ()
-    value = sums.reward / sums.weight
-    variance = (sums.reward_sq * (1 - 2 * value) + value**2 * sums.weight_sq) / sums.weight**2
-    return (PointEstimate("snips", value, *normal_ends(value, variance, delta)),)
+def _sums(weighted: WeightedRows, floor: float, names: Sequence[str]) -> dict[str, ir.Value]:
+    """Return everything that adds up over the weighted table at one tau, by name."""
+    rows = weighted.table
+    declared = {**ips.sums(rows, floor), **support.sums(rows, floor), **point_sums(names, rows, floor)}
+    declared |= gain.sums(rows, floor) if weighted.certified else gain.estimated_sums(rows, floor)
+    if OWN in rows.columns:
+        declared |= {**ips.sums(rows, floor, OWN), **weight_ratio.sums(rows, floor)}
+    return declared
 
 
-def _kish(sums: ValueSums) -> float:
-    return sums.chosen.weight**2 / sums.chosen.weight_sq if sums.chosen.weight_sq > 0 else 0.0
+def _fetch(weighted: WeightedRows, declared: Sequence[dict[str, ir.Value]]) -> list[dict[str, float]]:
+    """Return what the sums of every tau come to, in one query; a sum that no tau enters is computed once."""
+    columns: dict[str, ir.Value] = {}
+    places: list[dict[str, str]] = []
+    for i, sums in enumerate(declared):
+        same = {name for name, total in sums.items() if i and total.equals(declared[0][name])}
+        places.append({name: f"{name}_{0 if name in same else i}" for name in sums})
+        columns |= {places[i][name]: total for name, total in sums.items()}
+    fetched = weighted.engine.fetch(weighted.table.agg(**columns))[0]
+    return [{name: float(fetched[place] or 0.0) for name, place in some.items()} for some in places]
 
 
-def _support(sums: ValueSums) -> Support:
-    supported, clipped = sums.supported / sums.events, sums.clipped / sums.events
-    decided = min(sums.decided / sums.events, 1.0)
-    unsupported = max(decided - supported - clipped, 0.0)
-    return Support(supported, clipped, unsupported, max(1 - supported - clipped - unsupported, 0.0))
-
-
-def _on_supported(sums: ValueSums, delta: float, looks: int, rate: float | None) -> Gain:
-    """Return D = sum of u * rewards / T_B with u = probability / propensity - s(x), and its interval.
-
-    Logging itself gains nothing over logging, for certain.
-    """
-    traffic, share, contested = sums.supported, sums.supported / sums.events, sums.contested / sums.events
-    if traffic <= 0:
-        return Gain(share, contested, None, None, None, None, None, "finite-sample")
-    value, logging = sums.policy_on_supported / traffic, sums.logging_on_supported / traffic
-    difference = value - logging
-    ends, joint = (
-        (0.0, 0.0) if sums.gain is None else gain_ends(sums.gain, level, rate) for level in (delta, delta / looks)
+def _estimate(
+    weighted: WeightedRows,
+    tau: float,
+    choice: TauChoice | None,
+    totals: Mapping[str, float],
+    *,
+    levels: Levels,
+    method: IntervalName,
+    names: Sequence[str],
+) -> ValueEstimate:
+    events, rows = weighted.events, weighted.table
+    terms = _terms(weighted, totals, tau, method, PROPENSITY)
+    ends = interval(terms, delta=levels.delta, method=method)
+    joint = ends if levels.looks == 1 else interval(terms, delta=levels.joint, method=method)
+    own, other = (OWN, True) if OWN in rows.columns else (PROPENSITY, False)
+    certified = ends
+    if other:
+        certified = interval(_terms(weighted, totals, tau, method, OWN), delta=levels.delta, method=method)
+    proven = weighted.certified and certified.guarantee == "finite-sample"
+    lost = max(1 - totals[f"{own}_weight"] / events, 0.0)
+    squares = totals["propensity_weight_sq"]
+    return ValueEstimate(
+        policy=weighted.policy,
+        tau=tau,
+        value=terms.mean,
+        lower=ends.lower,
+        upper=ends.upper,
+        delta=levels.delta,
+        interval=method,
+        guarantee=ends.guarantee if weighted.certified else "approximate",
+        joint_lower=joint.lower,
+        joint_upper=joint.upper,
+        events=round(events),
+        matched=round(totals["matched"]),
+        effective_sample_size=totals["propensity_weight"] ** 2 / squares if squares > 0 else 0.0,
+        support=support.shares(totals, events),
+        certified_lower=certified.lower if proven else None,
+        certified_upper=min(certified.upper + lost, 1.0) if proven else None,
+        is_logging=weighted.is_logging,
+        gain=_gain(weighted, totals, tau, levels),
+        weight_ratio=weight_ratio.weight_ratio(totals, events) if other else None,
+        propensity_error=weight_ratio.propensity_error(totals, events) if other else None,
+        tau_choice=choice,
+        estimates=point_estimates(names, totals, events, levels.delta),
     )
-    lower, upper, joint_lower = min(ends[0], difference), max(ends[1], difference), min(joint[0], difference)
-    return Gain(share, contested, value, logging, difference, lower, upper, "finite-sample", joint_lower)
 
 
-def _rho(sums: ValueSums) -> WeightRatio | None:
-    if sums.errors is None:
-        return None
-    shown = sums.supported + sums.clipped
-    return WeightRatio(sums.chosen.weight / shown if shown > 0 else 0.0, sums.errors.overweighted / sums.events)
+def _terms(
+    weighted: WeightedRows, totals: Mapping[str, float], tau: float, method: IntervalName, propensity: str
+) -> TermSums:
+    """Return the sums that the confidence interval of the value needs, with one of the columns of propensities."""
+    floor, bound = weighted.floor(tau), 1.0 if weighted.is_logging else 1 / tau
+    needed = method in NEED_COEFFICIENTS
+    by_weight = ips.rewards_by_weight(weighted.engine, weighted.table, floor, propensity) if needed else None
+    return ips.terms(totals, weighted.events, bound, by_weight, propensity)
 
 
-def _error(sums: ValueSums) -> PropensityError | None:
-    if sums.errors is None:
-        return None
-    return PropensityError(paper=sums.errors.paper / sums.events, tight=sums.errors.tight / sums.events)
+def _gain(weighted: WeightedRows, totals: Mapping[str, float], tau: float, levels: Levels) -> Gain:
+    if not weighted.certified:
+        return gain.estimated_gain(totals, weighted.events, levels)
+    if weighted.is_logging:
+        return gain.certified_gain(totals, None, weighted.events, levels)
+    by_u = weighted.engine.fetch(gain.rewards_by_u(weighted.table, weighted.groups, tau))
+    return gain.certified_gain(totals, GainSums.of_rows(by_u, totals), weighted.events, levels)

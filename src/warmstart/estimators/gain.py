@@ -1,32 +1,32 @@
-"""The gain over logging on supported traffic, bounded by constant bets.
+"""The gain (lift) over logging: certified by constant bets on supported traffic, or estimated on decided traffic.
 
     D = sum over events of u * reward / T_B,   u = probability / propensity - s(x),   T_B = sum over events of s(x)
 
 s(x) is the policy's supported share in a context. If D were m, the product over events of 1 + L * (u * reward - s * m)
-would have expectation at most 1 (see bets). What depends on s inside a product is replaced by less, using that
-logarithms are concave, so that rewards by u are all that is needed.
+would have expectation at most 1 (see intervals.bets). What depends on s inside a product is replaced by less, using
+that logarithms are concave, so that rewards by u are all that is needed.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import ibis
 import numpy as np
 
-from warmstart.core.names import ACTION
-from warmstart.estimators.intervals.bets import MOST_AT_RISK, RATIO, Coefficients, last_ruled_out, log_mean
+from warmstart.core.names import ACTION, DECIDED, PROBABILITY
+from warmstart.estimators.intervals import MOST_AT_RISK, RATIO, Coefficients, last_ruled_out, log_mean, normal_ends
+from warmstart.estimators.weights import clipped, is_supported, supported_ratio
+from warmstart.results import Gain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     import ibis.expr.types as ir
     from numpy.typing import NDArray
 
     from warmstart.engine.engine import Row
-    from warmstart.events import Cells
 
 # With a reward rate from training, three bets; without one, a ladder of rates.
 KNOWN, KNOWN_WEIGHTS = (0.25, 1.0, 4.0), (0.25, 0.5, 0.25)
@@ -35,6 +35,79 @@ UNKNOWN = tuple(4.0**-k for k in range(7))
 SAFE = 0.495
 # Stands for u = -1, whose logarithm is none.
 NOTHING_LEFT = -(1 << 40)
+
+
+def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
+    """Sum the rewards of policy and logging on supported traffic, u^2 (about), and the largest u + s(x)."""
+    supported, ratio, h = is_supported(rows, tau), supported_ratio(rows, tau), rows[PROBABILITY]
+    return {
+        "policy_on_supported": (ratio * rows.reward_sum).sum(),
+        "logging_on_supported": supported.ifelse(h * rows.context_reward_sum, 0.0).sum(),
+        "largest_ratio": ratio.max(),
+        "spread": (ratio * ratio * rows.n).sum() - supported.ifelse(rows.context_n * h * h, 0.0).sum(),
+    }
+
+
+def certified_gain(totals: Mapping[str, float], gains: GainSums | None, events: float, levels: Levels) -> Gain:
+    """Return D and its finite-sample interval; logging itself (no ``gains``) gains nothing over logging, for certain.
+
+    Args:
+        totals: The sums over the weighted table.
+        gains: Rewards by u, None for the logging policy.
+        events: T, all events of the window.
+        levels: The confidence levels, and the reward rate that bets are planned with.
+    """
+    traffic = totals["supported"]
+    share, contested = traffic / events, totals["contested"] / events
+    if traffic <= 0:
+        return Gain(share, contested, None, None, None, None, None, "finite-sample")
+    value, logging = totals["policy_on_supported"] / traffic, totals["logging_on_supported"] / traffic
+    difference = value - logging
+    ends, joint = (
+        (0.0, 0.0) if gains is None else gain_ends(gains, level, levels.rate) for level in (levels.delta, levels.joint)
+    )
+    lower, upper, joint_lower = min(ends[0], difference), max(ends[1], difference), min(joint[0], difference)
+    return Gain(share, contested, value, logging, difference, lower, upper, "finite-sample", joint_lower)
+
+
+def estimated_sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
+    """Sum logging's rewards on decided traffic, and (u * reward)^2 over its events, chosen or not, u = c - decided.
+
+    Where an action is not chosen u is -decided, so that its squares follow from those of the whole context.
+    """
+    u, decided, h = clipped(rows, tau) - rows[DECIDED], rows[DECIDED], rows[PROBABILITY]
+    chosen = ((u * u - decided * decided) * rows.reward_sq_sum).sum()
+    return {
+        "logging_on_decided": (h * rows.context_reward_sum).sum(),
+        "difference_sq": chosen + (h * decided * rows.context_reward_sq_sum).sum(),
+    }
+
+
+def estimated_gain(totals: Mapping[str, float], events: float, levels: Levels) -> Gain:
+    """Compare with logging on all decided traffic; what is clipped or not supported counts against the policy."""
+    decided, share = totals["decided"], min(totals["decided"] / events, 1.0)
+    if decided <= 0 or totals["supported"] <= 0:
+        return Gain(share, share, None, None, None, None, None, "approximate")
+    value, logging = totals["propensity_reward"] / decided, totals["logging_on_decided"] / decided
+    lower, upper = normal_ends(value - logging, totals["difference_sq"] / decided**2, levels.delta)
+    return Gain(share, share, value, logging, value - logging, lower, upper, "approximate")
+
+
+@dataclass(frozen=True)
+class Levels:
+    """``delta``: the share of intervals that may miss; ``looks``: how many estimates share it in joint ends.
+
+    ``rate``: the mean reward that was known before the window, if any.
+    """
+
+    delta: float
+    looks: int = 1
+    rate: float | None = None
+
+    @property
+    def joint(self) -> float:
+        """Return delta for each of all looks (Bonferroni)."""
+        return self.delta / self.looks
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,33 +124,39 @@ class GainSums:
     largest: float
 
     @classmethod
-    def of_rows(cls, rows: Sequence[Row], *, traffic: float, spread: float, largest: float) -> GainSums:
-        """Read the rows of ``rewards_by_u``."""
+    def of_rows(cls, rows: Sequence[Row], totals: Mapping[str, float]) -> GainSums:
+        """Read the rows of ``rewards_by_u``, beside the sums over the weighted table."""
         bins = np.array([row["bin"] for row in rows], dtype=np.int64)
         rewards = np.array([row["rewards"] for row in rows], dtype=np.float64)
-        found = Coefficients.of_bins(np.maximum(bins, -(1 << 16)), np.maximum(rewards, 0.0))
+        by_u = Coefficients.of_bins(np.maximum(bins, -(1 << 16)), np.maximum(rewards, 0.0))
+        traffic = totals["supported"]
         nothing = max(traffic - sum(row["shared"] for row in rows), 0.0)
-        return cls(found, traffic, nothing, spread, largest)
+        spread = max(totals["spread"] / traffic, 0.0) if traffic > 0 else 0.0
+        return cls(by_u, traffic, nothing, spread, totals["largest_ratio"])
 
 
-def rewards_by_u(rows: ir.Table, cells: Cells, chosen: Callable[[ir.Table], ir.BooleanValue]) -> ir.Table:
+def rewards_by_u(rows: ir.Table, groups: Sequence[str], tau: float) -> ir.Table:
     """Sum rewards by the logarithm of u + 1, where anything was earned and more than one action was shown.
 
-    Elsewhere u is 0, or rewards are. ``chosen`` tells which rows are chosen and supported; ``shared`` is the sum of
-    s(x) * rewards.
+    Elsewhere u is 0, or rewards are. ``shared`` is the sum of s(x) * rewards.
+
+    Args:
+        rows: The weighted table.
+        groups: The columns by which its contexts are divided: context and further keys.
+        tau: The floor of the propensity.
     """
-    contexts = list(cells.columns.context_keys)
     contested = rows.filter(rows.context_reward_sum > 0, rows.context_actions > 1)
+    chosen = is_supported(contested, tau) & (contested[PROBABILITY] > 0)
     contested = contested.mutate(
-        kept=chosen(contested).ifelse(contested.h, 0.0),
-        ratio=chosen(contested).ifelse(contested.h / contested.own.nullif(0.0), 0.0),
-        rewards=chosen(contested).ifelse(contested.reward_sum, 0.0),
+        supported=chosen.ifelse(contested[PROBABILITY], 0.0),
+        ratio=supported_ratio(contested, tau),
+        rewards=chosen.ifelse(contested.reward_sum, 0.0),
     )
-    whole = ibis.window(group_by=contexts)
+    whole = ibis.window(group_by=list(groups))
     contested = contested.mutate(
-        share=contested.kept.sum().over(whole),
+        share=contested.supported.sum().over(whole),
         rest=contested.context_reward_sum - contested.rewards.sum().over(whole),
-        place=ibis.row_number().over(ibis.window(group_by=contexts, order_by=ACTION)),
+        place=ibis.row_number().over(ibis.window(group_by=list(groups), order_by=ACTION)),
     )
     contested = contested.filter(contested.share > 0)
     picked, once = contested.filter(contested.ratio > 0), contested.filter(contested.place == 0)

@@ -1,56 +1,88 @@
-"""Choose tau from contexts and actions, never from the rewards of the evaluated window."""
+"""The rule for tau, the clipping constant: one for audit and evaluate, and never a look at evaluated rewards."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-import ibis
 import numpy as np
 
-from warmstart.results.tau import TauChoice, TauPoint
+from warmstart.core.names import PROBABILITY, PROPENSITY
+from warmstart.estimators.weights import importance_weight
+from warmstart.results import TauChoice, TauPoint
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    from numpy.typing import NDArray
 
-    from warmstart.events import Cells
+    from warmstart.engine import Engine
+
+    Floats = NDArray[np.float64]
 
 CANDIDATES = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
 # Without a training window nobody knows the rate: the tau that loses least against the best at any of these.
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+MIDDLING_TAU = 0.05
 
 
-def choose_tau(rows: ir.Table, cells: Cells, propensity: str, rate: float | None) -> TauChoice:
-    """Return the tau with the least (rate * lost)^2 + rate * sum of n * c^2 / T^2.
+def choose_tau(engine: Engine, rows: ir.Table, events: float, rate: float | None) -> TauChoice:
+    """Return the tau with the least expected error of the value.
 
-    c = probability / max(propensity, tau); ``lost`` is the share of traffic that clipping takes away, if rewards came
-    at the same rate everywhere; the other summand is then about the variance. Where the rate is not known: the tau
-    whose error is the smallest multiple of the least one, whatever the rate. The largest of equals: smaller weights.
+    Where the rate is not known: the tau whose error is the smallest multiple of the least one, whatever the rate. The
+    largest of equals: smaller weights.
+
+    Args:
+        engine: Where the rows are.
+        rows: The weighted table.
+        events: T, all events of the window.
+        rate: The mean reward that was known before the window, if any.
     """
-    events = float(cells.evaluated.window.events)
-    found = cells.engine.fetch(clipping_sums(rows, propensity))[0]
-    lost = np.array([float(found[f"lost_{i}"] or 0.0) for i in range(len(CANDIDATES))]) / events
-    spread = np.array([float(found[f"weight_sq_{i}"] or 0.0) for i in range(len(CANDIDATES))]) / events**2
+    lost, squares = clipping_cost(engine, rows, events, CANDIDATES)
     rates = np.array(RATES if rate is None else [rate])[:, None]
-    errors = np.sqrt((rates * lost) ** 2 + rates * spread)
+    errors = np.sqrt(squared_error(lost, squares, rates))
     regrets = (errors / np.maximum(errors.min(axis=1, keepdims=True), 1e-300)).max(axis=0)
     best = max(tau for tau, regret in zip(CANDIDATES, regrets, strict=True) if regret <= regrets.min() * (1 + 1e-9))
     shown = float(np.exp(np.log(rates).mean()))
     curve = tuple(
-        TauPoint(tau, float(some), math.sqrt(shown * part), math.sqrt((shown * some) ** 2 + shown * part))
-        for tau, some, part in zip(CANDIDATES, lost, spread, strict=True)
+        TauPoint(tau, float(share), math.sqrt(shown * part), math.sqrt(squared_error(share, part, shown)))
+        for tau, share, part in zip(CANDIDATES, lost, squares, strict=True)
     )
     return TauChoice(best, shown, rate is not None, curve)
 
 
-def clipping_sums(rows: ir.Table, propensity: str) -> ir.Table:
-    """Sum over a policy's choices what each candidate would cost."""
-    shown = rows.filter(rows.n > 0, rows.h > 0, rows[propensity] > 0)
-    p = shown[propensity]
-    sums = {}
-    for i, tau in enumerate(CANDIDATES):
-        floor = ibis.literal(tau, type="float64")
-        c = shown.h / ibis.greatest(p, floor)
-        sums[f"lost_{i}"] = (shown.n * (shown.h / p - c)).sum()
-        sums[f"weight_sq_{i}"] = (c * c * shown.n).sum()
-    return shown.agg(**sums)
+def squared_error(lost: Any, squares: Any, rate: Any) -> Any:
+    """Return (rate * lost)^2 + rate * squares: bias and variance, if rewards came at the same rate everywhere."""
+    return (rate * lost) ** 2 + rate * squares
+
+
+def clipping_cost(engine: Engine, rows: ir.Table, events: float, taus: Sequence[float]) -> tuple[Floats, Floats]:
+    """Return for each tau the share of traffic that clipping takes away, and the sum of n * weight^2 / T^2.
+
+    Args:
+        engine: Where the rows are.
+        rows: The weighted table.
+        events: T, all events of the window.
+        taus: The candidates.
+    """
+    shown = rows.filter(rows.n > 0, rows[PROBABILITY] > 0, rows[PROPENSITY] > 0)
+    sums, h, p = {}, shown[PROBABILITY], shown[PROPENSITY]
+    for i, tau in enumerate(taus):
+        c = importance_weight(h, p, tau)
+        sums[f"lost_{i}"] = (shown.n * (h / p - c)).sum()
+        sums[f"squares_{i}"] = (c * c * shown.n).sum()
+    totals = engine.fetch(shown.agg(**sums))[0]
+    lost, squares = (
+        np.array([float(totals[f"{name}_{i}"] or 0.0) for i in range(len(taus))]) for name in ("lost", "squares")
+    )
+    return lost / events, squares / events**2
+
+
+def matched_rate(engine: Engine, rows: ir.Table) -> float | None:
+    """Return the self-normalised mean reward of what the policy would choose; None where there is none above zero.
+
+    For propensities that certify nothing: there the evaluated rewards may have a say in tau.
+    """
+    c = importance_weight(rows[PROBABILITY], rows[PROPENSITY], MIDDLING_TAU)
+    totals = engine.fetch(rows.agg(reward=(c * rows.reward_sum).sum(), weight=(c * rows.n).sum()))[0]
+    return float(totals["reward"]) / float(totals["weight"]) if totals["weight"] and totals["reward"] else None

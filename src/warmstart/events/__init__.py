@@ -1,7 +1,7 @@
-"""The log: read, checked, split into windows, summed into cells."""
+"""Logged bandit events: read and check a log, split it into windows, sum it into (context, action) cells."""
 
 from warmstart.core.window import Window
-from warmstart.events.cells import Cells, days_known, open_cells, window_counts
+from warmstart.events.cells import Cells, counted_propensity, counted_within, days_known, open_cells, window_counts
 from warmstart.events.check import ZONE_AT_THE_END
 from warmstart.events.daily import DailyCells, open_daily_cells
 from warmstart.events.folds import Folds
@@ -15,7 +15,7 @@ from warmstart.events.log_table import (
     ticks_per_second,
 )
 from warmstart.events.read import read_events
-from warmstart.events.strata import FOLDS, open_strata
+from warmstart.events.strata import FOLDS, Strata, open_strata
 from warmstart.events.window import Events
 
 __all__ = [
@@ -26,10 +26,13 @@ __all__ = [
     "DailyCells",
     "Events",
     "Folds",
+    "Strata",
     "Window",
     "as_key",
     "as_number",
     "as_time",
+    "counted_propensity",
+    "counted_within",
     "days_known",
     "in_microseconds",
     "missing",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -68,6 +68,21 @@ def window_counts(rows: ir.Table, window: WindowName) -> tuple[ir.Value, ir.Valu
     if window == "train":
         return rows.n_train, rows.context_n_train
     return rows.n + rows.n_train, rows.context_n + rows.context_n_train
+
+
+def counted_propensity(rows: ir.Table, window: WindowName = "evaluated") -> ir.Value:
+    """Return pi_hat(a|x) = events of (x, a) / events of x in a window, as a column of cells (paper, Eq. 7).
+
+    Null where the window never saw the context: then there is no propensity, and none is made up.
+    """
+    n, context_n = window_counts(rows, window)
+    return n / context_n.nullif(0.0)
+
+
+def counted_within(rows: ir.Table, keys: Sequence[str]) -> ir.Value:
+    """Return pi_hat(a|x) counted within the given keys (the context, or context and epoch), over all folds."""
+    whole = ibis.window(group_by=[*keys, ACTION])
+    return rows.n.sum().over(whole) / rows.context_n.sum().over(whole).nullif(0.0)
 
 
 @contextmanager

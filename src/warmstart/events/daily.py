@@ -1,4 +1,4 @@
-"""Cells by day, and what the context did on its next day."""
+"""Daily cells: events by (context, action, day), and the shares of actions on the context's next day."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DailyCells:
-    """Cells, and what they were made of, held in the engine.
+    """Cells and the daily sums that they are made of, kept in the engine.
 
     ``days``: a row for every (context, action, day): ``n, reward_sum, reward_sq_sum``; ``day_n``, the events of the
     context that day; ``next_day``, the context's next day with events, and ``next_share``, the action's share of it,
@@ -35,23 +35,23 @@ class DailyCells:
 
 @contextmanager
 def open_daily_cells(events: Events) -> Iterator[DailyCells]:
-    """Sum the events of a window into cells by day and these into cells; all are released on leaving."""
-    with ExitStack() as kept:
+    """Sum a window's events into daily cells and cells, which are released on leaving."""
+    with ExitStack() as resources:
 
-        def keep(rows: ir.Table) -> ir.Table:
+        def materialised(rows: ir.Table) -> ir.Table:
             table = engine.materialise(rows)
-            kept.callback(table.release)
+            resources.callback(table.release)
             return table
 
         engine, summed = events.engine.collect(_by_day(events))
         try:
             check_sums(engine, summed, events)
-            traffic = keep(_traffic(summed, events))
-            days = keep(_with_next_day(summed, traffic, events))
+            traffic = materialised(_traffic(summed, events))
+            days = materialised(_with_next_day(summed, traffic, events))
         finally:
             summed.release()
         over_days = _over_days(days, events)
-        cells = keep(with_context_sums(over_days, events, shown_actions(over_days, events, None, kept)))
+        cells = materialised(with_context_sums(over_days, events, shown_actions(over_days, events, None, resources)))
         yield DailyCells(Cells(engine, events, None, cells, traffic), days, traffic)
 
 

@@ -1,4 +1,4 @@
-"""Folds of events by a hash that every engine computes alike."""
+"""Random folds of events for cross-validation, by a hash that every engine computes alike."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from warmstart.events.log_table import LogTable
 
 DIGITS = "0123456789abcdef"
-# So many hexadecimal digits of the hash decide: 16^6 values, among which folds are even to a part in 10,000.
-DECIDING = 6
+# Hexadecimal digits of the hash in use: 16^6 values, so that folds are even to a part in 10,000.
+HASH_DIGITS = 6
 MOST_FOLDS = 100
 FOLD_OF_SPLIT = "fold_of_split"
 LARGEST, PLACES, LARGEST_WHOLE = 1e12, 1e6, 9e18
@@ -24,12 +24,12 @@ LARGEST, PLACES, LARGEST_WHOLE = 1e12, 1e6, 9e18
 
 @ibis.udf.scalar.builtin(name="md5", signature=((ibis.dtype("string"),), ibis.dtype("string")))  # type: ignore[untyped-decorator]
 def _md5(text: Any) -> Any:
-    """Name the function that engines have in common: Ibis knows it for some of them only."""
+    """Declare a function that all engines have to Ibis, which knows it for some of them only."""
 
 
 @dataclass(frozen=True)
 class Folds:
-    """The events of one fold out of ``of``, or of all the others; ``keys``: the columns that the fold is a hash of."""
+    """The events of one fold out of ``of``, or of all the others (``rest``); ``keys``: the columns that are hashed."""
 
     of: int
     seed: int
@@ -42,11 +42,11 @@ class Folds:
         return replace(self, rest=not self.rest)
 
     def includes(self, fold: int) -> bool:
-        """Tell whether a fold is among these."""
+        """Return whether a fold is among these."""
         return (fold == self.fold) is not self.rest
 
     def overlap(self, other: Folds | None) -> bool:
-        """Tell whether an event could be in both."""
+        """Return whether an event could be in both."""
         if other is None or (self.of, self.seed, self.keys) != (other.of, other.seed, other.keys):
             return True
         return any(self.includes(fold) and other.includes(fold) for fold in range(self.of))
@@ -56,42 +56,49 @@ class Folds:
         return replace(log, table=with_folds(log, self.of, self.seed, name=FOLD_OF_SPLIT))
 
     def hold(self, log: LogTable) -> ir.BooleanValue:
-        """Return the condition on a log that was marked that an event is in these folds."""
+        """Return the condition, on a marked log, that an event is in these folds."""
         fold = log.table[FOLD_OF_SPLIT]
         return fold != self.fold if self.rest else fold == self.fold
 
 
 def hashed_columns(log: LogTable) -> list[str]:
-    """Return the columns that tell events apart: the id, or else context, action and time."""
+    """Return the columns that identify events: the id, or else context, action and time."""
     columns = log.table.columns
     return [EVENT_ID] if EVENT_ID in columns else [*log.columns.keys, *([TIME] if TIME in columns else [])]
 
 
 def with_folds(log: LogTable, folds: int, seed: int, *, name: str, salt: str = "") -> ir.Table:
-    """Return the log's table with the fold of each event: md5 of its id, or of context, action and time.
+    """Return the log's table with the fold of each event: the MD5 of its id, or of context, action and time.
 
-    Without an id, events that are alike in all these are numbered (in the order of their rewards, so that every engine
-    numbers them alike): else all events of a cell would fall into one fold. ``salt`` gives folds of another kind.
+    Without an id, events with equal keys are numbered by reward, the same on every engine: else all events of a cell
+    would fall into one fold.
+
+    Args:
+        log: The log.
+        folds: The number of folds.
+        seed: Hashed too: other seeds, other folds.
+        name: The column to add, or to replace.
+        salt: Hashed too: folds for another purpose.
     """
     table, keys = log.table, hashed_columns(log)
-    own = [column for column in table.columns if column != name]
+    others = [column for column in table.columns if column != name]
     if keys != [EVENT_ID]:
-        alike = ibis.window(group_by=keys, order_by=REWARD)
-        table = table.mutate(alike=ibis.row_number().over(alike))
+        equal_keys = ibis.window(group_by=keys, order_by=REWARD)
+        table = table.mutate(copy_number=ibis.row_number().over(equal_keys))
     text = ibis.literal(f"{salt}{seed}")
     for key in keys:
-        text = text + "|" + _written(log, table[key])
-    if "alike" in table.columns:
-        text = text + "|" + table.alike.cast("string")
+        text = text + "|" + _as_text(log, table[key])
+    if "copy_number" in table.columns:
+        text = text + "|" + table.copy_number.cast("string")
     table = table.mutate(digest=_md5(text))
     number = ibis.literal(0, type="int64")
-    for place in range(DECIDING):
+    for place in range(HASH_DIGITS):
         number = number * 16 + ibis.literal(DIGITS).find(table.digest.substr(place, 1)).cast("int64")
-    return table.select(*own, **{name: number % folds})
+    return table.select(*others, **{name: number % folds})
 
 
-def _written(log: LogTable, value: ir.Value) -> ir.Value:
-    """Write a value the same way on every engine, which cast to text each in its own way; floats to six decimals."""
+def _as_text(log: LogTable, value: ir.Value) -> ir.Value:
+    """Return a value as text that is the same on every engine; floats to six decimals."""
     kind = value.type()
     if kind.is_floating():
         small, whole = value.abs() < LARGEST, value.abs() < LARGEST_WHOLE

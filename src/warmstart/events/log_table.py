@@ -1,4 +1,4 @@
-"""The log as a table of fixed columns: what was asked for, renamed and cast, nothing else."""
+"""The log as a table of fixed columns: context, action, reward, time, ..., renamed and cast."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from warmstart.core.errors import ColumnError, EmptyWindowError, UsageError
 from warmstart.core.names import EVENT_ID, PROPENSITY, REWARD, TIME, Columns
 from warmstart.core.text import quoted
 from warmstart.core.window import Moment, microseconds
-from warmstart.engine import open_source
-from warmstart.engine.sources import describe
+from warmstart.engine import describe, open_source
 
 if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
@@ -19,19 +18,19 @@ if TYPE_CHECKING:
 
     from warmstart.engine import Engine
 
-# Epoch integers tell their unit by size: these bounds are the years 1990 to 2100 in seconds.
+# The unit of epoch integers follows from their size: these bounds are the years 1990 to 2100 in seconds.
 _EARLIEST_SECOND, _LATEST_SECOND = 631_152_000, 4_102_444_800
 _TICKS_PER_SECOND = (1, 1_000, 1_000_000, 1_000_000_000)
-# Times that came as text keep it until they are checked, so that a message can show what cannot be read.
+# The text of times, kept until they are checked, so that a message can show what cannot be read.
 TIME_AS_WRITTEN = "time_as_written"
 
 
 @dataclass(frozen=True)
 class LogTable:
-    """The whole log in one engine. ``origin`` is what the user named, so that another engine can open it too.
+    """The whole log in one engine. ``origin`` is the user's source, so that another engine can open it too.
 
-    ``rows`` is how many events the whole log has, once it is checked. ``ticks_per_second`` is the unit of times that
-    came as integers; None for times that came as such.
+    ``rows``: events of the whole log, once it is checked. ``ticks_per_second``: the unit of times that are epoch
+    integers, None for timestamps and dates.
     """
 
     engine: Engine
@@ -46,11 +45,11 @@ class LogTable:
 
     @property
     def where(self) -> str:
-        """Name the log in a message."""
+        """Return the name of the log for messages."""
         return describe(self.origin)
 
     def on(self, engine: Engine) -> LogTable:
-        """Open the same log in another engine."""
+        """Return the same log in another engine."""
         if engine is self.engine:
             return self
         raw = raw_log(engine, self.origin, self.columns)
@@ -60,12 +59,12 @@ class LogTable:
         )
 
     def without_missing(self) -> LogTable:
-        """Leave out rows with a null, NaN or infinity."""
+        """Return the log without rows that have a null, NaN or infinity."""
         present = [~missing(self.table[name]) for name in self.table.columns]
         return replace(self, table=self.table.filter(*present), complete_rows_only=True)
 
     def microseconds(self, moment: Moment) -> int:
-        """Turn a user's moment into microseconds since 1970; an integer is in the unit of the log's own times."""
+        """Return a user's moment as microseconds since 1970; an integer is in the unit of the log's own times."""
         if not isinstance(moment, int):
             return microseconds(moment)
         if self.ticks_per_second is None:
@@ -77,7 +76,7 @@ class LogTable:
 
 
 def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
-    """Open a log under fixed names; values are cast but not yet checked, and times not yet scaled."""
+    """Return a log under fixed names: values cast but not yet checked, times not yet scaled."""
     table = open_source(engine, origin, columns.fixed_to_given)
     where = describe(origin)
     try:
@@ -98,7 +97,7 @@ def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
 
 
 def settled(log: LogTable) -> LogTable:
-    """Scale rewards to [0, 1] and times to microseconds."""
+    """Return a checked log with rewards scaled to [0, 1] and times to microseconds."""
     low, high = log.reward_range
     table = log.table.drop(TIME_AS_WRITTEN) if TIME_AS_WRITTEN in log.table.columns else log.table
     if (low, high) != (0.0, 1.0):
@@ -109,7 +108,7 @@ def settled(log: LogTable) -> LogTable:
 
 
 def in_microseconds(time: ir.Value, ticks: int) -> ir.Value:
-    """Bring epoch integers of so many ticks a second to microseconds."""
+    """Return epoch integers of ``ticks`` a second as microseconds."""
     if ticks > 1_000_000:
         per_microsecond = ticks // 1_000_000
         whole = time - ((time % per_microsecond) + per_microsecond) % per_microsecond
@@ -118,7 +117,7 @@ def in_microseconds(time: ir.Value, ticks: int) -> ir.Value:
 
 
 def missing(value: ir.Value) -> ir.BooleanValue:
-    """Tell whether a value is null, NaN or infinite."""
+    """Return whether a value is null, NaN or infinite, as an expression."""
     absent = value.isnull()
     if value.type().is_floating():
         # Neither isnan() nor isinf(): SQLite has no rule for the first, and Ibis compiles the second to FALSE on Spark.
@@ -127,7 +126,7 @@ def missing(value: ir.Value) -> ir.BooleanValue:
 
 
 def ticks_per_second(low: int, high: int) -> int | None:
-    """Tell the unit of epoch integers from their size; None where they are no times of 1990 to 2100."""
+    """Return the unit of epoch integers by their size; None if they are not times of 1990 to 2100."""
     for ticks in _TICKS_PER_SECOND:
         if _EARLIEST_SECOND * ticks <= low <= high < _LATEST_SECOND * ticks:
             return ticks
@@ -135,7 +134,7 @@ def ticks_per_second(low: int, high: int) -> int | None:
 
 
 def as_key(column: ir.Value, given: str, where: str, *, what: str = "a context or an action") -> ir.Value:
-    """Cast a column by which rows are told apart; refuse one that cannot serve."""
+    """Return a column cast for grouping and joining; refuse a type that cannot be a key."""
     kind = column.type()
     if kind.is_nested() or kind.is_binary() or kind.is_interval() or kind.is_geospatial():
         raise ColumnError(
@@ -152,7 +151,7 @@ def as_key(column: ir.Value, given: str, where: str, *, what: str = "a context o
 
 
 def as_number(column: ir.Value, given: str, where: str, *, what: str = "reward") -> ir.Value:
-    """Cast a reward or a propensity; refuse what is no number."""
+    """Return a reward or a propensity as float64; refuse a column that is not numeric."""
     kind: dt.DataType = column.type()
     if kind.is_boolean() and what == "reward":
         return column.cast("int8").cast("float64")
@@ -163,7 +162,7 @@ def as_number(column: ir.Value, given: str, where: str, *, what: str = "reward")
 
 
 def as_time(engine: Engine, column: ir.Value, given: str, where: str) -> dict[str, ir.Value]:
-    """Turn a column into microseconds since 1970, or leave it in its own unit; keep the text of times that are text."""
+    """Return times as microseconds since 1970, or integers in their own unit, and the text of times that are text."""
     kind = column.type()
     if kind.is_timestamp() or kind.is_date():
         return {TIME: engine.epoch_microseconds(column)}

@@ -1,4 +1,4 @@
-"""Read a log: open, cast, check once."""
+"""Read a log of bandit events: open, cast, check once."""
 
 from __future__ import annotations
 
@@ -31,24 +31,27 @@ def read_events(
     drop_nulls: bool = False,
     engine: Any = "duckdb",
 ) -> Events:
-    """Read a log and check every value that will be used.
+    """Read a log of bandit events (context, action, reward) and check every value that will be used.
 
-    ``source`` is Parquet, CSV or JSON files: one, several, a folder (Hive partitions become columns) or a glob; a
-    pandas, polars or Arrow table, a DuckDB relation, a Spark DataFrame; an Ibis table of any backend; a DuckDB file,
-    whose ``table`` is named if it has several; or the URL of a database, ``postgres://USER@HOST/DATABASE``, and a
-    ``table`` there, with its schema if need be. ``table`` alone names one that the engine knows.
-    ``context`` names the column, or the columns, that say what was known before acting. The log is not copied: a
-    database is asked for sums, which DuckDB takes over. A password comes from the environment (``PGPASSWORD``) or the
-    password file, never from the URL.
+    The log is not copied: a database computes the sums, and DuckDB works on from there. Nulls, NaN and infinities are
+    errors. A password comes from the environment (``PGPASSWORD``) or the password file, never from the URL.
 
-    ``propensity`` names the logged probability of what was shown, if it was recorded; ``event_id`` a column that tells
-    events apart, for folds.
-
-    ``engine`` does the work: ``"duckdb"``, in this process; ``"spark"``, on this machine; ``"spark://host:port"``, a
-    cluster; or a Spark session. A source that lives somewhere is worked on there.
-
-    Rewards must lie in [0, 1], or in ``reward_range``. Nulls, NaN and infinities are errors; ``drop_nulls`` leaves
-    those rows out and counts them.
+    Args:
+        source: Parquet, CSV or JSON files (one, several, a folder, whose Hive partitions become columns, or a glob);
+            a pandas, polars or Arrow table, a DuckDB relation, a Spark DataFrame; an Ibis table of any backend;
+            a DuckDB file; or the URL of a database, ``postgres://USER@HOST/DATABASE``.
+        context: The column, or the columns, of what was known before acting.
+        action: The column of the action that was shown.
+        reward: The column of the reward, in [0, 1] or in ``reward_range``.
+        time: The column of the time of the event: timestamps, dates, ISO text or epoch integers.
+        propensity: The column of the logged probability of the action, if it was recorded.
+        event_id: A column that identifies events, for folds.
+        table: The table in a DuckDB file with several, in a database (with its schema if need be) or, without a
+            source, in the engine.
+        reward_range: The lowest and the highest possible reward.
+        drop_nulls: Leave rows with missing values out, and count them.
+        engine: ``"duckdb"``, in this process; ``"spark"``, on this machine; ``"spark://host:port"``, a cluster; what
+            ``connect`` returned, with a memory limit; or a Spark session. A source that lives in an engine stays there.
 
     >>> import pyarrow as pa
     >>> log = pa.table({"page": ["p", "p", "q"], "ad": [1, 2, 1], "click": [0, 1, 0]})
@@ -58,9 +61,9 @@ def read_events(
     contexts = (context,) if isinstance(context, str) else tuple(context)
     columns = Columns(contexts, action, reward, time, propensity, event_id)
     _check_call(columns, reward_range)
-    held, source = resolve_engine(stored_table(source, table), engine)
+    home, source = resolve_engine(stored_table(source, table), engine)
     low, high = reward_range
-    raw = replace(raw_log(held, source, columns), reward_range=(float(low), float(high)))
+    raw = replace(raw_log(home, source, columns), reward_range=(float(low), float(high)))
     checked, window, dropped = check_log(raw, drop_nulls=drop_nulls)
     return Events(settled(checked), window, dropped)
 

@@ -1,4 +1,4 @@
-"""Find where a share of the events lies behind, without sorting: a histogram that zooms in."""
+"""Split events at a time or at a quantile of time, without sorting: a histogram that zooms in."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from warmstart.engine import Engine
 
 BUCKETS = 1 << 18
-FEW = 1 << 16
+FEW_EVENTS = 1 << 16
 
 
 @dataclass(frozen=True)
 class Cut:
-    """Events with a time before ``time`` are earlier, the others later; the times next to the cut on either side."""
+    """Events before ``time`` are earlier, the others later: how many, and the times on either side of the cut."""
 
     time: int
     earlier: int
@@ -30,25 +30,29 @@ class Cut:
 
 
 def cut_at(engine: Engine, events: ir.Table, time: int) -> Cut:
-    """Cut at a time."""
+    """Return the cut at a time."""
     early = events[TIME] < time
-    found = engine.fetch(
-        events.agg(
-            earlier=early.cast("int64").sum(),
-            later=(~early).cast("int64").sum(),
-            last=early.ifelse(events[TIME], None).max(),
-            first=early.ifelse(None, events[TIME]).min(),
-        )
-    )[0]
-    return Cut(time, *found.values())
+    sums = events.agg(
+        earlier=early.cast("int64").sum(),
+        later=(~early).cast("int64").sum(),
+        last=early.ifelse(events[TIME], None).max(),
+        first=early.ifelse(None, events[TIME]).min(),
+    )
+    return Cut(time, *engine.fetch(sums)[0].values())
 
 
 def cut_at_rank(engine: Engine, events: ir.Table, rank: float, *, first: int, last: int) -> Cut:
-    """Cut next to the event of this rank: before or after all events of its time, whichever is nearer the rank.
+    """Return the cut next to the event of a rank: before or after all events of its time, whichever is nearer.
 
-    Each pass counts events in equal spans and keeps the span with the rank in it, so memory stays flat; a span of few
-    events is then looked at as it is, with what lies before and after. Neither side is left empty, if there are two
-    times.
+    Each pass counts events in equal spans and zooms into the span that has the rank, so memory stays flat, until the
+    span has few events. Neither side is left empty if there are two times.
+
+    Args:
+        engine: Where the events are.
+        events: The events, with times.
+        rank: How many events should be earlier.
+        first: The time of the first event.
+        last: The time of the last event.
     """
     low, high, before = first, last, 0
     while high > low:
@@ -56,21 +60,19 @@ def cut_at_rank(engine: Engine, events: ir.Table, rank: float, *, first: int, la
         bucket, n, until = engine.fetch(_span_of_rank(events, rank - before, low, high, width))[0].values()
         before += until - n
         low, high = low + bucket * width, min(low + (bucket + 1) * width - 1, high)
-        if n <= FEW:
+        if n <= FEW_EVENTS:
             break
-    found = engine.fetch(_place_of_rank(events, rank, low, high))[0]
-    seen, ties, total = found["until"], found["n"], found["total"]
-    ends = found["next_first"] is None
-    after = seen == ties or (abs(seen - rank) <= abs(seen - ties - rank) and not ends)
-    earlier = seen if after else seen - ties
-    last_earlier, first_later = (
-        (found["last"], found["next_first"]) if after else (found["previous_last"], found["first"])
-    )
-    return Cut(found["place"] + int(after), earlier, total - earlier, last_earlier, first_later)
+    row = engine.fetch(_time_of_rank(events, rank, low, high))[0]
+    until, ties = row["until"], row["n"]
+    is_last = row["next_first"] is None
+    after = until == ties or (abs(until - rank) <= abs(until - ties - rank) and not is_last)
+    earlier = until if after else until - ties
+    neighbours = (row["last"], row["next_first"]) if after else (row["previous_last"], row["first"])
+    return Cut(row["place"] + int(after), earlier, row["total"] - earlier, *neighbours)
 
 
 def _span_of_rank(events: ir.Table, rank: float, low: int, high: int, width: int) -> ir.Table:
-    """Return the first span whose events, with all before, reach the rank: bucket, n, until."""
+    """Return the first span whose cumulative count of events reaches the rank: bucket, n, until."""
     inside = events.filter(events[TIME] >= low, events[TIME] <= high)
     bucket = ((inside[TIME] - low) / width).floor().cast("int64")
     spans = inside.group_by(bucket=bucket).agg(n=inside.count())
@@ -78,8 +80,8 @@ def _span_of_rank(events: ir.Table, rank: float, low: int, high: int, width: int
     return spans.filter(spans.until >= rank).order_by("bucket").limit(1).mutate(until=ibis._.until.cast("int64"))
 
 
-def _place_of_rank(events: ir.Table, rank: float, low: int, high: int) -> ir.Table:
-    """Return the first time of a span whose events, with all before, reach the rank, and what lies next to it.
+def _time_of_rank(events: ir.Table, rank: float, low: int, high: int) -> ir.Table:
+    """Return the first time in a span whose cumulative count of events reaches the rank, and the times next to it.
 
     All events before the span, and all after it, count as one time each.
     """

@@ -1,41 +1,112 @@
-"""Cells taken apart by fold and, where it was logged, by propensity."""
+"""Strata: the evaluated events summed by context, action and further keys, such as the fold or the epoch."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from warmstart.core.names import FOLD, PROPENSITY, REWARD
-from warmstart.events.cells import Cells, check_sums
+import ibis
+
+from warmstart.core.names import ACTION, EPOCH, FOLD, PROPENSITY, REWARD, TIME
+from warmstart.engine import fetch_streamed, is_partitioned, sample_by_key
+from warmstart.events.cells import Cells, check_sums, day_of
 from warmstart.events.folds import with_folds
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    import pyarrow as pa
 
 FOLDS = 5
+# A model learns from no more strata than this where they are not in this process.
+STRATA_TO_LEARN_FROM = 1_000_000
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Cells divided by further keys, held in the engine of the cells.
+
+    ``table``: a row for every (context, action, *by[, logged propensity]) that was shown, with ``n, reward_sum,
+    reward_sq_sum`` and, once a source has put it there, ``propensity``. ``traffic``: a row for every (context, *by):
+    ``context_n, context_reward_sum, context_reward_sq_sum``, ``context_actions`` (shown in the context, or in its
+    epoch), and with folds ``other_n, other_reward_sum``, of the context's other folds. ``by``: of epoch and fold.
+    """
+
+    cells: Cells
+    table: ir.Table
+    traffic: ir.Table
+    by: tuple[str, ...]
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """Return the columns by which traffic is divided: the context and the further keys."""
+        return (*self.cells.columns.context_keys, *self.by)
+
+    @property
+    def counted_within(self) -> tuple[str, ...]:
+        """Return the columns within which propensities are counted: a fold is no reason to choose otherwise."""
+        return tuple(name for name in self.groups if name != FOLD)
+
+    def to_learn_from(self) -> pa.Table:
+        """Fetch the context columns, action, fold, n and reward_sum, in order; a bounded sample from a cluster."""
+        engine, keys = self.cells.engine, [*self.cells.columns.keys, *self.by]
+        table = self.table
+        if not is_partitioned(engine):
+            return engine.fetch_arrow(table.select(*keys, "n", "reward_sum").order_by(keys))
+        # Logged propensities divide strata further.
+        summed = table.group_by(*keys).agg(n=table.n.sum(), reward_sum=table.reward_sum.sum())
+        rows = engine.fetch(summed.agg(rows=summed.count()))[0]["rows"]
+        sample = fetch_streamed(engine, sample_by_key(summed, keys, STRATA_TO_LEARN_FROM / rows))
+        return sample.sort_by([(name, "ascending") for name in keys])
 
 
 @contextmanager
-def open_strata(cells: Cells, *, folds: int = FOLDS, seed: int = 0) -> Iterator[ir.Table]:
-    """Sum the evaluated events by (context, action, fold[, propensity]); released on leaving.
+def open_strata(
+    cells: Cells, *, folds: int | None = FOLDS, seed: int = 0, daily: bool = False, by_propensity: bool = False
+) -> Iterator[Strata]:
+    """Sum the evaluated events into strata; released on leaving.
 
-    Columns: the keys, ``fold``, ``propensity`` if the log has it, ``n, reward_sum, reward_sq_sum``.
+    Args:
+        cells: The cells of the window.
+        folds: How many folds to divide by; None for no folds.
+        seed: Of the folds.
+        daily: Whether every day is an epoch of its own.
+        by_propensity: Whether to divide by logged propensities too.
     """
-    events = cells.evaluated
+    events, log = cells.evaluated, cells.evaluated.log
+    by = (*((EPOCH,) if daily else ()), *((FOLD,) if folds else ()))
     # Other folds than those of Events.split: a window that is one of those must not be a single fold here.
-    table = with_folds(events.log, folds, seed, name=FOLD, salt="strata ")
-    table = replace(events, log=replace(events.log, table=table)).table
+    table = with_folds(log, folds, seed, name=FOLD, salt="strata ") if folds else log.table
+    table = replace(events, log=replace(log, table=table)).table
     keys = {name: table[name].cast(cells.table[name].type()) for name in cells.columns.keys}
-    logged = {PROPENSITY: table[PROPENSITY]} if PROPENSITY in table.columns else {}
+    keys |= ({EPOCH: day_of(table[TIME])} if daily else {}) | ({FOLD: table[FOLD]} if folds else {})
+    logged = {PROPENSITY: table[PROPENSITY]} if by_propensity else {}
     reward = table[REWARD]
-    summed = table.group_by(**keys, fold=table[FOLD], **logged).agg(
+    summed = table.group_by(**keys, **logged).agg(
         n=table.count().cast("float64"), reward_sum=reward.sum(), reward_sq_sum=(reward * reward).sum()
     )
-    _, held = events.engine.collect(summed)
-    try:
+    with ExitStack() as resources:
+        engine, held = events.engine.collect(summed)
+        resources.callback(held.release)
         check_sums(cells.engine, held, events)
-        yield held
-    finally:
-        held.release()
+        traffic = engine.materialise(_traffic(held, cells, by))
+        resources.callback(traffic.release)
+        yield Strata(cells, held, traffic, by)
+
+
+def _traffic(table: ir.Table, cells: Cells, by: tuple[str, ...]) -> ir.Table:
+    contexts = list(cells.columns.context_keys)
+    within = [*contexts, *(name for name in by if name != FOLD)]
+    sums = {f"context_{name}": table[name].sum() for name in ("n", "reward_sum", "reward_sq_sum")}
+    traffic = table.group_by(*contexts, *by).agg(**sums)
+    shown = table.select(*within, ACTION).distinct()
+    actions = shown.group_by(*within).agg(context_actions=shown.count().cast("float64"))
+    traffic = traffic.join(actions, within)
+    if FOLD not in by:
+        return traffic
+    whole = ibis.window(group_by=contexts)
+    return traffic.mutate(
+        other_n=traffic.context_n.sum().over(whole) - traffic.context_n,
+        other_reward_sum=traffic.context_reward_sum.sum().over(whole) - traffic.context_reward_sum,
+    )

@@ -1,4 +1,4 @@
-"""The checked log, or a window of it."""
+"""Events: a checked log, or a window of it in time or by folds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Events:
     """A log whose columns and values were checked when it was read, or a window of one.
 
-    ``log`` is the whole log as a table of fixed columns; ``dropped`` counts rows left out for want of a value.
+    ``log``: the whole log as a table of fixed columns; ``dropped``: rows left out because a value was missing.
     """
 
     log: LogTable
@@ -36,7 +36,7 @@ class Events:
 
     @property
     def columns(self) -> Columns:
-        """Return the user's names of the columns."""
+        """Return the user's column names."""
         return self.log.columns
 
     @property
@@ -46,7 +46,7 @@ class Events:
 
     @property
     def inside(self) -> ir.BooleanValue:
-        """Return the condition on the whole log that an event lies in this window."""
+        """Return the condition, on the whole log, that an event is in this window."""
         time = self.log.table[TIME] if self.columns.time is not None else None
         condition: ir.BooleanValue = ibis.literal(True)
         if time is not None and self.window.start is not None:
@@ -59,7 +59,7 @@ class Events:
 
     @property
     def table(self) -> ir.Table:
-        """Return the events of the window: context_0, ..., action, reward in [0, 1]; time in microseconds, if any."""
+        """Return the window's events: context_0, ..., action, reward in [0, 1], and time in microseconds, if any."""
         if self.window.start is None and self.window.stop is None and self.folds is None:
             return self.log.table
         return self.log.table.filter(self.inside)
@@ -73,12 +73,14 @@ class Events:
     def split(
         self, *, at: Moment | None = None, fraction: float | None = None, folds: int | None = None, seed: int = 0
     ) -> tuple[Events, Events] | list[tuple[Events, Events]]:
-        """Split in time, ``train, test = events.split(fraction=0.65)``, or at random into folds.
+        """Split in time into (train, test), or at random into folds: ``train, test = events.split(fraction=0.65)``.
 
-        ``at`` puts events before that moment first. ``fraction`` puts about that share of the time-ordered events
-        first; events of the same time stay together. ``folds`` gives that many pairs of (train, test), each event in
-        one test window: its fold is a hash of its id, if the log has one, else of its context, action and time, the
-        same on every engine.
+        Args:
+            at: Events before this moment come first.
+            fraction: About this share of the time-ordered events comes first; events of the same time stay together.
+            folds: Return this many pairs of (train, test), each event in one test window. The fold is a hash of the
+                event's id, if the log has one, else of context, action and time, the same on every engine.
+            seed: Of the folds.
         """
         if folds is not None:
             if at is not None or fraction is not None:
@@ -91,9 +93,10 @@ class Events:
                 "A log without a time column cannot be split in time.",
                 "Name the column with time=..., or split at random with folds=5.",
             )
-        cut = (
-            self._cut_at(fraction or 0.0) if at is None else cut_at(self.engine, self.table, self.log.microseconds(at))
-        )
+        if at is None:
+            cut = self._cut_at_fraction(fraction or 0.0)
+        else:
+            cut = cut_at(self.engine, self.table, self.log.microseconds(at))
         for side in ("earlier", "later"):
             if not getattr(cut, side):
                 raise EmptyWindowError(
@@ -119,19 +122,19 @@ class Events:
         sums = {"n": table.count()}
         if TIME in table.columns:
             sums |= {"first": table[TIME].min(), "last": table[TIME].max()}
-        found = {row[FOLD_OF_SPLIT]: row for row in self.engine.fetch(table.group_by(FOLD_OF_SPLIT).agg(**sums))}
-        if len(found) < folds:
-            raise EmptyWindowError(f"Of {folds} folds, {folds - len(found)} have no events.", "Ask for fewer.")
-        return [(whole._fold(part.others(), found), whole._fold(part, found)) for part in parts]
+        sizes = {row[FOLD_OF_SPLIT]: row for row in self.engine.fetch(table.group_by(FOLD_OF_SPLIT).agg(**sums))}
+        if len(sizes) < folds:
+            raise EmptyWindowError(f"Of {folds} folds, {folds - len(sizes)} have no events.", "Ask for fewer.")
+        return [(whole._fold(part.others(), sizes), whole._fold(part, sizes)) for part in parts]
 
-    def _fold(self, part: Folds, found: dict[int, dict[str, Any]]) -> Events:
-        rows = [row for fold, row in found.items() if part.includes(fold)]
+    def _fold(self, part: Folds, sizes: dict[int, dict[str, Any]]) -> Events:
+        rows = [row for fold, row in sizes.items() if part.includes(fold)]
         first = min((row["first"] for row in rows if "first" in row), default=None)
         last = max((row["last"] for row in rows if "last" in row), default=None)
         window = replace(self.window, events=sum(row["n"] for row in rows), first=first, last=last)
         return replace(self, window=window, folds=part)
 
-    def _cut_at(self, fraction: float) -> Cut:
+    def _cut_at_fraction(self, fraction: float) -> Cut:
         if not 0 < fraction < 1:
             raise UsageError(f"The fraction must lie between 0 and 1, and is {fraction}.")
         window = self.window

@@ -1,18 +1,31 @@
-"""What is known about contexts and actions, as sparse rows."""
+"""Features of contexts and actions: key encoding, hashed sparse rows, design matrices, cross-fitting folds."""
 
-from warmstart.features.hashed import TOKEN, FeatureSettings, feature_rows
-from warmstart.features.read import Side, feature_batches, read_side
-from warmstart.features.read_distributed import EncodedSide, encode_side
+from warmstart.features.design_matrix import ContextMatrix, Matrix
+from warmstart.features.folds import other_folds, scikit_learn, weighted_copy
+from warmstart.features.hashed import CONSTANT, CONSTANT_VALUE, TOKEN, FeatureSettings, feature_rows
+from warmstart.features.hashing import buckets
+from warmstart.features.keys import KeyEncoder
+from warmstart.features.read import Features, feature_batches, read_features
+from warmstart.features.read_distributed import DistributedFeatures, read_features_distributed
 from warmstart.features.rows import FeatureRows
 
 __all__ = [
+    "CONSTANT",
+    "CONSTANT_VALUE",
     "TOKEN",
-    "EncodedSide",
+    "ContextMatrix",
+    "DistributedFeatures",
     "FeatureRows",
     "FeatureSettings",
-    "Side",
-    "encode_side",
+    "Features",
+    "KeyEncoder",
+    "Matrix",
+    "buckets",
     "feature_batches",
     "feature_rows",
-    "read_side",
+    "other_folds",
+    "read_features",
+    "read_features_distributed",
+    "scikit_learn",
+    "weighted_copy",
 ]

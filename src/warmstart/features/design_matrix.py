@@ -1,25 +1,25 @@
-"""Contexts as the matrix of a scikit-learn model, and what every cross-fitted model needs beside it."""
+"""Design matrix of contexts for scikit-learn models: standardised numbers, one-hot categories, hashed words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
 from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.errors import ColumnError, no_such_column
 from warmstart.core.text import quoted
-from warmstart.features.folds import plain, positions
 from warmstart.features.hashed import FeatureSettings, feature_rows
+from warmstart.features.keys import plain_column, positions
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
     from scipy import sparse
 
-    Matrix = NDArray[np.float64] | sparse.csr_matrix[np.float64]
+Matrix: TypeAlias = "NDArray[np.float64] | sparse.csr_matrix[np.float64]"
 
 WIDEST_DENSE = 256
 MOST_CATEGORIES = 256
@@ -47,7 +47,7 @@ class ContextMatrix:
         if not contexts.column_names:
             raise ColumnError("The contexts have no columns.", "A model needs at least one.")
         names = contexts.column_names
-        return cls(tuple(part for name in names for part in _learned(name, plain(contexts[name]), weights)))
+        return cls(tuple(part for name in names for part in _learned(name, plain_column(contexts[name]), weights)))
 
     @property
     def width(self) -> int:
@@ -94,10 +94,9 @@ class _Categories:
     def rows(self, column: pa.Array) -> sparse.csr_matrix[np.float64]:
         from scipy import sparse
 
-        places = positions(column, self.values) % self.width
-        return sparse.csr_matrix(
-            (np.ones(len(column)), places, np.arange(len(column) + 1)), shape=(len(column), self.width)
-        )
+        # Unknown values, position -1, have the last column.
+        one_hot = (np.ones(len(column)), positions(column, self.values) % self.width, np.arange(len(column) + 1))
+        return sparse.csr_matrix(one_hot, shape=(len(column), self.width))
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,11 +111,9 @@ class _Words:
         from scipy import sparse
 
         settings = FeatureSettings(WORD_BITS, constant=False, kinds={self.name: "text"})
-        found = feature_rows(pa.table({self.name: column}), len(column), settings)
-        values = found.values.astype(np.float64)
-        return sparse.csr_matrix(
-            (values, found.buckets.astype(np.int64), found.starts), shape=(len(column), self.width)
-        )
+        starts, buckets, values = feature_rows(pa.table({self.name: column}), len(column), settings).arrays
+        hashed = (values.astype(np.float64), buckets.astype(np.int64), starts)
+        return sparse.csr_matrix(hashed, shape=(len(column), self.width))
 
 
 def _learned(name: str, column: pa.Array, weights: NDArray[np.float64]) -> Iterator[_Numbers | _Categories | _Words]:
@@ -178,4 +175,4 @@ def _as_floats(column: pa.Array) -> NDArray[np.float64]:
 def _column(contexts: pa.Table, name: str) -> pa.Array:
     if name not in contexts.column_names:
         raise no_such_column(name, contexts.column_names, where="The table of contexts")
-    return plain(contexts[name])
+    return plain_column(contexts[name])

@@ -1,4 +1,4 @@
-"""A table of contexts or actions as sparse rows: text, lists of words, categories, numbers."""
+"""Hash a table of contexts or actions into sparse features: text, lists of words, categories, numbers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ TOKEN = r"[^\pL\pN]+"  # noqa: S105  between tokens
 
 @dataclass(frozen=True)
 class FeatureSettings:
-    """How a side's table becomes features.
+    """How a table of contexts or actions becomes features (the hashing trick).
 
     ``kinds``: the columns in use and what they are; ``weights``: for a list of words, the list of their weights;
     ``scales``: mean and spread of number columns; ``bits``: 2^bits buckets; ``constant``: whether there is one.
@@ -43,7 +43,7 @@ class FeatureSettings:
 
     @classmethod
     def of_table(cls, table: pa.Table, keys: Sequence[str], *, bits: int, cross_only: bool) -> FeatureSettings:
-        """Tell what each column is by its type. Text beside lists of words is left alone: it says the same."""
+        """Infer the kind of each column from its type. Text beside lists of words is left out: it says the same."""
         import pyarrow.compute as pc
         from pyarrow import types
 
@@ -73,24 +73,23 @@ class FeatureSettings:
 
 
 def feature_rows(table: pa.Table | None, size: int, settings: FeatureSettings) -> FeatureRows:
-    """Turn a table, whose rows are in the order of the contexts or actions, into features; without one, constants.
+    """Return the hashed features of a table's rows; without a table, rows of the constant alone.
 
-    A null is no feature. Words have length 1 together.
+    A null is no feature. The words of a row have length 1 together.
     """
     parts = [] if table is None else [part for name in settings.kinds for part in _column(table, name, settings)]
     words = [part for part in parts if part.is_words]
     others = [part for part in parts if not part.is_words]
     if settings.constant:
-        every = np.arange(size)
-        code = np.zeros(size, dtype=np.int64)
-        others.append(_Part(every, code, np.full(size, CONSTANT_VALUE), (CONSTANT,), is_words=False))
-    rows, found, values, names = _gather(words, settings.bits)
+        every, codes = np.arange(size), np.zeros(size, dtype=np.int64)
+        others.append(_Part(every, codes, np.full(size, CONSTANT_VALUE), (CONSTANT,), is_words=False))
+    rows, hashed, values, names = _gather(words, settings.bits)
     length = np.sqrt(np.bincount(rows, weights=values**2, minlength=size))
     values = values / np.maximum(length, 1e-12)[rows]
     more = _gather(others, settings.bits)
-    rows, found, values = (np.concatenate(pair) for pair in zip((rows, found, values), more[:3], strict=True))
+    rows, hashed, values = (np.concatenate(pair) for pair in zip((rows, hashed, values), more[:3], strict=True))
     order = np.argsort(rows, kind="stable")
-    return FeatureRows.of(rows[order], found[order], values[order], size, names=names + more[3])
+    return FeatureRows.of(rows[order], hashed[order], values[order], size, names=names + more[3])
 
 
 @dataclass(frozen=True)
@@ -140,12 +139,9 @@ def _words(column: pa.Array, weights: pa.Array | None) -> _Part:
     usable = np.isfinite(codes) & np.isfinite(amount)
     usable[usable] &= ~empty[codes[usable].astype(np.int64)]
     rows, codes, amount = rows[usable], codes[usable].astype(np.int64), amount[usable]
-    pair = rows * max(len(names), 1) + codes
-    unique, inverse = np.unique(pair, return_inverse=True)
+    unique, inverse = np.unique(rows * max(len(names), 1) + codes, return_inverse=True)
     counts = np.bincount(inverse, weights=amount, minlength=len(unique))
-    return _Part(
-        unique // max(len(names), 1), unique % max(len(names), 1), np.sqrt(np.abs(counts)), names, is_words=True
-    )
+    return _Part(*np.divmod(unique, max(len(names), 1)), np.sqrt(np.abs(counts)), names, is_words=True)
 
 
 def _categories(column: pa.Array, name: str) -> _Part:
@@ -163,8 +159,8 @@ def _numbers(column: pa.Array, name: str, scale: tuple[float, float]) -> _Part:
 
     numbers = to_numpy(pc.cast(column, "float64"))
     rows = np.flatnonzero(np.isfinite(numbers))
-    middle, spread = scale
-    values = np.clip((numbers[rows] - middle) / spread, -LARGEST_NUMBER, LARGEST_NUMBER) * NUMBER_SCALE
+    mean, spread = scale
+    values = np.clip((numbers[rows] - mean) / spread, -LARGEST_NUMBER, LARGEST_NUMBER) * NUMBER_SCALE
     return _Part(rows, np.zeros(len(rows), dtype=np.int64), values, [name], is_words=False)
 
 
@@ -172,8 +168,8 @@ def _gather(parts: Sequence[_Part], bits: int) -> tuple[NDArray[Any], NDArray[An
     if not parts:
         return np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros(0), 0
     rows = np.concatenate([part.rows for part in parts])
-    found = np.concatenate([buckets(part.names, bits)[part.codes] for part in parts])
-    return rows, found, np.concatenate([part.values for part in parts]), sum(len(part.names) for part in parts)
+    hashed = np.concatenate([buckets(part.names, bits)[part.codes] for part in parts])
+    return rows, hashed, np.concatenate([part.values for part in parts]), sum(len(part.names) for part in parts)
 
 
 def _scale(column: pa.ChunkedArray) -> tuple[float, float]:

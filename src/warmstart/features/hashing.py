@@ -1,4 +1,4 @@
-"""From names to buckets, the same on every machine and in every run."""
+"""Hash names into buckets, the same on every machine and in every run."""
 
 from __future__ import annotations
 

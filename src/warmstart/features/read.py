@@ -1,11 +1,11 @@
-"""Feature tables, read in batches, as rows in the order of the log's contexts or actions."""
+"""Read feature tables in batches, as sparse rows in the order of the log's contexts or actions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,80 +20,110 @@ from warmstart.features.rows import FeatureRows
 
 if TYPE_CHECKING:
     import pyarrow as pa
-    from numpy.typing import NDArray
 
     from warmstart.engine import Engine
+    from warmstart.features.keys import KeyEncoder
 
 BATCH = 200_000
 
 
-class Numbers(Protocol):
-    """Whatever knows the numbers of contexts or actions."""
-
-    def __len__(self) -> int: ...
-
-    def numbers(self, rows: pa.Table) -> NDArray[np.int64]:
-        """Return the numbers of rows; -1 for one that is not known."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
-class Side:
-    """One side's features: settings, rows in the order of numbers, and how many had no row in the table."""
+class Features:
+    """Features of contexts or actions: a row for each in the order of its number; ``missing``: keys without a row."""
 
     settings: FeatureSettings
     rows: FeatureRows
-    without: int
+    missing: int
+
+    def report(self) -> dict[str, Any]:
+        """Return the numbers of keys, features and buckets, for a policy's report."""
+        return feature_report(self.settings, len(self.rows), self.missing, self.rows.names, self.rows.used)
 
 
-def read_side(
+def read_features(
     engine: Engine,
     source: Any,
-    keys: Mapping[str, str],
-    numbers: Numbers,
+    columns: Mapping[str, str],
+    keys: KeyEncoder,
     *,
     bits: int,
     cross_only: bool,
     strict: bool,
     what: str,
     settings: FeatureSettings | None = None,
-) -> Side:
-    """Read a side's table; ``keys`` maps the fixed names of its key columns to the user's.
+) -> Features:
+    """Read a table of contexts or actions as hashed sparse features.
 
-    A context or action of the log without a row has no features but the constant; that is an error if ``strict``.
-    ``settings`` are those of an earlier reading, if features must be made as they were then.
+    A key of the log without a row in the table has no features but the constant.
+
+    Args:
+        engine: opens the source.
+        source: a table, or None for no features but the constant.
+        columns: from the fixed names of the key columns to the user's.
+        keys: the contexts or actions of the log.
+        bits: features are hashed into 2^bits buckets.
+        cross_only: leave out the constant.
+        strict: refuse a table that lacks a key of the log.
+        what: the table's name in messages.
+        settings: those of an earlier reading, to make the same features again.
     """
-    size = len(numbers)
     if source is None:
-        alone_settings = settings or FeatureSettings(bits, constant=True)
-        return Side(alone_settings, feature_rows(None, size, alone_settings), size)
-    parts, places = [], []
+        settings = settings or FeatureSettings(bits, constant=True)
+        return Features(settings, feature_rows(None, len(keys), settings), len(keys))
+    parts, places = [], [np.zeros(0, np.int64)]
     for batch in feature_batches(engine, source):
-        for given in keys.values():
-            if given not in batch.column_names:
-                raise no_such_column(given, batch.column_names, where=what)
-        found = numbers.numbers(batch.select(list(keys.values())).rename_columns(list(keys)))
-        known = np.flatnonzero(found >= 0)
-        settings = settings or FeatureSettings.of_table(batch, list(keys.values()), bits=bits, cross_only=cross_only)
+        check_key_columns(columns, batch.column_names, what)
+        numbers = keys.numbers(batch.select(list(columns.values())).rename_columns(list(columns)))
+        known = np.flatnonzero(numbers >= 0)
+        settings = settings or FeatureSettings.of_table(batch, list(columns.values()), bits=bits, cross_only=cross_only)
         parts.append(feature_rows(batch.take(to_arrow(known)), len(known), settings))
-        places.append(found[known])
+        places.append(numbers[known])
     settings = settings or FeatureSettings(bits, constant=True)
-    at = np.concatenate(places) if places else np.zeros(0, np.int64)
-    seen = np.zeros(size, dtype=np.int64)
-    np.add.at(seen, at, 1)
-    if seen.max(initial=0) > 1:
-        raise DataError(f"{what} has two rows for one key; {counted(int((seen > 1).sum()), 'key')} in all.")
-    without = int((seen == 0).sum())
-    if without and strict:
-        raise DataError(f"{counted(without, 'key')} of the log have no row in {what}.", "Leave --strict out to go on.")
-    alone = np.flatnonzero(seen == 0)
+    rows_of_key = np.bincount(np.concatenate(places), minlength=len(keys))
+    alone = np.flatnonzero(rows_of_key == 0)
+    check_rows_per_key(int((rows_of_key > 1).sum()), len(alone) if strict else 0, what)
     parts.append(feature_rows(None, len(alone), FeatureSettings(bits, settings.constant)))
-    rows = FeatureRows.joined(parts, np.concatenate([at, alone]))
-    return Side(settings, rows, without)
+    return Features(settings, FeatureRows.joined(parts, np.concatenate([*places, alone])), len(alone))
+
+
+def check_key_columns(columns: Mapping[str, str], names: Sequence[str], what: str) -> None:
+    """Refuse a table that lacks a key column."""
+    for given in columns.values():
+        if given not in names:
+            raise no_such_column(given, names, where=what)
+
+
+def check_rows_per_key(repeated: int, missing: int, what: str) -> None:
+    """Refuse a table with so many keys of several rows, or of none."""
+    if repeated:
+        raise DataError(f"{what} has two rows for one key; {counted(repeated, 'key')} in all.")
+    if missing:
+        raise DataError(f"{counted(missing, 'key')} of the log have no row in {what}.", "Leave --strict out to go on.")
+
+
+def feature_report(settings: FeatureSettings, known: int, missing: int, features: int, used: int) -> dict[str, Any]:
+    """Return what a policy reports of its contexts or actions.
+
+    Args:
+        settings: how the table became features.
+        known: the number of contexts or actions.
+        missing: how many of them had no row in the table.
+        features: the number of different features.
+        used: the number of buckets they fall into.
+    """
+    return {
+        "known": known,
+        "without_features": missing,
+        "features": features,
+        "buckets": 1 << settings.bits,
+        "sharing_a_bucket": 1 - used / features if features else 0.0,
+        "columns": list(settings.kinds),
+        "left_out": list(settings.left_out),
+    }
 
 
 def feature_batches(engine: Engine, source: Any) -> Iterator[pa.Table]:
-    """Read a side's table a little at a time, where it is Parquet; else whole."""
+    """Read a feature table in batches, where it is Parquet; else whole."""
     import pyarrow.parquet as pq
 
     paths = expand(str(source)) if isinstance(source, str | Path) and not is_storage(source) else []

@@ -1,4 +1,4 @@
-"""Sparse rows: the features of contexts or of actions."""
+"""Sparse rows (compressed sparse rows, CSR): the features of contexts or of actions."""
 
 from __future__ import annotations
 
@@ -13,13 +13,18 @@ from warmstart.core.arrays import to_numpy
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
+    from scipy import sparse
+
+# More columns than there are buckets: SciPy must know how many, and nothing here depends on it.
+COLUMNS = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
 class FeatureRows:
-    """Row i has the features ``buckets[starts[i]:starts[i + 1]]``, their ``values``, and the squared length of these.
+    """Row i has the features ``buckets[starts[i]:starts[i + 1]]`` with ``values``; ``squares``: its squared length.
 
-    ``names``: how many different features there are; ``used``: how many buckets they fall into.
+    The arrays of SciPy's CSR format (indptr, indices, data), as kernels take them; buckets may repeat within a row.
+    ``names``: the number of different features; ``used``: the number of buckets they fall into.
     """
 
     starts: NDArray[np.int64]
@@ -30,52 +35,53 @@ class FeatureRows:
     used: int = 0
 
     @classmethod
-    def of(cls, rows: NDArray[Any], found: NDArray[Any], values: NDArray[Any], size: int, *, names: int) -> Self:
-        """Build rows from (row, bucket, value) triples in the order of rows."""
-        counts = np.bincount(rows, minlength=size)
-        starts = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        squares = np.bincount(rows, weights=values.astype(np.float64) ** 2, minlength=size)
-        used = len(np.unique(found))
-        return cls(starts, found.astype(np.uint32), values.astype(np.float32), squares.astype(np.float32), names, used)
+    def of(cls, rows: NDArray[Any], buckets: NDArray[Any], values: NDArray[Any], size: int, *, names: int) -> Self:
+        """Build ``size`` rows from (row, bucket, value) triples in the order of rows."""
+        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=size))]).astype(np.int64)
+        squares = np.bincount(rows, weights=values.astype(np.float64) ** 2, minlength=size).astype(np.float32)
+        return cls(starts, buckets.astype(np.uint32), values.astype(np.float32), squares, names, _used(buckets))
 
     @classmethod
     def joined(cls, parts: Sequence[FeatureRows], places: NDArray[np.int64]) -> Self:
-        """Put the rows of parts, one after the other, into the places given for them."""
-        counts = np.concatenate([np.diff(part.starts) for part in parts])
-        squares = np.concatenate([part.squares for part in parts])
-        found = np.concatenate([part.buckets for part in parts])
-        values = np.concatenate([part.values for part in parts])
-        begins = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
+        """Stack the rows of parts and put row i into place ``places[i]``."""
+        from scipy import sparse
+
         order = np.argsort(places, kind="stable")
-        lengths = counts[order]
-        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        within = np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
-        take = np.repeat(begins[order], lengths) + within
-        names = max((part.names for part in parts), default=0)
-        return cls(starts, found[take], values[take], squares[order], names, len(np.unique(found)))
+        matrix = sparse.vstack([part.matrix for part in parts], format="csr")[order]
+        squares = np.concatenate([part.squares for part in parts])[order]
+        return cls._of_matrix(matrix, squares, max((part.names for part in parts), default=0), _used(matrix.indices))
 
     @classmethod
-    def of_lists(cls, found: pa.ChunkedArray, values: pa.ChunkedArray, alone: FeatureRows) -> Self:
-        """Build rows from lists of buckets and values; a row without lists is like the first of ``alone``."""
-        lists, amounts = found.combine_chunks(), values.combine_chunks()
-        lengths = to_numpy(lists.value_lengths(), null=0)
-        rows = np.repeat(np.arange(len(lists)), lengths)
-        parts = (to_numpy(lists.flatten()), to_numpy(amounts.flatten()))
-        described = cls.of(rows, *parts, len(lists), names=0)
+    def of_lists(cls, buckets: pa.ChunkedArray, values: pa.ChunkedArray, alone: FeatureRows) -> Self:
+        """Build rows from lists of buckets and values; a row without lists equals the first row of ``alone``."""
+        lists = buckets.combine_chunks()
+        rows = np.repeat(np.arange(len(lists)), to_numpy(lists.value_lengths(), null=0))
+        flat, amounts = (to_numpy(column.flatten()) for column in (lists, values.combine_chunks()))
+        described = cls.of(rows, flat, amounts, len(lists), names=0)
         missing = to_numpy(lists.is_null())
         if not missing.any():
             return described
-        places = np.flatnonzero(missing)
-        known = np.flatnonzero(~missing)
-        likewise = alone.take(np.zeros(len(places), dtype=np.int64))
-        return cls.joined([described.take(known), likewise], np.concatenate([known, places]))
+        known, places = np.flatnonzero(~missing), np.flatnonzero(missing)
+        repeated = alone.take(np.zeros(len(places), dtype=np.int64))
+        return cls.joined([described.take(known), repeated], np.concatenate([known, places]))
+
+    @classmethod
+    def _of_matrix(
+        cls, matrix: sparse.csr_array[np.float32], squares: NDArray[np.float32], names: int, used: int
+    ) -> Self:
+        starts, buckets = matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32)
+        return cls(starts, buckets, matrix.data, squares, names, used)
+
+    @property
+    def matrix(self) -> sparse.csr_array[np.float32]:
+        """Return the rows as a matrix of SciPy, with one column a bucket."""
+        from scipy import sparse
+
+        return sparse.csr_array((self.values, self.buckets.view(np.int32), self.starts), shape=(len(self), COLUMNS))
 
     def take(self, rows: NDArray[np.int64]) -> Self:
-        """Return some of the rows."""
-        lengths = np.diff(self.starts)[rows]
-        starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-        at = np.repeat(self.starts[rows], lengths) + np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
-        return type(self)(starts, self.buckets[at], self.values[at], self.squares[rows], self.names, self.used)
+        """Return the rows at these positions."""
+        return self._of_matrix(self.matrix[rows], self.squares[rows], self.names, self.used)
 
     def __len__(self) -> int:
         return len(self.starts) - 1
@@ -87,5 +93,9 @@ class FeatureRows:
 
     @property
     def shared(self) -> float:
-        """Return the share of features that lost a bucket of their own."""
+        """Return the share of features that lost a bucket of their own (hash collisions)."""
         return 1 - self.used / self.names if self.names else 0.0
+
+
+def _used(buckets: NDArray[Any]) -> int:
+    return int(np.count_nonzero(np.bincount(buckets)))

@@ -11,8 +11,8 @@ from warmstart.core.errors import DataError, SourceError, UsageError
 from warmstart.core.text import quoted
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import Features, canonical
-from warmstart.interop.frames import ImportedTables
 from warmstart.interop.records import CostRange, EventBatches, Example, costs_of_rewards
+from warmstart.results import ImportedTables
 
 
 def from_coba(

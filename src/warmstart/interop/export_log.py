@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
 from warmstart.core.errors import UsageError
-from warmstart.core.files import atomic_file
+from warmstart.core.files import check_output, mark_of, write_output, write_parquet
 from warmstart.core.names import ACTION, EVENT_ID, PROPENSITY, REWARD, TIME
-from warmstart.core.parquet import with_given_names, write_parquet
-from warmstart.core.text import counted, printable, quoted
+from warmstart.core.parquet import with_given_names
+from warmstart.core.text import quoted
 from warmstart.events import Events, open_cells
 from warmstart.interop.features import NO_FEATURES
 from warmstart.interop.propensities import CLIPPED, Source, check_export, events_with_propensities, in_time_order
 from warmstart.interop.vw.formats import FORMATS, ExportedEvent, adf_block, cb_context, text_features
 from warmstart.interop.vw.numbering import FEASIBLE, FEATURES, NUMBER, ROWS, Numbering, context_tag, open_numbering
+from warmstart.results import Exported
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -30,40 +30,6 @@ Companion = Literal["contexts.vw", "contexts.parquet", "actions.parquet"]
 WEIGHT, SHOWN = "weight", "shown"
 
 
-@dataclass(frozen=True)
-class Exported:
-    """What was written: the events and, for Vowpal Wabbit, the contexts to choose for and the keys of both sides.
-
-    ``bare``: contexts and actions that have no row in the table that describes them.
-    """
-
-    path: Path
-    format: str
-    tau: float
-    propensities: str
-    events: int
-    contexts: int
-    actions: int
-    bare: int = 0
-
-    def notes(self) -> list[str]:
-        """Say what was written."""
-        said = [
-            (
-                f"Wrote {counted(self.events, 'event')} with propensities of at least {self.tau:g} "
-                f"({self.propensities}) to {printable(self.path)}."
-            )
-        ]
-        if self.format != "parquet":
-            said.append(
-                f"{printable(companion(self.path, 'contexts.vw'))} has {counted(self.contexts, 'context')} to choose "
-                f"for among {counted(self.actions, 'action')}; the tables beside it have their keys."
-            )
-        if self.bare:
-            said.append(f"WARNING: {self.bare:,} contexts and actions have no row in the tables of features.")
-        return said
-
-
 def export(
     events: Events,
     out: str | Path,
@@ -73,6 +39,7 @@ def export(
     contexts: Any = None,
     actions: Any = None,
     propensities: Source = "auto",
+    force: bool = False,
 ) -> Exported:
     """Write the events of a window with their clipped propensities for another learner: Vowpal Wabbit, or Parquet.
 
@@ -82,6 +49,7 @@ def export(
 
     Beside ``train.vw`` lie ``train.contexts.vw`` (each context once, without a label, for ``vw -t -p``),
     ``train.contexts.parquet`` and ``train.actions.parquet``, by which ``import_predictions`` reads what comes back.
+    What an earlier export wrote there is replaced; other files only with ``force``, inputs never.
 
     Args:
         events: the window to export.
@@ -92,13 +60,13 @@ def export(
         contexts: a feature table, as for ``fit``; without one, the feature of a context is its own name.
         actions: a feature table of actions, likewise.
         propensities: "counts" in this window, "logged", or "auto": logged ones if the log was read with them.
+        force: replace files that this library did not write.
     """
     if to not in get_args(ExportFormat):
         raise UsageError(f"There is no format {quoted(to)}.", f"Choose {', '.join(get_args(ExportFormat))}.")
     source = check_export(events, propensities, tau)
     path, tau = Path(out), float(tau)
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"There is no folder {quoted(str(path.parent))}.", "Make it first.")
+    _check_outputs(path, to, [events.log.origin, contexts, actions], force=force)
     if to != "parquet" and FEASIBLE in events.columns.context:
         raise UsageError(f"A context column is called {quoted(FEASIBLE)}, as in the table of keys.", "Rename it.")
     with open_cells(events) as cells:
@@ -108,19 +76,30 @@ def export(
             return Exported(path, to, tau, source, written, **_sizes(cells))
         with ExitStack() as stack:
             numbering = stack.enter_context(open_numbering(cells, FORMATS[to], contexts, actions, tau=tau))
-            parts = {what: stack.enter_context(atomic_file(companion(path, what))) for what in get_args(Companion)}
-            with stack.enter_context(atomic_file(path)).open("w", encoding="utf-8", newline="\n") as file:
+            parts = {
+                what: stack.enter_context(write_output(companion(path, what), force=True))
+                for what in get_args(Companion)
+            }
+            with stack.enter_context(write_output(path, force=True)).open("w", encoding="utf-8", newline="\n") as file:
                 written = _write_events(cells, rows, numbering, file, to=to, all_known=source == "counts")
             if to == "dsjson":
                 # Vowpal Wabbit passes over decision-service lines without a label, so contexts are text there too.
                 numbering = stack.enter_context(open_numbering(cells, FORMATS["vw-adf"], contexts, actions, tau=tau))
-            sizes = {"contexts": _write_contexts(cells, numbering, parts, to), "actions": len(numbering.actions)}
-            return Exported(path, to, tau, source, written, **sizes, bare=numbering.without_features)
+            known = _write_contexts(cells, numbering, parts, to, path.name)
+            return Exported(path, to, tau, source, written, known, len(numbering.actions), numbering.without_features)
 
 
 def companion(path: Path, what: Companion) -> Path:
     """Return the path of a file that lies beside an exported one: contexts to choose for, or keys."""
     return path.with_name(f"{path.stem}.{what}")
+
+
+def _check_outputs(path: Path, to: ExportFormat, inputs: list[Any], *, force: bool) -> None:
+    """Refuse to replace inputs and files of others; text is known as an earlier export's by the keys beside it."""
+    ours = force or (to != "parquet" and mark_of(companion(path, "contexts.parquet")) == path.name)
+    check_output(path, inputs=inputs, force=ours)
+    for what in get_args(Companion) if to != "parquet" else ():
+        check_output(companion(path, what), inputs=inputs, force=ours if what == "contexts.vw" else force)
 
 
 def _write_parquet(cells: Cells, rows: ir.Table, path: Path) -> int:
@@ -130,9 +109,10 @@ def _write_parquet(cells: Cells, rows: ir.Table, path: Path) -> int:
             raise UsageError(f"The log has a column {quoted(name)} of its own.", "Rename it before you export.")
     weighted = rows.mutate(**{WEIGHT: 1.0 / rows[CLIPPED]})
     given |= {PROPENSITY: PROPENSITY, WEIGHT: WEIGHT}
-    with atomic_file(path) as temporary:
-        batches = cells.engine.stream(in_time_order(weighted, cells.columns.keys), ROWS)
-        return write_parquet(temporary, (with_given_names(batch, given, time=TIME) for batch in batches))
+    batches = cells.engine.stream(in_time_order(weighted, cells.columns.keys), ROWS)
+    tables = (with_given_names(batch, given, time=TIME) for batch in batches)
+    with write_output(path, force=True) as temporary:  # what may not be replaced was refused before the work
+        return write_parquet(temporary, tables)
 
 
 def _sizes(cells: Cells) -> dict[str, int]:
@@ -183,14 +163,12 @@ def _write_events(
     return written
 
 
-def _write_contexts(cells: Cells, numbering: Numbering, parts: dict[Companion, Path], to: str) -> int:
-    """Write each context once without a label, and the keys of contexts and actions, in that order."""
-    import pyarrow.parquet as pq
-
-    pq.write_table(numbering.action_keys.rename_columns([cells.columns.action]), parts["actions.parquet"])
+def _write_contexts(cells: Cells, numbering: Numbering, parts: dict[Companion, Path], to: str, name: str) -> int:
+    """Write each context once without a label, and the keys of contexts and actions, which are marked with ``name``."""
+    write_parquet(parts["actions.parquet"], [numbering.action_keys.rename_columns([cells.columns.action])])
     with parts["contexts.vw"].open("w", encoding="utf-8", newline="\n") as file:
         tables = _context_keys(cells, numbering, file, with_feasible=to != "vw-cb")
-        return write_parquet(parts["contexts.parquet"], tables)
+        return write_parquet(parts["contexts.parquet"], tables, mark=name)
 
 
 def _context_keys(cells: Cells, numbering: Numbering, file: IO[str], *, with_feasible: bool) -> Iterator[pa.Table]:

@@ -12,12 +12,11 @@ from warmstart.core.names import ACTION, PROBABILITY, PROPENSITY, REWARD
 from warmstart.core.text import counted, quoted
 from warmstart.core.version import __version__
 from warmstart.engine import open_source
-from warmstart.events import Events, open_cells
+from warmstart.events import Events, counted_propensity, open_cells
 from warmstart.interop.features import md5_key
-from warmstart.interop.frames import ImportedTables
 from warmstart.interop.propensities import CLIPPED, Source, check_export, events_with_propensities, in_time_order
 from warmstart.interop.records import CostRange, costs_of_rewards
-from warmstart.propensity import counted_propensity
+from warmstart.results import ImportedTables
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

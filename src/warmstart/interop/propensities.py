@@ -9,7 +9,7 @@ import ibis
 from warmstart.core.errors import UsageError
 from warmstart.core.names import PROPENSITY, REWARD, TIME
 from warmstart.core.text import quoted
-from warmstart.propensity import counted_propensity
+from warmstart.events import counted_propensity
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -13,7 +13,7 @@ from warmstart.core.names import REWARD, TIME
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-    from warmstart.results.joined import Duplicates
+    from warmstart.results import Duplicates
 
 SHOWN_AT, KNOWN, COUNT, OUTCOME_TIME = "shown_at", "known", "outcomes", "outcome_time"
 

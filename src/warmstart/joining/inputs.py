@@ -11,7 +11,7 @@ import ibis
 from warmstart.core.errors import ColumnError, DataError, EmptyWindowError, MissingValueError, no_such_column
 from warmstart.core.names import REWARD, TIME
 from warmstart.core.text import counted, quoted
-from warmstart.engine import describe, offenders, open_every_column, open_source
+from warmstart.engine import describe, example_rows, open_every_column, open_source
 from warmstart.events import (
     TIME_AS_WRITTEN,
     ZONE_AT_THE_END,
@@ -170,6 +170,6 @@ def _missing_values(source: InputTable, counts: Mapping[str, Any]) -> DataError:
     parts = [f"{quoted(source.given[name])} in {counted(n, 'row')}" for name, n in lacking.items()]
     return MissingValueError(
         f"{source.where} has nulls, NaN, infinities or times that cannot be read: {', '.join(parts)} "
-        f"({offenders(source.engine, rows, source.given)}).",
+        f"({example_rows(source.engine, rows, source.given)}).",
         "Pass drop_nulls=True (--drop-nulls) to go on without those rows, or mend the table.",
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from warmstart.core.errors import DataError, EmptyWindowError, UsageError
-from warmstart.core.files import atomic_file
+from warmstart.core.files import check_output, write_output, write_parquet
 from warmstart.core.names import REWARD, TIME
-from warmstart.core.parquet import with_given_names, write_parquet
+from warmstart.core.parquet import with_given_names
+from warmstart.core.progress import Progress, silent
 from warmstart.core.text import quoted
 from warmstart.core.window import Moment, microseconds
-from warmstart.engine import Engine, offenders, resolve_engine, stored_table
+from warmstart.engine import Engine, example_rows, resolve_engine, stored_table
 from warmstart.joining.attribution import (
     COUNT,
     OUTCOME_TIME,
@@ -30,7 +31,7 @@ from warmstart.joining.attribution import (
     with_rewards,
 )
 from warmstart.joining.inputs import InputTable, check_keys_agree, fixed_names, open_impressions, open_outcomes
-from warmstart.results.joined import Duplicates, Impressions, Joined, Outcomes, Repeated
+from warmstart.results import Duplicates, Impressions, Joined, Outcomes, Repeated
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -60,7 +61,8 @@ def join(
     impressions_table: str | None = None,
     outcomes_table: str | None = None,
     engine: str | Engine = "duckdb",
-    on_step: Callable[[str], None] | None = None,
+    force: bool = False,
+    on_progress: Progress = silent,
 ) -> Joined:
     """Join impressions with outcomes that came later (delayed rewards) into one Parquet file for ``read_events``.
 
@@ -88,7 +90,8 @@ def join(
         impressions_table: the table in a database that ``impressions`` names.
         outcomes_table: the table in a database that ``outcomes`` names.
         engine: "duckdb", "spark", or an engine.
-        on_step: called with the name of each step.
+        force: replace a file that this library did not write; an input is never replaced.
+        on_progress: called with the name of each step.
 
     >>> import pyarrow as pa, tempfile
     >>> shown = pa.table({"id": [1, 2], "page": ["p", "q"], "ad": ["a", "b"]})
@@ -102,20 +105,20 @@ def join(
     timed = _both_or_neither(impression_time, outcome_time)
     rules = Rules(_duplicates(duplicates, timed=timed), _microseconds(window, timed=timed), None, keep_young)
     _check_call(rules, until, repeated)
-    path, step = _checked_path(out, impressions, outcomes), on_step or (lambda _: None)
+    path = _checked_path(out, impressions, outcomes, force=force)
     resolved, shown = resolve_engine(stored_table(impressions, impressions_table), engine)
     if resolved.remote:
         raise UsageError(
             "Impressions do not leave the database that they are in.", "Copy both tables to Parquet, and join those."
         )
-    step("reading and checking")
+    on_progress("reading and checking")
     left = open_impressions(resolved, shown, fixed_names(ours, impression_time), drop_nulls=drop_nulls)
     _check_names_free(left, timed=timed)
     came = stored_table(outcomes, outcomes_table)
     right = open_outcomes(resolved, came, fixed_names(theirs, outcome_time, reward), drop_nulls=drop_nulls)
     check_keys_agree(left, right)
     rules = replace(rules, until=_until(rules, until, left, right))
-    step("finding the impression of every outcome")
+    on_progress("finding the impression of every outcome")
     local, keys = cast("LocalEngine", resolved), left.keys
     with (
         local.materialise(attributed(left.table, right.table, keys)) as attributions,
@@ -125,7 +128,7 @@ def join(
         _check_duplicates(left, rewarded, rules)
         outcome_fates = _outcomes(right, attributions, rewarded, rules)
         young = _too_young(left, rules)
-        step("writing")
+        on_progress("writing")
         written = _write_rows(local, with_rewards(left.table, rewarded, keys, rules), left, path)
     return Joined(
         path,
@@ -166,10 +169,9 @@ def _write_rows(engine: LocalEngine, rows: ir.Table, left: InputTable, path: Pat
     given = {f"column_{i}": name for i, name in enumerate(left.columns)} | {REWARD: REWARD}
     if TIME in left.given:
         given[OUTCOME_TIME] = OUTCOME_TIME
-    with atomic_file(path) as temporary:
-        return write_parquet(
-            temporary, (with_given_names(batch, given, time=OUTCOME_TIME) for batch in engine.stream(rows))
-        )
+    tables = (with_given_names(batch, given, time=OUTCOME_TIME) for batch in engine.stream(rows))
+    with write_output(path, force=True) as temporary:  # what may not be replaced was refused before the work
+        return write_parquet(temporary, tables)
 
 
 def _key_columns(on: str | Sequence[str] | Mapping[str, str]) -> tuple[list[str], list[str]]:
@@ -237,14 +239,11 @@ def _until(rules: Rules, until: Moment | None, left: InputTable, right: InputTab
     return until * 1_000_000 // ticks
 
 
-def _checked_path(out: str | Path, *sources: Any) -> Path:
+def _checked_path(out: str | Path, *sources: Any, force: bool) -> Path:
     path = Path(out)
-    if path.exists() and any(isinstance(source, str | Path) and Path(source) == path for source in sources):
-        raise UsageError(f"{quoted(path.name)} is one of the tables to join.", "Name another file for the result.")
     if path.suffix != ".parquet":
         raise UsageError(f"The result is Parquet, and {quoted(path.name)} does not end so.", "Name it NAME.parquet.")
-    if not path.absolute().parent.is_dir():
-        raise UsageError(f"There is no folder {quoted(str(path.parent))}.", "Make it first.")
+    check_output(path, inputs=sources, force=force)
     return path
 
 
@@ -261,7 +260,7 @@ def _check_repeated(left: InputTable, rewarded: ir.Table, repeated: Repeated) ->
     timed = TIME in left.given
     in_time = timed and repeated == "last"
     keys = repeated_keys(left.table, rewarded, left.keys, also_in_time=in_time)
-    if example := offenders(left.engine, keys, left.given):
+    if example := example_rows(left.engine, keys, left.given):
         moment = " at one moment" if in_time else ""
         hint = "Join on a column more, or remove copies" + ("." if timed else "; or name times.")
         raise DataError(f"{left.where}: several impressions of one key{moment} have an outcome ({example}).", hint)
@@ -271,5 +270,5 @@ def _check_duplicates(left: InputTable, rewarded: ir.Table, rules: Rules) -> Non
     if rules.duplicates != "error":
         return
     twice = rewarded.filter(rewarded[COUNT] > 1).drop(SHOWN_AT, OUTCOME_TIME, REWARD)
-    if example := offenders(left.engine, twice, left.given):
+    if example := example_rows(left.engine, twice, left.given):
         raise DataError(f"An impression has several outcomes ({example}).", "Choose first, sum or max for duplicates.")

@@ -1,4 +1,4 @@
-"""How loops are compiled: when first called, and once a machine."""
+"""Just-in-time compilation of loops: on the first call, cached on disk."""
 
 from __future__ import annotations
 

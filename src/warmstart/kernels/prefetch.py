@@ -1,4 +1,4 @@
-"""Ask for memory ahead of its use: a large table of weights is otherwise waited for, line by line."""
+"""Prefetch memory: a large table of weights is otherwise waited for, cache line by cache line."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numba.extending import intrinsic
 _READ, _SECOND_LEVEL, _DATA = 0, 2, 1
 
 
-def _asked_for(_: Any, array: Any, __: Any) -> Any:
-    """Bring an element's line to the second level of the cache: more requests may be open there than at the first."""
+def _prefetch(_: Any, array: Any, __: Any) -> Any:
+    """Load an element's line into the second-level cache, where more requests may be open than in the first."""
     from llvmlite import ir  # type: ignore[import-untyped]
     from numba import types
 
@@ -27,8 +27,8 @@ def _asked_for(_: Any, array: Any, __: Any) -> Any:
     return types.void(array, types.intp), generated
 
 
-def _nothing(*_: Any) -> None:
-    """Stand in where loops are not compiled."""
+def _no_prefetch(*_: Any) -> None:
+    """Do nothing, where loops are not compiled."""
 
 
-prefetch: Any = _nothing if config.DISABLE_JIT else intrinsic(_asked_for)  # type: ignore[attr-defined]
+prefetch: Any = _no_prefetch if config.DISABLE_JIT else intrinsic(_prefetch)  # type: ignore[attr-defined]

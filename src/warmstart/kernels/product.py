@@ -1,7 +1,8 @@
 """A model that is linear in the product of two sparse vectors, f(x, a) = sum_ij x_i W[i, j] a_j, learned online.
 
 The product is never formed: W is a table with a row for every context feature and a column for every action feature, so
-that a pair touches as many rows as the context has features. Sparse vectors come as (starts, buckets, values).
+that a pair touches as many rows as the context has features. Sparse rows of contexts (``x``) and actions (``a``) are
+tuples (starts, buckets, values).
 """
 
 from __future__ import annotations
@@ -16,26 +17,20 @@ from warmstart.kernels.prefetch import prefetch
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+
 SQUARED, LOGISTIC = 0, 1
 _STEPS_OF_ODE = 16
 SMALLEST_MOVE = 1e-12
-TOGETHER = 8
+# Contexts that are scored side by side.
+CONTEXTS = 8
 
 
 @compiled
-def score(
-    context: int,
-    action: int,
-    x_starts: NDArray[Any],
-    x_buckets: NDArray[Any],
-    x_values: NDArray[Any],
-    a_starts: NDArray[Any],
-    a_buckets: NDArray[Any],
-    a_values: NDArray[Any],
-    weights: NDArray[Any],
-    width: int,
-) -> Any:
+def score(context: int, action: int, x: Rows, a: Rows, weights: NDArray[Any], width: int) -> Any:
     """Return the product of one context, the weights and one action."""
+    x_starts, x_buckets, x_values = x
+    a_starts, a_buckets, a_values = a
     columns = a_buckets[a_starts[action] : a_starts[action + 1]]
     values = a_values[a_starts[action] : a_starts[action + 1]]
     total = np.float32(0)
@@ -50,17 +45,10 @@ def score(
 
 
 @compiled
-def ask_for(
-    context: int,
-    action: int,
-    x_starts: NDArray[Any],
-    x_buckets: NDArray[Any],
-    a_starts: NDArray[Any],
-    a_buckets: NDArray[Any],
-    weights: NDArray[Any],
-    width: int,
-) -> None:
-    """Ask for the weights of a pair before they are needed."""
+def prefetch_pair(context: int, action: int, x: Rows, a: Rows, weights: NDArray[Any], width: int) -> None:
+    """Prefetch the weights of a pair of context and action."""
+    x_starts, x_buckets, _ = x
+    a_starts, a_buckets, _ = a
     columns = a_buckets[a_starts[action] : a_starts[action + 1]]
     for q in range(x_starts[context], x_starts[context + 1]):
         begin = np.int64(x_buckets[q]) * width
@@ -70,7 +58,7 @@ def ask_for(
 
 @compiled
 def step_size(loss: int, y: Any, p: Any, rate_times_weight: Any, square: Any) -> Any:
-    """Return how far to move along the product for an event of this weight, as if it came in many light parts.
+    """Return the step along the product for an event of this weight, as if it came in many light parts.
 
     The importance-aware update of Karampatziakis and Langford (2011): the solution of dp/dt = square * (y - f(p)) at
     t = rate * weight, so that one update of weight 2w equals two of weight w, and no weight overshoots.
@@ -94,46 +82,43 @@ def step_size(loss: int, y: Any, p: Any, rate_times_weight: Any, square: Any) ->
 @compiled
 def train(
     order: NDArray[Any],
-    contexts: NDArray[Any],
-    actions: NDArray[Any],
-    targets: NDArray[Any],
-    importance: NDArray[Any],
-    x_starts: NDArray[Any],
-    x_buckets: NDArray[Any],
-    x_values: NDArray[Any],
+    examples: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]],
+    x: Rows,
     x_squares: NDArray[Any],
-    a_starts: NDArray[Any],
-    a_buckets: NDArray[Any],
-    a_values: NDArray[Any],
+    a: Rows,
     a_squares: NDArray[Any],
     weights: NDArray[Any],
     width: int,
     rate: float,
     loss: int,
 ) -> Any:
-    """Pass once over examples, predicting each before learning from it; return the weighted loss of the predictions.
+    """Run one SGD pass over examples, predicting each before learning from it; return the progressive weighted loss.
 
-    While weights move, those of the next example are asked for.
+    ``examples``: contexts, actions, targets, importance weights. The weights of the next example are prefetched while
+    those of this one are updated.
     """
+    contexts, actions, targets, importance = examples
+    x_starts, x_buckets, x_values = x
+    a_starts, a_buckets, a_values = a
     total = 0.0
     for t in range(order.shape[0]):
         i, following = order[t], order[min(t + 1, order.shape[0] - 1)]
-        x, a = contexts[i], actions[i]
-        columns = a_buckets[a_starts[a] : a_starts[a + 1]]
-        values = a_values[a_starts[a] : a_starts[a + 1]]
-        p = score(x, a, x_starts, x_buckets, x_values, a_starts, a_buckets, a_values, weights, width)
+        context, action = contexts[i], actions[i]
+        columns = a_buckets[a_starts[action] : a_starts[action + 1]]
+        values = a_values[a_starts[action] : a_starts[action + 1]]
+        p = score(context, action, x, a, weights, width)
         y, w = targets[i], importance[i]
         if loss == SQUARED:
             p = min(max(p, np.float32(0)), np.float32(1))
             total += w * (y - p) * (y - p)
         else:
             total += w * (np.log1p(np.exp(-abs(p))) + max(p, np.float32(0)) - y * p)
-        move = np.float32(step_size(loss, y, p, rate * w, x_squares[x] * a_squares[a]))
-        ask_for(contexts[following], actions[following], x_starts, x_buckets, a_starts, a_buckets, weights, width)
+        move = np.float32(step_size(loss, y, p, rate * w, x_squares[context] * a_squares[action]))
+        prefetch_pair(contexts[following], actions[following], x, a, weights, width)
         # Also keeps denormal numbers out of the weights: they are a hundred times slower to work with.
         if abs(move) < SMALLEST_MOVE:
             continue
-        for q in range(x_starts[x], x_starts[x + 1]):
+        for q in range(x_starts[context], x_starts[context + 1]):
             begin = np.int64(x_buckets[q]) * width
             row = weights[begin : begin + width]
             scaled = move * x_values[q]
@@ -146,12 +131,8 @@ def train(
 def predict(
     contexts: NDArray[Any],
     actions: NDArray[Any],
-    x_starts: NDArray[Any],
-    x_buckets: NDArray[Any],
-    x_values: NDArray[Any],
-    a_starts: NDArray[Any],
-    a_buckets: NDArray[Any],
-    a_values: NDArray[Any],
+    x: Rows,
+    a: Rows,
     weights: NDArray[Any],
     width: int,
     scores: NDArray[Any],
@@ -159,21 +140,15 @@ def predict(
     """Score pairs of contexts and actions."""
     for i in range(contexts.shape[0]):
         following = min(i + 1, contexts.shape[0] - 1)
-        ask_for(contexts[following], actions[following], x_starts, x_buckets, a_starts, a_buckets, weights, width)
-        scores[i] = score(
-            contexts[i], actions[i], x_starts, x_buckets, x_values, a_starts, a_buckets, a_values, weights, width
-        )
+        prefetch_pair(contexts[following], actions[following], x, a, weights, width)
+        scores[i] = score(contexts[i], actions[i], x, a, weights, width)
 
 
 @compiled
 def best_of_all(
     contexts: NDArray[Any],
-    x_starts: NDArray[Any],
-    x_buckets: NDArray[Any],
-    x_values: NDArray[Any],
-    a_starts: NDArray[Any],
-    a_buckets: NDArray[Any],
-    a_values: NDArray[Any],
+    x: Rows,
+    a: Rows,
     factors: NDArray[Any],
     lowest: float,
     loss: int,
@@ -184,20 +159,22 @@ def best_of_all(
 ) -> None:
     """Find the best of all actions for every context, the first of equals.
 
-    The contexts' part of the product is formed once, and for several contexts side by side, so that one look at an
-    action's feature serves them all.
+    The contexts' part of the product is formed once, and for several contexts side by side, so that an action's feature
+    is read once for all of them.
     """
+    x_starts, x_buckets, x_values = x
+    a_starts, a_buckets, a_values = a
     one = np.empty(width, dtype=np.float32)
-    columns = np.empty((width, TOGETHER), dtype=np.float32)
-    part = np.empty(TOGETHER, dtype=np.float32)
-    top, place = np.empty(TOGETHER, dtype=np.float64), np.empty(TOGETHER, dtype=np.int64)
-    for first in range(0, contexts.shape[0], TOGETHER):
-        some = min(TOGETHER, contexts.shape[0] - first)
+    columns = np.empty((width, CONTEXTS), dtype=np.float32)
+    part = np.empty(CONTEXTS, dtype=np.float32)
+    top, place = np.empty(CONTEXTS, dtype=np.float64), np.empty(CONTEXTS, dtype=np.int64)
+    for first in range(0, contexts.shape[0], CONTEXTS):
+        size = min(CONTEXTS, contexts.shape[0] - first)
         columns[:, :] = 0
-        for k in range(some):
-            x = contexts[first + k]
+        for k in range(size):
+            context = contexts[first + k]
             one[:] = 0
-            for q in range(x_starts[x], x_starts[x + 1]):
+            for q in range(x_starts[context], x_starts[context + 1]):
                 begin = np.int64(x_buckets[q]) * width
                 row = weights[begin : begin + width]
                 value = x_values[q]
@@ -206,18 +183,18 @@ def best_of_all(
             columns[:, k] = one
         top[:] = -np.inf
         place[:] = 0
-        for a in range(a_starts.shape[0] - 1):
+        for action in range(a_starts.shape[0] - 1):
             part[:] = 0
-            for r in range(a_starts[a], a_starts[a + 1]):
+            for r in range(a_starts[action], a_starts[action + 1]):
                 value, row = a_values[r], columns[a_buckets[r]]
-                for k in range(TOGETHER):
+                for k in range(CONTEXTS):
                     part[k] += value * row[k]
-            factor = factors[a]
-            for k in range(TOGETHER):
+            factor = factors[action]
+            for k in range(CONTEXTS):
                 f = part[k] if loss == SQUARED else np.float32(1 / (1 + np.exp(-part[k])))
-                found = min(max(f, lowest) * factor, 1.0)
-                if found > top[k]:
-                    top[k] = found
-                    place[k] = a
-        best[first : first + some] = place[:some]
-        scores[first : first + some] = top[:some]
+                expected = min(max(f, lowest) * factor, 1.0)
+                if expected > top[k]:
+                    top[k] = expected
+                    place[k] = action
+        best[first : first + size] = place[:size]
+        scores[first : first + size] = top[:size]

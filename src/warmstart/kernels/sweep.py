@@ -1,4 +1,4 @@
-"""A sweep over the days of every context: how often is an action among those to choose from, and among how many?"""
+"""Daily-uniform probabilities: sweep over the days of every context, counting the feasible actions that are live."""
 
 from __future__ import annotations
 

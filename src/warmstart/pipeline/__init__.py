@@ -1,8 +1,53 @@
-"""The hall: the only room that knows the order of the steps."""
+"""The hall: the only room that knows the order of the steps. Names are resolved when first used."""
 
-from warmstart.pipeline.audit import audit
-from warmstart.pipeline.compare import compare_propensities
-from warmstart.pipeline.evaluate import evaluate, policy_table, true_value
-from warmstart.pipeline.fit import fit
+from __future__ import annotations
 
-__all__ = ["audit", "compare_propensities", "evaluate", "fit", "policy_table", "true_value"]
+import sys
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from warmstart.pipeline.audit import audit as audit
+    from warmstart.pipeline.compare import compare_propensities as compare_propensities
+    from warmstart.pipeline.evaluate import evaluate as evaluate
+    from warmstart.pipeline.evaluate import policy_table as policy_table
+    from warmstart.pipeline.evaluate import true_value as true_value
+    from warmstart.pipeline.fit import fit as fit
+    from warmstart.pipeline.settings import EngineSettings as EngineSettings
+    from warmstart.pipeline.settings import LogSettings as LogSettings
+    from warmstart.pipeline.settings import WindowSettings as WindowSettings
+    from warmstart.pipeline.windows import evaluation_windows as evaluation_windows
+    from warmstart.pipeline.windows import training_window as training_window
+
+_HOMES = {
+    "audit": "audit",
+    "compare_propensities": "compare",
+    "evaluate": "evaluate",
+    "policy_table": "evaluate",
+    "true_value": "evaluate",
+    "fit": "fit",
+    "EngineSettings": "settings",
+    "LogSettings": "settings",
+    "WindowSettings": "settings",
+    "evaluation_windows": "windows",
+    "training_window": "windows",
+}
+__all__ = [*_HOMES]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+class _Door(ModuleType):
+    """Shows the function ``fit``, not the module ``fit`` that Python puts there when it is imported."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        is_home = isinstance(value, ModuleType) and name in _HOMES
+        super().__setattr__(name, getattr(value, name) if is_home else value)
+
+
+sys.modules[__name__].__class__ = _Door

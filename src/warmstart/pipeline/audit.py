@@ -15,24 +15,24 @@ from warmstart.auditing import (
     log_facts,
     origin,
     power,
-    recommended_tau,
 )
 from warmstart.core.errors import UsageError
+from warmstart.core.progress import Progress, silent
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
+from warmstart.estimators import open_weighted_rows
 from warmstart.events import Events, open_cells, open_daily_cells
 from warmstart.policy import build_policy, parse_policies
-from warmstart.results.audit import Audit
+from warmstart.results import Audit
 
 if TYPE_CHECKING:
     from warmstart.events import Cells, DailyCells
-    from warmstart.pipeline.evaluate import Step
 
 
-def audit(events: Events, *, on_step: Step | None = None) -> Audit:
+def audit(events: Events, *, on_progress: Progress = silent) -> Audit:
     """Tell what a log can say about other policies, where its choice comes from, and where to explore first.
 
-    ``on_step`` is told what is being done.
+    ``on_progress`` is called with the step that begins.
 
     >>> import pyarrow as pa, warmstart as ws
     >>> log = pa.table({"page": ["p", "p", "q", "q"], "ad": ["a", "b", "a", "a"], "click": [1, 0, 1, 1]})
@@ -42,7 +42,7 @@ def audit(events: Events, *, on_step: Step | None = None) -> Audit:
     """
     if not isinstance(events, Events):
         raise UsageError(f"{quoted(events)} is not a log that was read.", "Pass what read_events or split returned.")
-    step = on_step or (lambda _: None)
+    step = on_progress
     if events.columns.time is None:
         step("summing events into cells")
         with open_cells(events) as cells:
@@ -54,16 +54,13 @@ def audit(events: Events, *, on_step: Step | None = None) -> Audit:
         return _answers(daily.cells, daily, twice, step)
 
 
-def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Step) -> Audit:
+def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Progress) -> Audit:
     live = daily is not None
     step("looking for choice")
     built = build_policy(parse_policies("uniform")[0], cells, feasible_from="evaluated", live=live)
-    rows = cells.engine.materialise(built.table)
-    try:
-        explored = exploration(cells, rows, live=live)
-    finally:
-        rows.release()
-    proof = power(cells, tau=recommended_tau(explored))
+    with open_weighted_rows(built, cells) as weighted:
+        explored, tau = exploration(weighted, cells, live=live)
+    proof = power(cells, tau=tau)
     step("describing the log")
     facts = log_facts(cells, twice)
     explore = explore_first(cells)

@@ -14,7 +14,7 @@ from warmstart.core.text import quoted
 from warmstart.events import Events, open_cells, open_strata
 from warmstart.pipeline.prepare import check_coarser, check_folds, context_levels
 from warmstart.propensity import best_strength, check_logged
-from warmstart.results.propensities import ComparedSource, PropensityComparison
+from warmstart.results import ComparedSource, PropensityComparison
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -47,10 +47,10 @@ def compare_propensities(
     for name in asked:
         if not hasattr(name, "predict_proba") and (name not in ALL or (name == "logged" and not logged)):
             raise UsageError(f"Propensities cannot come from {quoted(name)} here.", f"Choose among {', '.join(ALL)}.")
-    with open_cells(events) as cells, open_strata(cells, seed=seed) as strata:
-        check_folds(cells, strata)
+    with open_cells(events) as cells, open_strata(cells, seed=seed, by_propensity=logged) as strata:
+        check_folds(strata)
         levels = context_levels(cells.columns, coarser)
-        found = [_compared(name, cells.engine, strata, levels, seed) for name in asked]
+        found = [_compared(name, cells.engine, strata.table, levels, seed) for name in asked]
     ranked = sorted(found, key=lambda source: (source.without > 0, source.log_loss))
     return PropensityComparison(tuple(ranked), len(events))
 

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
 from warmstart.core.errors import DecisionError, UsageError
 from warmstart.core.names import ACTION, PROBABILITY, REWARD, WINDOW_NAMES, WindowName
+from warmstart.core.progress import Progress, silent
 from warmstart.core.text import quoted
 from warmstart.core.version import __version__
-from warmstart.estimators import ESTIMATORS, METHODS, estimate_outside, estimate_value, top_contributions
+from warmstart.estimators import ESTIMATORS, METHODS, Levels, estimate_policy, top_contributions
 from warmstart.events import Cells, Events, days_known, open_cells, window_counts
-from warmstart.pipeline.prepare import check_coarser, prepared
+from warmstart.pipeline.prepare import check_coarser, prepare
 from warmstart.policy import FittedPolicy, build_policy, parse_policies, uniform_over_all
-from warmstart.results.contribution import Contribution
-from warmstart.results.estimate import ValueEstimate
-from warmstart.results.evaluation import Evaluation, LogSummary, Windows
-from warmstart.results.interval import IntervalName
-from warmstart.results.tau import Tau
+from warmstart.results import (
+    Contribution,
+    Evaluation,
+    IntervalName,
+    LogSummary,
+    Tau,
+    ValueEstimate,
+    Windows,
+)
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -32,9 +37,6 @@ class World(Protocol):
         ...
 
 
-Step = Callable[[str], None]
-
-
 def evaluate(
     policies: Any,
     events: Events,
@@ -43,7 +45,6 @@ def evaluate(
     tau: Tau | Iterable[Tau] = "auto",
     delta: float = 0.05,
     interval: IntervalName = "bets",
-    weights_from: WindowName = "evaluated",
     feasible_from: WindowName | None = None,
     live: bool = True,
     propensities: Any = "auto",
@@ -51,23 +52,31 @@ def evaluate(
     estimators: Sequence[str] = (),
     reward_model: Any = None,
     contributions: int = 0,
-    on_step: Step | None = None,
+    on_progress: Progress = silent,
 ) -> Evaluation:
-    """Estimate what policies would have earned on the events of a window.
+    """Estimate what policies would have earned on the events of a window: off-policy (counterfactual) evaluation.
 
-    ``policies``: one, a list, or a mapping from names; each is ``"logging"``, ``"uniform"``, ``"constant:ACTION"``, a
-    file of decisions, or a frame of them; what ``fit`` returned, or a folder that it wrote. ``train`` is the window
-    that feasible actions come from, if there is one. ``tau`` is the floor of the propensity; "auto" chooses one for
-    each policy, without a look at the evaluated rewards. ``live`` lets ``uniform`` and learned policies choose each day
-    among the actions that could be shown that day; it needs times.
-    ``propensities``: "counts" of the evaluated window; "back-off", where rare contexts borrow from ``coarser`` ones,
-    lists of context columns, most specific first; "model", or a scikit-learn classifier, of the context columns;
-    "logged"; "auto" takes logged ones where there are any, and a model where contexts do not repeat.
-    ``estimators`` are best estimates of the whole beside the bound: ips, snips, dm, dr, switch-dr, shrunk-dr, with
-    ``reward_model``, any scikit-learn regressor of the context columns; by default shrunk cell means, or a
-    logistic regression an action where contexts do not repeat or are numbers.
-    ``contributions`` is how many of the contexts and actions that a value rests on most to name, at the first tau.
-    ``on_step`` is told what is being done.
+    Args:
+        policies: One policy, a list, or a mapping from names. Each is ``"logging"``, ``"uniform"``,
+            ``"constant:ACTION"``, a file or a frame of decisions, what ``fit`` returned, or a folder that it wrote.
+        events: The window to evaluate on.
+        train: The window that feasible actions come from, if there is one.
+        tau: The floor of the propensity (clipping constant), one or several. "auto" chooses one for each policy,
+            without a look at the evaluated rewards.
+        delta: The share of confidence intervals that may miss; 0.05 gives 95 % intervals.
+        interval: The confidence interval: bets, kl, hoeffding, bernstein, gamma or bootstrap.
+        feasible_from: The window whose actions ``uniform`` may choose: train (if there is one), evaluated or all.
+        live: Whether ``uniform`` and learned policies choose each day among the actions that could be shown that day.
+        propensities: Where the logging policy's probabilities come from. "counts" of the evaluated window, which alone
+            certify bounds; counts of the "train" window or of "all" data (the paper's choice); "back-off", where rare
+            contexts borrow from ``coarser`` ones; "model", or a scikit-learn classifier (cloned), of the context
+            columns; "logged". "auto" takes logged ones where there are any, and a model where contexts do not repeat.
+        coarser: Lists of context columns to back off to, most specific first.
+        estimators: Point estimates of all traffic beside the bound: ips, snips, dm, dr, switch-dr, shrunk-dr.
+        reward_model: A scikit-learn regressor (cloned) of the context columns for those that need one; by default
+            shrunk cell means, or a logistic regression per action where contexts do not repeat or are numbers.
+        contributions: How many of the contexts and actions that a value rests on most to name, at the first tau.
+        on_progress: Called with the step that begins.
 
     >>> import pyarrow as pa, warmstart as ws
     >>> log = pa.table({"page": ["p", "p", "p", "p"], "ad": ["a", "a", "b", "b"], "click": [1, 0, 1, 1]})
@@ -79,64 +88,55 @@ def evaluate(
     named = parse_policies(policies)
     taus = _checked_taus(tau)
     _check_delta(delta, interval)
-    _check_window("weights_from", weights_from, train)
     _check_estimators(estimators)
     check_coarser(coarser, events)
     feasible_from = _feasible_window(feasible_from, train)
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
-    step = on_step or (lambda _: None)
-    step("summing events into cells")
-    rate = _known_rate(train)
+    levels = Levels(delta, looks, _known_rate(train))
+    on_progress("summing events into cells")
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
-    with open_cells(events, train, live=live) as cells, ExitStack() as held:
+    estimates: list[ValueEstimate] = []
+    parts: list[Contribution] = []
+    with open_cells(events, train, live=live) as cells, ExitStack() as resources:
         summary = _summary(cells)
-        step("learning propensities and rewards")
-        beside = prepared(
-            cells, held, propensities, coarser=coarser, estimators=estimators, model=reward_model, window=weights_from
+        on_progress("learning propensities and rewards")
+        inputs = prepare(
+            cells, resources, propensities, coarser=coarser, estimators=estimators, reward_model=reward_model
         )
         # A context that occurs once has no feasible set of its own, nor days on which it could have had one.
-        of_all = beside.source.name in ("model", "logged")
-        estimates: list[ValueEstimate] = []
-        learned_here: list[str] = []
-        parts: list[Contribution] = []
+        of_all = inputs.source.name in ("model", "logged")
         for policy in named:
-            step(f"valuing {policy.name}")
+            on_progress(f"valuing {policy.name}")
             if policy.keyword == "uniform" and of_all:
                 built = uniform_over_all(cells, feasible_from=feasible_from, name=policy.name)
             else:
                 built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
-            shared: dict[str, Any] = {"taus": taus, "delta": delta, "method": interval, "looks": looks}
-            with built.kept(cells) as kept:
-                if beside.from_outside and beside.strata is not None and not kept.is_logging:
-                    found = estimate_outside(kept, cells, beside.strata, **shared)
-                else:
-                    found = estimate_value(kept, cells, weights_from=weights_from, rate=rate, **shared)
-                found = beside.with_estimates(kept, found, estimators)
-                if contributions and not kept.is_logging and not beside.from_outside:
-                    first = found[0].tau
-                    parts += top_contributions(kept, cells, tau=first, weights_from=weights_from, most=contributions)
-            if policy.keyword is None and found[0].support.undecided >= 1:
+            with inputs.weigh(built) as weighted:
+                valued = estimate_policy(weighted, taus=taus, levels=levels, method=interval, estimators=estimators)
+                if contributions and not built.is_logging and inputs.source.counted:
+                    parts += top_contributions(weighted, tau=valued[0].tau, most=contributions)
+            if policy.keyword is None and valued[0].support.undecided >= 1:
                 raise DecisionError(
                     f"The policy {quoted(policy.name)} decides no context of the evaluated window.",
                     "Are its context columns written as in the log?",
                 )
-            if _learned_here(policy.fitted, events):
-                learned_here.append(policy.name)
-                found = [e.uncertified() for e in found]
-            estimates += found
+            estimates += [e.uncertified() for e in valued] if _learned_here(policy.fitted, events) else valued
     daily = live and not (of_all and all(policy.fitted is None for policy in named))
-    whole = len(events) == events.log.rows
-    spans = (events.window, None if train is None else train.window)
-    windows = Windows(*spans, weights_from, feasible_from, daily, whole)
     return Evaluation(
         policies=tuple(estimates),
-        windows=windows,
+        windows=Windows(
+            evaluated=events.window,
+            train=None if train is None else train.window,
+            feasible_from=feasible_from,
+            live=daily,
+            whole_log=len(events) == events.log.rows,
+        ),
         log=summary,
         reward_range=events.log.reward_range,
         version=__version__,
-        learned_here=tuple(learned_here),
+        learned_here=tuple(policy.name for policy in named if _learned_here(policy.fitted, events)),
         contributions=tuple(parts),
-        propensities=beside.source,
+        propensities=inputs.source,
     )
 
 
@@ -277,14 +277,12 @@ def _check_estimators(estimators: Sequence[str]) -> None:
             raise UsageError(f"There is no estimator {quoted(name)}.", f"Choose among {', '.join(ESTIMATORS)}.")
 
 
-def _check_window(option: str, window: str, train: Events | None) -> None:
-    if window not in WINDOW_NAMES:
-        raise UsageError(f"{option} cannot be {quoted(window)}.", f"Choose one of {', '.join(WINDOW_NAMES)}.")
-    if window == "train" and train is None:
-        raise UsageError(f"{option} is 'train', but there is no training window.", "Split the log, or pass train=...")
-
-
 def _feasible_window(asked: WindowName | None, train: Events | None) -> WindowName:
     window: WindowName = asked or ("evaluated" if train is None else "train")
-    _check_window("feasible_from", window, train)
+    if window not in WINDOW_NAMES:
+        raise UsageError(f"feasible_from cannot be {quoted(window)}.", f"Choose one of {', '.join(WINDOW_NAMES)}.")
+    if window == "train" and train is None:
+        raise UsageError(
+            "feasible_from is 'train', but there is no training window.", "Split the log, or pass train=..."
+        )
     return window

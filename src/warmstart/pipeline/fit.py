@@ -1,39 +1,35 @@
-"""Learn the best policy that a training window supports: the paper's steps 2 and 3."""
+"""Learn the best policy that a training window supports (off-policy learning): the paper's steps 2 and 3."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from warmstart.core.arrays import to_arrow, to_numpy
-from warmstart.core.errors import EmptyWindowError, UsageError
+from warmstart.core.errors import UsageError
 from warmstart.core.names import ACTION, REWARD, TIME
+from warmstart.core.progress import Progress, silent
 from warmstart.engine import is_partitioned
-from warmstart.engine.sources import describe
 from warmstart.events import Events, open_cells
-from warmstart.features import Side, read_side
+from warmstart.features import KeyEncoder, read_features
 from warmstart.pipeline.fit_distributed import DistributedFit
-from warmstart.pipeline.fitted import Fitted, held_out, or_themselves, side_report
-from warmstart.policy import FittedPolicy, RankingInMemory
-from warmstart.reward import (
-    CELL_PASSES,
-    Examples,
-    FitSettings,
-    Learned,
-    Learner,
-    Numbering,
-    event_stream,
-    ranked,
+from warmstart.pipeline.fitted import (
+    ChosenTau,
+    FitResult,
+    check_feasible,
+    check_rewards,
+    choose_fit_tau,
+    context_columns,
+    read_action_features,
 )
+from warmstart.policy import FittedPolicy, RankingInMemory
+from warmstart.reward import CELL_PASSES, Examples, FitSettings, LearnedRewards, Learner, event_stream, rank_feasible
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warmstart.engine import Engine
-    from warmstart.reward.product import Stream
-
-Report = Callable[[str, float, str], None]
+    from warmstart.reward import Stream
 
 
 def fit(
@@ -53,17 +49,32 @@ def fit(
     model: Any = None,
     seed: int = 0,
     threads: int | None = None,
-    on_progress: Report | None = None,
+    on_progress: Progress = silent,
 ) -> FittedPolicy:
-    """Learn what actions earn, with weights 1 / max(propensity, fit_tau), and rank the feasible ones of every context.
+    """Learn a policy: a reward model with weights 1 / max(propensity, fit_tau), and a ranking of feasible actions.
 
-    ``contexts`` and ``actions`` are tables keyed as in the log; their other columns (text, lists of words, categories,
-    numbers) become features, whose products the model is linear in. What ids alone can tell is kept as exact factors on
-    top, unless ``cross_only`` asks for the paper's pure product. ``fit_tau`` is 1 for no weights; ``"auto"`` chooses by
-    the value on the last fifth of the window. ``learn_from="events"`` is the paper's single pass in time order.
-    ``model`` is any regressor with scikit-learn's ``fit(X, y, sample_weight)`` and ``predict``. An action is feasible
-    in a context with ``min_events`` and ``min_propensity``. The same seed learns the same, unless several ``threads``
-    are asked for, which then share one table. ``on_progress`` is told the step, its share and the running loss.
+    Features of contexts and actions are crossed, and the model is linear in their products. Ids add exact factors on
+    top. The same seed learns the same, unless several ``threads`` are requested, which then share one table.
+
+    Args:
+        events: the training window.
+        contexts: a table keyed as in the log; its other columns (text, lists of words, categories, numbers) become
+            features.
+        actions: the same for actions.
+        fit_tau: the clipping constant of the weights, 1 for no weights; ``"auto"`` chooses by the value on the last
+            fifth of the window.
+        learn_from: cells, or events: the paper's single pass in time order.
+        loss: squared or logistic.
+        rates: learning rates to try.
+        cross_only: the paper's pure product, without linear terms and factors of ids.
+        weight_bits: the model has 2^weight_bits weights.
+        min_events: an action is feasible in a context from so many events on.
+        min_propensity: and from this propensity on.
+        strict: refuse feature tables that lack a context or action of the log.
+        model: a scikit-learn regressor, cloned, to learn with instead; its ``fit`` takes ``sample_weight``.
+        seed: of every random choice.
+        threads: how many to use.
+        on_progress: called with the step, its share and a detail.
     """
     settings = FitSettings(
         fit_tau=fit_tau,
@@ -79,173 +90,103 @@ def fit(
         threads=threads,
     )
     _check_call(events, model, learn_from)
-    report = on_progress or (lambda *_: None)
-    report("summing events into cells", 0.0, "")
+    on_progress("summing events into cells")
     tables = (contexts, actions)
     if is_partitioned(events.engine):
         if learn_from == "events" or model is not None:
             what = "A model of your own" if model is not None else "One pass over events in time order"
             raise UsageError(f"{what} learns on one machine only.", "Read the log with engine='duckdb'.")
-        found = DistributedFit(events.engine, events, settings, report).run(tables)
+        result = DistributedFit(events.engine, events, settings, on_progress).run(tables)
     else:
-        found = _fit_here(events, tables, settings, model, report)
-    a = found.action_side
-    return FittedPolicy(
-        columns=events.columns,
-        window=events.window,
-        ranked=found.ranked,
-        model=found.model,
-        context_settings=found.contexts,
-        action_settings=a.settings,
-        actions=found.actions.keys[ACTION].combine_chunks(),
-        action_rows=a.rows,
-        factors=found.factors,
-        lowest=found.lowest,
-        folds=events.folds,
-        report={
-            "events": found.events,
-            "cells": found.cells,
-            "contexts": found.context_report,
-            "actions": _side_report(a, found.actions),
-            "learned_from": learn_from,
-            "fit_tau": found.tau,
-            "fit_taus_tried": found.tried,
-            "rate": None if found.model is None else found.model.rate,
-            "training_loss": None if found.model is None else found.model.training_loss,
-            "seed": seed,
-            "sources": {
-                name: None if source is None else describe(source)
-                for name, source in (("log", events.log.origin), ("contexts", contexts), ("actions", actions))
-            },
-        },
-    )
+        result = _fit_local(events, tables, settings, model, on_progress)
+    return result.policy(events, settings, tables)
 
 
-def _fit_here(events: Events, tables: tuple[Any, Any], settings: FitSettings, model: Any, report: Report) -> Fitted:
+def _fit_local(
+    events: Events, tables: tuple[Any, Any], settings: FitSettings, model: Any, report: Progress
+) -> FitResult:
     """Learn in this process, with the cells in its memory."""
     with open_cells(events) as cells:
-        examples, context_numbers, action_numbers = Examples.of_cells(cells)
+        examples, *encoders = Examples.of_cells(cells)
         engine = cells.engine
-    if not examples.reward_sum.sum() > 0:
-        raise EmptyWindowError("No event of the training window has a reward: there is nothing to learn.")
-    numbers = (context_numbers, action_numbers)
-    x, a = _read_sides(engine, events, tables, numbers, settings=settings, report=report)
+    check_rewards(float(examples.reward_sum.sum()))
+    contexts, actions = encoders
+    report("reading features of contexts")
+    options = settings.feature_options(0)
+    x = read_features(engine, tables[0], context_columns(events), contexts, what="the table of contexts", **options)
+    report("reading features of actions")
+    a = read_action_features(engine, events, tables, actions, settings)
     learner = Learner(x.rows, a.rows, settings, model)
-    tau, tried = _fit_tau(events, learner, numbers, settings, report)
+
+    def choose(windows: tuple[Events, Events]) -> ChosenTau:
+        early, late = (_examples(window, contexts, actions) for window in windows)
+        return learner.choose_tau(early, late, report)
+
+    tau = choose_fit_tau(events, settings, report, choose)
     by_event = settings.learn_from == "events"
     learned = learner.learn(
         examples,
-        tau,
-        events=_events_in_time(events, examples, numbers, tau) if by_event else None,
+        tau[0],
+        events=_events_in_time(events, examples, contexts, actions, tau[0]) if by_event else None,
         passes=1 if by_event else CELL_PASSES,
         on_progress=_with_speed(report, len(events) if by_event else CELL_PASSES * len(examples)),
     )
-    return Fitted(
-        ranked=RankingInMemory(_ranking(events, examples, numbers, learned, settings)),
+    return FitResult(
+        ranked=RankingInMemory(_ranking(events, examples, (contexts, actions), learned, settings)),
         model=learned.model,
-        contexts=x.settings,
-        context_report=_side_report(x, context_numbers),
-        actions=action_numbers,
-        action_side=a,
+        context_settings=x.settings,
+        context_report=x.report(),
+        actions=actions,
+        action_features=a,
         factors=learned.credibility.actions,
         lowest=learned.credibility.lowest,
         tau=tau,
-        tried=tried,
         events=int(examples.n.sum()),
         cells=len(examples),
     )
 
 
-def _with_speed(report: Report, examples: int) -> Callable[[float, float], None]:
-    """Tell, with the share and the loss, how many examples a second are learned from."""
+def _with_speed(report: Progress, examples: int) -> Progress:
+    """Return a callback that also reports how many examples a second are learned from."""
     start = time.perf_counter()
 
-    def tell(share: float, loss: float) -> None:
-        speed = share * examples / max(time.perf_counter() - start, 1e-9)
-        report("learning", share, f"loss {loss:.5f}, {speed:,.0f} a second")
+    def report_speed(step: str, share: float | None = None, detail: str = "") -> None:
+        speed = (share or 0.0) * examples / max(time.perf_counter() - start, 1e-9)
+        report(step, share, f"{detail}, {speed:,.0f} a second")
 
-    return tell
-
-
-def _read_sides(
-    engine: Engine,
-    events: Events,
-    tables: tuple[Any, Any],
-    numbers: tuple[Numbering, Numbering],
-    *,
-    settings: FitSettings,
-    report: Report,
-) -> tuple[Side, Side]:
-    given = events.columns.fixed_to_given
-    keys = ({key: given[key] for key in events.columns.context_keys}, {ACTION: given[ACTION]})
-    sides = []
-    described = (tables[0], or_themselves(tables, events, numbers[1], settings))
-    for i, (what, source) in enumerate(zip(("contexts", "actions"), described, strict=True)):
-        report(f"reading features of {what}", 0.0, "")
-        sides.append(
-            read_side(
-                engine,
-                source,
-                keys[i],
-                numbers[i],
-                bits=settings.bits[i],
-                cross_only=settings.cross_only,
-                strict=settings.strict,
-                what=f"the table of {what}",
-            )
-        )
-    return sides[0], sides[1]
+    return report_speed
 
 
-def _fit_tau(
-    events: Events, learner: Learner, numbers: tuple[Numbering, Numbering], settings: FitSettings, report: Report
-) -> tuple[float, dict[str, float]]:
-    """Return the fit's tau and, if it was chosen, the values of those tried. Without times nothing can be held out."""
-    if settings.fit_tau != "auto":
-        return float(settings.fit_tau), {}
-    report("choosing the fit's tau", 0.0, "")
-    windows = held_out(events)
-    if windows is None:
-        return 1.0, {}
-    slices = []
-    for window in windows:
-        with open_cells(window) as cells:
-            slices.append(Examples.of_cells(cells, numbers)[0])
-    early, late = slices
-    return learner.choose_tau(early, late, lambda share: report("choosing the fit's tau", share, ""))
+def _examples(window: Events, contexts: KeyEncoder, actions: KeyEncoder) -> Examples:
+    with open_cells(window) as cells:
+        return Examples.of_cells(cells, (contexts, actions))[0]
 
 
-def _events_in_time(events: Events, examples: Examples, numbers: tuple[Numbering, Numbering], tau: float) -> Stream:
+def _events_in_time(
+    events: Events, examples: Examples, contexts: KeyEncoder, actions: KeyEncoder, tau: float
+) -> Stream:
     table = events.table
     ordered = table.order_by(TIME) if TIME in table.columns else table
-    found = events.engine.fetch_arrow(ordered.select(*events.columns.context_keys, ACTION, REWARD))
-    x, a = (numbering.numbers(found) for numbering in numbers)
-    return event_stream(examples, x, a, to_numpy(found[REWARD]), tau)
+    rows = events.engine.fetch_arrow(ordered.select(*events.columns.context_keys, ACTION, REWARD))
+    return event_stream(examples, contexts.numbers(rows), actions.numbers(rows), to_numpy(rows[REWARD]), tau)
 
 
 def _ranking(
     events: Events,
     examples: Examples,
-    numbers: tuple[Numbering, Numbering],
-    learned: Learned,
+    encoders: tuple[KeyEncoder, KeyEncoder],
+    learned: LearnedRewards,
     settings: FitSettings,
 ) -> pa.Table:
-    """Rank the feasible actions of every context."""
+    """Rank the feasible actions of every context, under the log's own column names."""
     import pyarrow as pa
 
-    chosen, rank = ranked(examples, learned.scores, settings)
-    if not len(chosen):
-        raise EmptyWindowError("No action is feasible anywhere.", "Ask for fewer events or a lower propensity.")
-    context, action = examples.contexts[chosen], examples.actions[chosen]
-    given = events.columns.fixed_to_given
-    keys = {given[key]: numbers[0].keys[key].take(to_arrow(context)) for key in events.columns.context_keys}
-    actions = {given[ACTION]: numbers[1].keys[ACTION].take(to_arrow(action))}
-    return pa.table({**keys, **actions, "rank": to_arrow(rank), "score": to_arrow(learned.scores[chosen])})
-
-
-def _side_report(side: Side, numbers: Numbering) -> dict[str, Any]:
-    rows = side.rows
-    return side_report(side.settings, known=len(numbers), without=side.without, features=rows.names, used=rows.used)
+    (contexts, actions), (chosen, rank) = encoders, rank_feasible(examples, learned.scores, settings)
+    check_feasible(len(chosen))
+    keys = contexts.keys.take(to_arrow(examples.contexts[chosen])).columns
+    columns = [*keys, actions.values.take(to_arrow(examples.actions[chosen]))]
+    names = [*events.columns.context, events.columns.action, "rank", "score"]
+    return pa.table([*columns, to_arrow(rank), to_arrow(learned.scores[chosen])], names=names)
 
 
 def _check_call(events: Any, model: Any, learn_from: str) -> None:

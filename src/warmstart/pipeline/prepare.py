@@ -1,91 +1,97 @@
-"""Choose where propensities come from, and bring them beside the strata of a window."""
+"""Choose where propensities come from, and prepare what the weighted tables of all policies share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 from warmstart.core.errors import EmptyWindowError, UsageError, no_such_column
-from warmstart.core.names import FOLD, PROPENSITY
+from warmstart.core.names import FOLD, PROPENSITY, WindowName
 from warmstart.core.text import quoted
-from warmstart.engine import is_partitioned
-from warmstart.estimators import Guesser, PartedGuesser
+from warmstart.estimators import ESTIMATORS, RewardModel, WeightedRows, open_weighted_rows
 from warmstart.events import open_strata
 from warmstart.propensity import best_strength, borrowed_propensity, check_logged, modelled_propensity
-from warmstart.results.propensities import SOURCE_NAMES, PropensitySource, SourceName
+from warmstart.results import SOURCE_NAMES, PropensitySource, SourceName
+from warmstart.reward import open_cell_means
 
 if TYPE_CHECKING:
-    from contextlib import ExitStack
+    from contextlib import AbstractContextManager, ExitStack
 
-    import ibis.expr.types as ir
-
-    from warmstart.core.names import Columns, WindowName
-    from warmstart.events import Cells, Events
+    from warmstart.core.names import Columns
+    from warmstart.events import Cells, Events, Strata
     from warmstart.policy import Policy
-    from warmstart.results.estimate import ValueEstimate
 
 # Below this share of traffic in contexts that were seen more than once, counting has next to nothing to count.
 REPEATING = 0.1
 # A model needs some events to learn from.
 ENOUGH = 1_000
+# The sources that are counts of a window, by the window.
+COUNTED: dict[str, WindowName] = {"counts": "evaluated", "train": "train", "all": "all"}
 
 
 @dataclass(frozen=True, eq=False)
-class Beside:
-    """What an evaluation may need beside cells: strata with their propensities, and a reward model over them."""
+class EvaluationInputs:
+    """What all policies of an evaluation share: cells, a source of propensities, and a reward model where asked for.
 
+    ``strata``: cells divided by fold, with propensities that are not counts; None where cells are enough.
+    """
+
+    cells: Cells
     source: PropensitySource
-    strata: ir.Table | None = None
-    guesser: Guesser | PartedGuesser | None = None
+    strata: Strata | None = None
+    model: RewardModel | None = None
 
-    @property
-    def from_outside(self) -> bool:
-        """Tell whether propensities are not those of the evaluated window's counts."""
-        return self.source.name != "counts"
-
-    def with_estimates(
-        self, policy: Policy, found: list[ValueEstimate], estimators: Sequence[str]
-    ) -> list[ValueEstimate]:
-        """Return estimates with the point estimates that were asked for; logging needs none."""
-        if self.guesser is None or policy.is_logging:
-            return found
-        estimates = self.guesser.guess(policy, estimators, taus=[e.tau for e in found], delta=found[0].delta)
-        scale = self.guesser.cells.evaluated.log.reward_range
-        return [e.with_estimates(some, scale) for e, some in zip(found, estimates, strict=True)]
+    def weigh(self, policy: Policy) -> AbstractContextManager[WeightedRows]:
+        """Open the weighted table of a policy."""
+        window = COUNTED.get(self.source.name, "evaluated")
+        return open_weighted_rows(policy, self.cells, window=window, strata=self.strata, model=self.model)
 
 
-def prepared(
+def prepare(
     cells: Cells,
-    held: ExitStack,
-    asked: Any,
+    resources: ExitStack,
+    requested: Any,
     *,
-    coarser: Sequence[Sequence[str]],
-    estimators: Sequence[str],
-    model: Any,
-    window: WindowName,
-) -> Beside:
-    """Choose the source of propensities, and learn what it and the estimators need, if anything."""
-    name, reason, classifier = choose_source(asked, cells, coarser)
-    if name == "counts" and not estimators:
-        return Beside(PropensitySource(name, reason))
-    if window != "evaluated":
-        what = "Point estimates need" if name == "counts" else f"Propensities by {name!r} are for"
-        raise UsageError(f"{what} weights from the evaluated window.", "Leave weights_from (--weights-from) out.")
-    strata = held.enter_context(open_strata(cells))
-    check_folds(cells, strata)
-    weighed, source = with_propensities(cells, strata, name, reason, coarser=coarser, model=classifier)
-    if not estimators:
-        return Beside(source, weighed)
+    coarser: Sequence[Sequence[str]] = (),
+    estimators: Sequence[str] = (),
+    reward_model: Any = None,
+) -> EvaluationInputs:
+    """Choose the source of propensities, and learn what it and the estimators need, if anything.
+
+    Args:
+        cells: The cells of the windows.
+        resources: What is held in the engine is released with it.
+        requested: A source by name, "auto", or a scikit-learn classifier.
+        coarser: Lists of context columns to back off to, most specific first.
+        estimators: The point estimators that were asked for.
+        reward_model: A scikit-learn regressor of the context columns, instead of the default.
+    """
+    name, reason, classifier = choose_source(requested, cells, coarser)
+    modelled = any(ESTIMATORS[estimator].modelled for estimator in estimators)
+    if name in COUNTED and not modelled:
+        return EvaluationInputs(cells, PropensitySource(name, reason))
+    if name in ("train", "all"):
+        raise UsageError(
+            f"Estimators with a reward model need propensities of the evaluated window, and not of {name!r}.",
+            "Leave propensities (--propensities) out.",
+        )
+    strata = resources.enter_context(open_strata(cells, by_propensity=name == "logged"))
+    check_folds(strata)
+    strata, source = with_propensities(strata, name, reason, coarser=coarser, model=classifier)
+    if not modelled:
+        return EvaluationInputs(cells, source, strata)
     described = any(cells.table[key].type().is_floating() for key in cells.columns.context_keys)
-    by_columns = model is not None or described or repeating_share(cells) < REPEATING
-    guesser = PartedGuesser if is_partitioned(cells.engine) else Guesser
-    return Beside(source, weighed, guesser.learn(cells, weighed, by_columns=by_columns, model=model))
+    if reward_model is None and not described and repeating_share(cells) >= REPEATING:
+        return EvaluationInputs(cells, source, strata, resources.enter_context(open_cell_means(strata)))
+    from warmstart.reward.by_action import Regressions
+
+    return EvaluationInputs(cells, source, strata, Regressions.learn(strata, reward_model))
 
 
-def check_folds(cells: Cells, strata: ir.Table) -> None:
+def check_folds(strata: Strata) -> None:
     """Refuse a window whose events all fall into one fold."""
-    if cells.engine.fetch(strata.agg(folds=strata[FOLD].nunique()))[0]["folds"] < 2:
+    if strata.cells.engine.fetch(strata.table.agg(folds=strata.table[FOLD].nunique()))[0]["folds"] < 2:
         raise EmptyWindowError(
             "The window has too few events to learn propensities or rewards from.",
             "Count propensities (propensities='counts') and ask for no estimators.",
@@ -95,28 +101,31 @@ def check_folds(cells: Cells, strata: ir.Table) -> None:
 def repeating_share(cells: Cells) -> float:
     """Return the share of the evaluated traffic that lies in contexts seen more than once."""
     table = cells.table
-    found = cells.engine.fetch(table.agg(again=(table.context_n > 1).ifelse(table.n, 0.0).sum(), events=table.n.sum()))[
-        0
-    ]
-    return float(found["again"]) / float(found["events"])
+    again = (table.context_n > 1).ifelse(table.n, 0.0).sum()
+    totals = cells.engine.fetch(table.agg(again=again, events=table.n.sum()))[0]
+    return float(totals["again"]) / float(totals["events"])
 
 
-def choose_source(asked: Any, cells: Cells, coarser: Sequence[Sequence[str]]) -> tuple[SourceName, str, Any]:
+def choose_source(requested: Any, cells: Cells, coarser: Sequence[Sequence[str]]) -> tuple[SourceName, str, Any]:
     """Return the source to use, why, and the user's own classifier if there is one."""
-    if hasattr(asked, "predict_proba"):
-        return "model", "a classifier was given", asked
-    if asked != "auto" and asked not in SOURCE_NAMES:
+    if hasattr(requested, "predict_proba"):
+        return "model", "a classifier was given", requested
+    if requested != "auto" and requested not in SOURCE_NAMES:
         raise UsageError(
-            f"Propensities cannot come from {quoted(asked)}.",
+            f"Propensities cannot come from {quoted(requested)}.",
             f"Choose auto, {', '.join(SOURCE_NAMES)}, or pass a scikit-learn classifier.",
         )
     logged = cells.columns.propensity is not None
-    if asked == "logged" and not logged:
+    if requested == "logged" and not logged:
         raise UsageError(
             "The log was read without a column of propensities.", "Name it: propensity=... (--propensity)."
         )
-    if asked != "auto":
-        return asked, "it was asked for", None
+    if requested == "train" and cells.train is None:
+        raise UsageError(
+            "propensities is 'train', but there is no training window.", "Split the log, or pass train=..."
+        )
+    if requested != "auto":
+        return cast("SourceName", requested), "it was asked for", None
     if logged:
         return "logged", f"the log has them in {quoted(cells.columns.propensity)}", None
     if coarser:
@@ -128,35 +137,36 @@ def choose_source(asked: Any, cells: Cells, coarser: Sequence[Sequence[str]]) ->
 
 
 def with_propensities(
-    cells: Cells, strata: ir.Table, name: SourceName, reason: str, *, coarser: Sequence[Sequence[str]], model: Any
-) -> tuple[ir.Table, PropensitySource]:
-    """Bring the propensities of a source beside strata, and say how good they are."""
-    engine = cells.engine
-    bare = strata.drop(PROPENSITY) if PROPENSITY in strata.columns else strata
+    strata: Strata, name: SourceName, reason: str, *, coarser: Sequence[Sequence[str]] = (), model: Any = None
+) -> tuple[Strata, PropensitySource]:
+    """Return strata with the propensities of a source, and how good these are; counts need no column.
+
+    Args:
+        strata: Strata by fold, and by propensity if these are logged.
+        name: The source.
+        reason: Why it was chosen.
+        coarser: Lists of context columns to back off to.
+        model: The user's own classifier, if there is one.
+    """
     if name == "counts":
-        return bare, PropensitySource("counts", reason)
-    levels = context_levels(cells.columns, coarser)
+        return strata, PropensitySource("counts", reason)
+    engine, levels = strata.cells.engine, context_levels(strata.cells.columns, coarser)
     if name == "back-off":
-        strength, loss = best_strength(engine, bare, levels)
+        strength, loss = best_strength(engine, strata.table, levels)
         detail = f" A coarser context counts as {strength:g} events."
-        return borrowed_propensity(bare, levels, strength), PropensitySource(name, reason, loss, detail=detail)
+        table = borrowed_propensity(strata.table, levels, strength)
+        return replace(strata, table=table), PropensitySource(name, reason, loss, detail=detail)
     if name == "logged":
-        checked = check_logged(engine, strata)
-        _, estimated = best_strength(engine, bare, levels)
-        source = PropensitySource(name, reason, checked.log_loss, estimated, too_heavy=checked.too_heavy)
-        return strata, source
-    weighed, _ = modelled_propensity(engine, bare, model=model)
-    p = weighed[PROPENSITY]
-    found = engine.fetch(
-        weighed.agg(
-            known=p.notnull().ifelse(weighed.n, 0.0).sum(),
-            loss=-(weighed.n * p.ln()).sum(),
-            events=weighed.n.sum(),
-        )
-    )[0]
-    known, events = float(found["known"]), float(found["events"])
-    mean = float(found["loss"]) / known if known else None
-    return weighed, PropensitySource(name, reason, mean, without=1 - known / events)
+        checked = check_logged(engine, strata.table)
+        _, estimated = best_strength(engine, strata.table, levels)
+        return strata, PropensitySource(name, reason, checked.log_loss, estimated, too_heavy=checked.too_heavy)
+    strata = modelled_propensity(strata, model=model)
+    n, p = strata.table.n, strata.table[PROPENSITY]
+    sums = {"known": p.notnull().ifelse(n, 0.0).sum(), "loss": -(n * p.ln()).sum(), "events": n.sum()}
+    totals = engine.fetch(strata.table.agg(**sums))[0]
+    known = float(totals["known"])
+    mean = float(totals["loss"]) / known if known else None
+    return strata, PropensitySource(name, reason, mean, without=1 - known / float(totals["events"]))
 
 
 def check_coarser(coarser: Sequence[Sequence[str]], events: Events) -> None:

@@ -28,7 +28,7 @@ def swept_here(cells: Cells, feasible_from: WindowName) -> ir.Table:
     """Sweep in this process: the engine hands over days and counts in the order of the contexts, and no keys."""
     import numpy as np
 
-    from warmstart.kernels.sweep import daily_shares
+    from warmstart.kernels import daily_shares
 
     contexts = list(cells.columns.context_keys)
     table = cells.table.mutate(**{ROW: cells.table.rowid()})

@@ -9,8 +9,7 @@ import ibis
 from warmstart.core.errors import ColumnError, DecisionError, UsageError
 from warmstart.core.names import PROBABILITY
 from warmstart.core.text import quoted
-from warmstart.engine import float_literal, offenders, open_source
-from warmstart.engine.sources import describe, is_csv
+from warmstart.engine import describe, example_rows, float_literal, is_csv, open_source
 from warmstart.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def _check(cells: Cells, table: ir.Table, where: str, *, has_probability: bool) 
         raise DecisionError(f"{where} has no decisions.")
     for fault, (rows, message, hint) in faults.items():
         if found[fault]:
-            raise DecisionError(f"{message} ({offenders(cells.engine, rows, columns.fixed_to_given)}).", hint)
+            raise DecisionError(f"{message} ({example_rows(cells.engine, rows, columns.fixed_to_given)}).", hint)
 
 
 def _faults(table: ir.Table, columns: Columns) -> ir.Table:

@@ -1,4 +1,4 @@
-"""Draw actions with known probabilities, so that the log that follows is explicit."""
+"""Epsilon-greedy exploration: draw actions with known probabilities (propensities to log)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Explored(NamedTuple):
-    """An action that was drawn, the probability with which it was, and the scores of all candidates."""
+    """A drawn action, its probability (the propensity to log), and the scores of all candidates."""
 
     action: Any
     probability: float
@@ -22,14 +22,14 @@ class Explored(NamedTuple):
 
 
 def check_explore(explore: float) -> float:
-    """Refuse what is no share of the choices."""
+    """Return the share of choices that explore; refuse one outside [0, 1]."""
     if not 0 <= explore <= 1:
         raise UsageError(f"The share to explore must lie in [0, 1], and is {explore:g}.", "Try 0.05.")
     return float(explore)
 
 
 def check_generator(rng: object) -> np.random.Generator:
-    """Refuse a seed in place of a generator: every call with it would draw the same."""
+    """Return a generator; refuse a seed in its place: every call with it would draw the same."""
     if not isinstance(rng, np.random.Generator):
         raise UsageError(
             f"To explore, choose needs a generator, and rng is {quoted(str(rng))}.",
@@ -41,17 +41,23 @@ def check_generator(rng: object) -> np.random.Generator:
 def epsilon_greedy(
     best: NDArray[np.int64], candidates: int, explore: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Draw, for each number of a best candidate, that one or with probability ``explore`` any of all, the best too.
+    """Draw the best candidate of every row, or with probability ``explore`` any candidate, the best one too.
 
-    Returns the numbers that were drawn and their probabilities: 1 - explore + explore / candidates for the best,
+    Returns the numbers drawn and their probabilities: 1 - explore + explore / candidates for the best,
     explore / candidates for any other. Every row is drawn on its own.
+
+    Args:
+        best: the number of the best candidate, a row each.
+        candidates: how many there are.
+        explore: the share of rows that explore (epsilon).
+        rng: a NumPy generator.
 
     >>> drawn, probability = epsilon_greedy(np.zeros(4, dtype=np.int64), 2, 0.5, np.random.default_rng(1))
     >>> drawn.tolist(), probability.tolist()
     ([0, 0, 1, 0], [0.75, 0.75, 0.25, 0.75])
     """
-    instead = rng.random(len(best)) < explore
+    explores = rng.random(len(best)) < explore
     others = rng.integers(candidates, size=len(best))
-    drawn = np.where(instead, others, best)
-    any_one = explore / candidates
-    return drawn, np.where(drawn == best, 1 - explore + any_one, any_one)
+    drawn = np.where(explores, others, best)
+    share = explore / candidates
+    return drawn, np.where(drawn == best, 1 - explore + share, share)

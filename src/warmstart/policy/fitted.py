@@ -1,4 +1,4 @@
-"""A policy that was learned: its ranking, and the model behind it, which can score what the log never had."""
+"""A learned policy: its ranking, and the reward model behind it, which can score contexts that the log never had."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
@@ -16,9 +16,7 @@ from warmstart.core.names import PROBABILITY, Columns
 from warmstart.core.text import quoted
 from warmstart.core.window import Window
 from warmstart.events import Folds
-from warmstart.features import FeatureRows, FeatureSettings, feature_rows
-from warmstart.features.hashed import CONSTANT, CONSTANT_VALUE
-from warmstart.features.hashing import buckets
+from warmstart.features import CONSTANT, CONSTANT_VALUE, FeatureRows, FeatureSettings, buckets, feature_rows
 from warmstart.policy.epsilon_greedy import Explored, check_explore, check_generator, epsilon_greedy
 from warmstart.policy.ranking_store import RankingStore
 
@@ -28,18 +26,26 @@ if TYPE_CHECKING:
 
     from warmstart.reward import ProductModel
 
+    _Rows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]
 
 THREADS = 2
-PIECE = 500
+CONTEXTS_PER_JOB = 500
+
+
+class _Candidates(NamedTuple):
+    """Actions to choose among: their keys, features and factors."""
+
+    keys: pa.Array
+    rows: FeatureRows
+    factors: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class FittedPolicy:
-    """What ``fit`` returns.
+    """A policy that ``fit`` learned: it ranks the feasible actions of every context by expected reward.
 
-    ``ranked``: where its ranking is kept.
-    ``factors``: what each known action earned over what its features led one to expect. ``report``: what was learned
-    from what, and which settings were chosen.
+    ``ranked``: where its ranking is stored. ``factors``: actual over expected rewards of each known action (shrunk);
+    ``lowest``: predictions are raised to it before. ``report``: what was learned from what, with which settings.
     """
 
     columns: Columns
@@ -92,39 +98,38 @@ class FittedPolicy:
         explore: float | None = None,
         rng: np.random.Generator | None = None,
     ) -> tuple[Any, NDArray[np.float64]] | Explored:
-        """Choose among actions for a context that need not be in the log; return the best and all scores.
+        """Return the best action for a context, which need not be in the log, and the scores of all actions.
 
-        ``context`` has the columns of the context table (or none, if there was no table); ``actions`` are keys of
-        actions that the log had, all of them if None.
+        With ``explore`` (epsilon-greedy) the action is drawn: with that probability any of the k different actions,
+        else the best. Returns the action, its probability (the propensity to log: 1 - explore + explore / k for the
+        best, explore / k for another) and all scores.
 
-        With ``explore``, draw instead: with that probability any of the k different actions, else the best. Returns the
-        action, its probability (1 - explore + explore / k for the best, explore / k for another), which is what to
-        log, and all scores. ``rng`` is a NumPy generator that lives from call to call.
+        Args:
+            context: the columns of the context table (none, if there was no table).
+            actions: keys of actions that the log had; all of them if None.
+            explore: the share of choices that explore.
+            rng: a NumPy generator, the same one in every call.
         """
         if explore is None:
             return self._best(context, actions)
         explore, rng = check_explore(explore), check_generator(rng)
         best, scores = self._best(context, actions)
-        different = self._keys if actions is None else list(dict.fromkeys(actions))
-        place = np.array([self._places[best] if actions is None else different.index(best)])
-        drawn, probability = epsilon_greedy(place, len(different), explore, rng)
-        return Explored(different[drawn[0]], float(probability[0]), scores)
+        distinct = self.action_keys if actions is None else list(dict.fromkeys(actions))
+        place = np.array([self._places[best] if actions is None else distinct.index(best)])
+        drawn, probability = epsilon_greedy(place, len(distinct), explore, rng)
+        return Explored(distinct[drawn[0]], float(probability[0]), scores)
 
     def _best(self, context: Mapping[str, Any], actions: Sequence[Any] | None) -> tuple[Any, NDArray[np.float64]]:
-        model = self.require_model()
+        self.require_model()
         numbers = self._every if actions is None else self._numbers(actions)
         if not len(numbers):
             raise UsageError("There is no action to choose among.")
-        found, values = self._single_row(context)
-        from warmstart.kernels.product import predict
-
-        starts = np.array([0, len(found)], dtype=np.int64)
-        scores = np.empty(len(numbers), dtype=np.float32)
-        row = (starts, found, values)
-        predict(np.zeros_like(numbers), numbers, *row, *self.action_rows.arrays, model.weights, model.width, scores)
-        expected = np.minimum(np.maximum(model.bounded(scores), self.lowest) * self.factors[numbers], 1.0)
-        best = int(expected.argmax())
-        return (self._keys[numbers[best]] if actions is None else actions[best]), expected
+        hashed, values = self._single_row(context)
+        row = (np.array([0, len(hashed)], dtype=np.int64), hashed, values)
+        known = _Candidates(self.actions, self.action_rows, self.factors)
+        scores = self._scores(np.zeros_like(numbers), row, numbers, known)
+        best = int(scores.argmax())
+        return (self.action_keys[numbers[best]] if actions is None else actions[best]), scores
 
     def choose_table(
         self,
@@ -134,42 +139,39 @@ class FittedPolicy:
         explore: float | None = None,
         rng: np.random.Generator | None = None,
     ) -> pa.Table:
-        """Choose for every row of a context table, among the actions of a table (all known ones, if None).
+        """Return the best action for every row of a context table: the table's context columns, action and score.
 
-        The result has the context columns that are in the table, the action and its score. An action that the training
-        window never had is scored by its features, if the table has them, and left out if not.
-
-        With ``explore`` every row is drawn on its own, as ``choose`` does, and ``probability`` is the one to log.
+        Args:
+            contexts: the columns of the context table.
+            actions: a table of actions to choose among; all known ones, if None. An action that the training window
+                never had is scored by its features, if the table has them, and left out if not.
+            explore: draws every row on its own, as ``choose`` does; ``probability`` is then the propensity to log.
+            rng: a NumPy generator, to explore.
         """
         import pyarrow as pa
 
         self.require_model()
-        keys, some, factors = self._given(actions)
+        candidates = self._candidates(actions)
+        keys = candidates.keys
         if not len(keys):
             raise UsageError("There is no action to choose among.")
         rows = feature_rows(contexts, contexts.num_rows, self.context_settings)
-        best, scores = self.best_of_all(rows, some, factors)
+        best, scores = self.best_of_all(rows, candidates.rows, candidates.factors)
         known = {name: contexts[name] for name in self.columns.context if name in contexts.column_names}
         if explore is None:
             return pa.table({**known, self.columns.action: keys.take(to_arrow(best)), "score": to_arrow(scores)})
         if taken := {PROBABILITY, "score"} & {*known, self.columns.action}:
             raise UsageError(f"A column of the log is called {quoted(min(taken))}, as in the result.", "Rename it.")
         drawn, probability = self._drawn(keys, best, check_explore(explore), check_generator(rng))
-        scores = np.where(drawn == best, scores, self._scores(rows, some, factors, drawn))
-        return pa.table(
-            {
-                **known,
-                self.columns.action: keys.take(to_arrow(drawn)),
-                PROBABILITY: to_arrow(probability),
-                "score": to_arrow(scores),
-            }
-        )
+        scores = np.where(drawn == best, scores, self._scores(np.arange(len(rows)), rows.arrays, drawn, candidates))
+        chosen = {self.columns.action: keys.take(to_arrow(drawn)), PROBABILITY: to_arrow(probability)}
+        return pa.table({**known, **chosen, "score": to_arrow(scores)})
 
     @staticmethod
     def _drawn(
         keys: pa.Array, best: NDArray[np.int64], explore: float, rng: np.random.Generator
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Draw among different actions, wherever a table names one twice; return places of the table."""
+        """Draw among distinct actions, where a table may name one twice; return rows of the table."""
         if keys.null_count:
             raise UsageError("The table of actions has an action without a name.", "Remove the row.")
         numbers: dict[Any, int] = {}
@@ -179,72 +181,65 @@ class FittedPolicy:
         return np.where(drawn == number_of[best], best, first[drawn]), probability
 
     def _scores(
-        self, contexts: FeatureRows, actions: FeatureRows, factors: NDArray[np.float64], chosen: NDArray[np.int64]
+        self, contexts: NDArray[np.int64], rows: _Rows, chosen: NDArray[np.int64], candidates: _Candidates
     ) -> NDArray[np.float64]:
-        """Return what one action for every context is expected to earn."""
-        from warmstart.kernels.product import predict
+        """Return the expected rewards of pairs: contexts by their row, chosen actions by their place."""
+        from warmstart.kernels import predict
 
         model = self.require_model()
-        scores = np.empty(len(contexts), dtype=np.float32)
-        sides = (*contexts.arrays, *actions.arrays)
-        predict(np.arange(len(contexts)), chosen, *sides, model.weights, model.width, scores)
-        return np.minimum(np.maximum(model.bounded(scores), self.lowest) * factors[chosen], 1.0)
+        scores = np.empty(len(chosen), dtype=np.float32)
+        predict(contexts, chosen, rows, candidates.rows.arrays, model.weights, model.width, scores)
+        return np.minimum(np.maximum(model.bounded(scores), self.lowest) * candidates.factors[chosen], 1.0)
 
     def best_of_all(
         self, contexts: FeatureRows, actions: FeatureRows, factors: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the place of the best action for every context, and its score; on both cores."""
-        from warmstart.kernels.product import best_of_all
+        """Return the place of the best action for every context, and its score, on two threads."""
+        from warmstart.kernels import best_of_all
 
-        model = self.require_model()
-        sides = (*contexts.arrays, *actions.arrays)
+        model, x, a = self.require_model(), contexts.arrays, actions.arrays
         best, scores = np.zeros(len(contexts), dtype=np.int64), np.empty(len(contexts))
 
-        def choose(some: slice) -> None:
-            every = np.arange(some.start, some.stop)
-            options = (model.weights, model.width, best[some], scores[some])
-            best_of_all(every, *sides, factors, self.lowest, model.kind, *options)
+        def choose(begin: int) -> None:
+            rows = np.arange(begin, min(begin + CONTEXTS_PER_JOB, len(contexts)))
+            expected = (factors, self.lowest, model.loss_code)
+            results = (best[begin : begin + len(rows)], scores[begin : begin + len(rows)])
+            best_of_all(rows, x, a, *expected, model.weights, model.width, *results)
 
         with ThreadPoolExecutor(THREADS) as pool:
-            pieces = [slice(i, min(i + PIECE, len(contexts))) for i in range(0, len(contexts), PIECE)]
-            for job in [pool.submit(choose, piece) for piece in pieces]:
-                job.result()
+            list(pool.map(choose, range(0, len(contexts), CONTEXTS_PER_JOB)))
         return best, scores
 
     def summary(self) -> list[str]:
-        """Say in a few lines what was learned from what."""
+        """Return a few lines of text: what was learned from what."""
         about = self.report
         lines = [f"Learned from {about['events']:,} events in {about['cells']:,} cells ({about['learned_from']})."]
         for side in ("contexts", "actions"):
-            found = about[side]
-            columns = ", ".join(map(quoted, found["columns"])) or "no columns"
-            line = f"{found['known']:,} {side}; features from {columns}"
-            if found["without_features"]:
-                line += f"; {found['without_features']:,} without a row, known by their id alone"
-            if found["features"]:
-                shared = f"{found['sharing_a_bucket']:.0%} share a bucket"
-                about_so_many = "about " if found.get("estimated") else ""
-                line += f"; {about_so_many}{found['features']:,} features in {found['buckets']:,} buckets ({shared})"
-            if found["left_out"]:
-                line += f"; left out: {', '.join(map(quoted, found['left_out']))}"
+            numbers = about[side]
+            columns = ", ".join(map(quoted, numbers["columns"])) or "no columns"
+            line = f"{numbers['known']:,} {side}; features from {columns}"
+            if numbers["without_features"]:
+                line += f"; {numbers['without_features']:,} without a row, known by their id alone"
+            if numbers["features"]:
+                shared = f"{numbers['sharing_a_bucket']:.0%} share a bucket"
+                estimated = "about " if numbers.get("estimated") else ""
+                line += f"; {estimated}{numbers['features']:,} features in {numbers['buckets']:,} buckets ({shared})"
+            if numbers["left_out"]:
+                line += f"; left out: {', '.join(map(quoted, numbers['left_out']))}"
             lines.append(line + ".")
         tried = f", chosen among {', '.join(about['fit_taus_tried'])}" if about["fit_taus_tried"] else ""
         lines.append(f"Fit tau {about['fit_tau']:g}{tried}; learning rate {about['rate']}; seed {about['seed']}.")
         return lines
 
-    @property
+    @cached_property
     def action_keys(self) -> list[Any]:
         """Return the actions that the training window had."""
-        return self._keys
-
-    @cached_property
-    def _keys(self) -> list[Any]:
         keys: list[Any] = self.actions.to_pylist()
         return keys
 
     @cached_property
     def _places(self) -> dict[Any, int]:
-        return {key: i for i, key in enumerate(self._keys)}
+        return {key: i for i, key in enumerate(self.action_keys)}
 
     @cached_property
     def _every(self) -> NDArray[np.int64]:
@@ -262,10 +257,10 @@ class FittedPolicy:
                 f"The policy does not know the action {quoted(error.args[0])}.", "Choose among those of the log."
             ) from None
 
-    def _given(self, actions: pa.Table | None) -> tuple[Any, FeatureRows, NDArray[np.float64]]:
-        """Return the actions to choose among: their keys, features and factors (1 for one that was never seen)."""
+    def _candidates(self, actions: pa.Table | None) -> _Candidates:
+        """Return the actions to choose among; the factor of one that was never seen is 1."""
         if actions is None:
-            return self.actions, self.action_rows, self.factors
+            return _Candidates(self.actions, self.action_rows, self.factors)
         name, settings = self.columns.action, self.action_settings
         if name not in actions.column_names:
             raise no_such_column(name, actions.column_names, where="the table of actions")
@@ -274,21 +269,25 @@ class FittedPolicy:
         described = settings.kinds and {*settings.kinds, *settings.weights.values()} <= set(actions.column_names)
         if described:
             factors = np.where(places >= 0, self.factors[np.maximum(places, 0)], 1.0)
-            return keys, feature_rows(actions, actions.num_rows, settings), factors
+            return _Candidates(keys, feature_rows(actions, actions.num_rows, settings), factors)
         known = places[places >= 0]
         if not len(known):
             raise UsageError(
                 "None of the actions given was in the training window.", "Give their features to score new ones."
             )
-        return self.actions.take(to_arrow(known)), self.action_rows.take(known), self.factors[known]
+        return _Candidates(self.actions.take(to_arrow(known)), self.action_rows.take(known), self.factors[known])
 
     def _single_row(self, context: Mapping[str, Any]) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-        """Do for one row what ``feature_rows`` does for a table; words are quick, the rest takes its overhead."""
+        """Return the features of one context, as ``feature_rows`` does for a table; words take a quick path."""
         settings = self.context_settings
         if missing := [name for name in (*settings.kinds, *settings.weights.values()) if name not in context]:
             raise UsageError(f"The context has no {quoted(missing[0])}.", f"It needs {', '.join(settings.kinds)}.")
         if any("words" not in kind for kind in settings.kinds.values()):
-            return self._slow_row(context)
+            import pyarrow as pa
+
+            names = [*settings.kinds, *settings.weights.values()]
+            rows = feature_rows(pa.Table.from_pylist([{name: context[name] for name in names}]), 1, settings)
+            return rows.buckets, rows.values
         words: dict[str, float] = {}
         for name in settings.kinds:
             listed = context[name] or ()
@@ -296,27 +295,20 @@ class FittedPolicy:
             for word, weight in zip(listed, weights, strict=True):
                 words[word] = words.get(word, 0.0) + weight
         length = sum(abs(weight) for weight in words.values()) ** 0.5 or 1.0
-        found = [self._bucket(word) for word in words]
+        hashed = [self._bucket(word) for word in words]
         values = [abs(weight) ** 0.5 / length for weight in words.values()]
         if settings.constant:
-            found.append(self._bucket(CONSTANT))
+            hashed.append(self._bucket(CONSTANT))
             values.append(CONSTANT_VALUE)
-        return np.array(found, dtype=np.uint32), np.array(values, dtype=np.float32)
+        return np.array(hashed, dtype=np.uint32), np.array(values, dtype=np.float32)
 
     def _bucket(self, word: str) -> int:
         if word not in self._bucket_of:
             self._bucket_of[word] = int(buckets([word], self.context_settings.bits)[0])
         return self._bucket_of[word]
 
-    def _slow_row(self, context: Mapping[str, Any]) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
-        import pyarrow as pa
-
-        names = [*self.context_settings.kinds, *self.context_settings.weights.values()]
-        rows = feature_rows(pa.Table.from_pylist([{n: context[n] for n in names}]), 1, self.context_settings)
-        return rows.buckets, rows.values
-
     def require_model(self) -> ProductModel:
-        """Return the model; a policy learned with a model of the user's own has none to keep."""
+        """Return the reward model; a policy learned with a scikit-learn regressor keeps none."""
         if self.model is None:
             raise UsageError("This policy was learned with a model of your own, which is not kept in it.")
         return self.model

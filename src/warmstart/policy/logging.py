@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core.names import PROBABILITY
+from warmstart.events import counted_propensity
 from warmstart.policy.policy import Policy
 
 if TYPE_CHECKING:
@@ -14,5 +15,5 @@ if TYPE_CHECKING:
 def logging_policy(cells: Cells, *, name: str = "logging") -> Policy:
     """Return the logging policy: probability = n / events of the context (paper, Eq. 7)."""
     seen = cells.table.filter(cells.table.n > 0)
-    table = seen.mutate(**{PROBABILITY: seen.n / seen.context_n})
+    table = seen.mutate(**{PROBABILITY: counted_propensity(seen)})
     return Policy(name, table, seated=True, held=False, is_logging=True)

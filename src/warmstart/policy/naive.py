@@ -1,4 +1,4 @@
-"""The best of all actions by the model's score, whether it was ever shown in the context or not: the paper's Naive."""
+"""The paper's Naive policy: the best of all actions by the model's score, ever shown in the context or not."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from warmstart.core.names import ACTION, PROBABILITY
 from warmstart.core.text import quoted
 from warmstart.engine import PartitionedEngine, float_literal, is_partitioned
 from warmstart.engine.databases import is_storage
-from warmstart.features import FeatureRows, encode_side, read_side
-from warmstart.features.read_distributed import BUCKETS, VALUES
+from warmstart.features import FeatureRows, KeyEncoder, read_features, read_features_distributed
+from warmstart.features.read_distributed import rows_of_lists
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking_store import RankingInMemory
-from warmstart.reward import Numbering
-from warmstart.reward.distributed_part import NUMBER
+from warmstart.reward import NUMBER
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class NaivePolicy:
-    """A learned policy without its feasible sets.
+    """A learned policy that ranks all actions, not only those feasible in the context.
 
     ``rewarded_only``: leave contexts without a reward in the evaluated window undecided. The value is the same, since
     nothing was earned there; support is not.
@@ -42,47 +41,46 @@ class NaivePolicy:
 
 
 def naive_policy(cells: Cells, naive: NaivePolicy, *, name: str) -> Policy:
-    """Choose for every context of the evaluated window among all actions that the policy knows."""
+    """Return the best of all actions that the policy knows, for every context of the evaluated window."""
     contexts = cells.contexts
     if naive.rewarded_only:
         contexts = contexts.filter(contexts.context_reward_sum > 0)
     contexts = contexts.select(*cells.columns.context_keys)
     engine = cells.engine
     if is_partitioned(engine):
-        opened = _chosen_in_parts(engine, cells, contexts, naive.fitted)
+        opened = _choose_distributed(engine, cells, contexts, naive.fitted)
     else:
-        opened = _chosen_here(cells, contexts, naive.fitted)
+        opened = _choose_local(cells, contexts, naive.fitted)
     cast = {key: opened[key].cast(cells.table[key].type()) for key in cells.columns.keys}
     return Policy(name, opened.select(**cast, **{PROBABILITY: float_literal(1)}))
 
 
-def _chosen_here(cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
+def _choose_local(cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
     import pyarrow as pa
 
-    numbering = Numbering.of_rows(cells.engine.fetch_arrow(contexts))
-    side = read_side(cells.engine, *_table_of(cells, fitted), numbering, **_as_learned(fitted))
-    best, _ = fitted.best_of_all(side.rows, fitted.action_rows, fitted.factors)
+    encoder = KeyEncoder.of(cells.engine.fetch_arrow(contexts))
+    features = read_features(cells.engine, *_table_of(cells, fitted), encoder, **_as_learned(fitted))
+    best, _ = fitted.best_of_all(features.rows, fitted.action_rows, fitted.factors)
     chosen = fitted.actions.take(to_arrow(best))
-    return cells.engine.open_arrow(numbering.keys.append_column(ACTION, pa.chunked_array([chosen])))
+    return cells.engine.open_arrow(encoder.keys.append_column(ACTION, pa.chunked_array([chosen])))
 
 
-def _chosen_in_parts(engine: PartitionedEngine, cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
-    """Choose where the contexts are; only the model travels."""
+def _choose_distributed(engine: PartitionedEngine, cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
+    """Choose on the engine's workers; the model is broadcast to them."""
     import pyarrow as pa
 
-    side = encode_side(engine, contexts, *_table_of(cells, fitted), **_as_learned(fitted))
+    features = read_features_distributed(engine, contexts, *_table_of(cells, fitted), **_as_learned(fitted))
     keys = cells.columns.context_keys
     schema = ibis.schema({**{key: contexts[key].type() for key in keys}, NUMBER: "int64"})
-    alone = replace(fitted, ranked=RankingInMemory(pa.table({})))
-    chosen = engine.map_batches(side.table, _best_of_batch, schema, inputs=(alone, side.alone, keys))
+    broadcast = replace(fitted, ranked=RankingInMemory(pa.table({})))
+    chosen = engine.map_batches(features.table, _best_of_batch, schema, inputs=(broadcast, features.alone, keys))
     numbers = engine.open_arrow(pa.table({ACTION: fitted.actions, NUMBER: pa.array(range(len(fitted.actions)))}))
     return chosen.join(numbers, NUMBER)
 
 
 def _best_of_batch(rows: pa.Table, inputs: tuple[FittedPolicy, FeatureRows, tuple[str, ...]]) -> pa.Table:
     fitted, alone, keys = inputs
-    features = FeatureRows.of_lists(rows[BUCKETS], rows[VALUES], alone)
-    best, _ = fitted.best_of_all(features, fitted.action_rows, fitted.factors)
+    best, _ = fitted.best_of_all(rows_of_lists(rows, alone), fitted.action_rows, fitted.factors)
     return rows.select(list(keys)).append_column(NUMBER, [best])
 
 

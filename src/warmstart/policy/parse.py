@@ -11,7 +11,7 @@ from typing import Any
 
 from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
-from warmstart.engine.databases import check_url, has_scheme
+from warmstart.engine import check_url, has_scheme
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.naive import NaivePolicy
 from warmstart.policy.storage import is_saved_policy, load_policy

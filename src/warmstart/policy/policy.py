@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warmstart.core.names import PROBABILITY
@@ -20,7 +20,7 @@ class Policy:
     """A table of context_0, ..., action, probability; a context without rows is undecided.
 
     ``seated``: the table carries the columns of the cells it was made from, so that no join is needed to value it.
-    ``held``: it takes more than a look at the cells to compute, so ``kept`` does it once for all questions.
+    ``held``: it takes more than a look at the cells to compute, so ``open_on`` does it once for all questions.
     ``is_logging`` marks the logging policy itself, whose value is the plain mean reward: it needs no weights, so
     nothing of it is clipped.
     """
@@ -32,17 +32,21 @@ class Policy:
     is_logging: bool = False
 
     @contextmanager
-    def kept(self, cells: Cells) -> Iterator[Policy]:
-        """Give the policy with its choices at hand for several questions: computed once, if that takes long."""
+    def open_on(self, cells: Cells) -> Iterator[ir.Table]:
+        """Give its choices with the columns of their cells; computed once and held, if that takes long."""
         rows = self.on(cells)
         if not self.held:
-            yield replace(self, table=rows, seated=True)
+            yield rows
             return
         held = cells.engine.materialise(rows)
         try:
-            yield replace(self, table=held, seated=True, held=False)
+            yield held
         finally:
             held.release()
+
+    def choices(self, cells: Cells) -> ir.Table:
+        """Return its choices alone: the context columns, the action, the probability."""
+        return self.table.select(*cells.columns.keys, PROBABILITY)
 
     def on(self, cells: Cells) -> ir.Table:
         """Return its choices in the evaluated window's contexts with the columns of their cells.

@@ -1,4 +1,4 @@
-"""A policy that ranks the actions of a context, and takes the best that is live on the day."""
+"""A policy that ranks the actions of a context and takes the best one, or the best one that is live on the day."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def ranked_policy(cells: Cells, ranking: RankingStore, *, live: bool, name: str) -> Policy:
-    """Choose the first of a ranking (the log's own columns, and rank from 1); or, every day, the first that is live.
+    """Return the policy that takes the first action of a ranking; or, with ``live``, every day the first that is live.
 
     ``h(a|x) = share of x's traffic in the window on which a is the best feasible action live that day``.
     """

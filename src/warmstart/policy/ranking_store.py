@@ -1,14 +1,15 @@
-"""The ranking of a learned policy, wherever it is kept: in memory, in a file, or in the engine that learned it.
+"""The ranking of a learned policy: in memory, in a file, or in the engine that learned it.
 
-Columns, whichever way it is seen here: the log's context columns, its action column, rank (from 1) and score.
+Columns: the log's context columns, its action column, rank (from 1) and score.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from warmstart.core.errors import SourceError
 from warmstart.core.names import Columns
@@ -23,49 +24,41 @@ if TYPE_CHECKING:
 RANK, SCORE = "rank", "score"
 
 
-class RankingStore(Protocol):
-    """What is asked of a ranking."""
+class RankingStore(ABC):
+    """A ranking, wherever it is stored."""
 
+    @abstractmethod
     def to_arrow(self) -> pa.Table:
-        """Return the whole of it."""
-        ...
+        """Return the whole ranking."""
 
     def batches(self) -> Iterator[pa.Table]:
-        """Return it a little at a time."""
-        ...
+        """Yield the ranking in batches: one, unless it is large."""
+        yield self.to_arrow()
 
     def opened(self, engine: Engine) -> ir.Table:
-        """Show it to an engine."""
-        ...
+        """Open the ranking as a table of an engine."""
+        return engine.open_arrow(self.to_arrow())
 
 
 @dataclass(frozen=True, eq=False)
-class RankingInMemory:
+class RankingInMemory(RankingStore):
     """An Arrow table."""
 
     table: pa.Table
 
     def to_arrow(self) -> pa.Table:
-        """Return the whole of it."""
+        """Return the whole ranking."""
         return self.table
-
-    def batches(self) -> Iterator[pa.Table]:
-        """Return it at once."""
-        yield self.table
-
-    def opened(self, engine: Engine) -> ir.Table:
-        """Show it to an engine."""
-        return engine.open_arrow(self.table)
 
 
 @dataclass(frozen=True, eq=False)
-class RankingFile:
-    """A Parquet file, which is read when it is asked for, and by the engine itself where one is to see it."""
+class RankingFile(RankingStore):
+    """A Parquet file, read on demand, by the engine itself where one opens it."""
 
     path: Path
 
     def to_arrow(self) -> pa.Table:
-        """Return the whole of it."""
+        """Read the whole ranking."""
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -74,19 +67,15 @@ class RankingFile:
         except (OSError, pa.ArrowException) as error:
             raise SourceError(f"{printable(self.path)} is damaged: {printable(error)}", "Fit again.") from error
 
-    def batches(self) -> Iterator[pa.Table]:
-        """Return it at once."""
-        yield self.to_arrow()
-
     def opened(self, engine: Engine) -> ir.Table:
-        """Let an engine read it; in a folder that looks like a partition it would take the folder's word."""
+        """Let an engine read it; not in a folder that looks like a Hive partition, which would add a column."""
         if any("=" in part for part in self.path.parts):
-            return engine.open_arrow(self.to_arrow())
+            return super().opened(engine)
         return engine.open_files([str(self.path)], "parquet").table
 
 
 @dataclass(frozen=True, eq=False)
-class RankingInEngine:
+class RankingInEngine(RankingStore):
     """A table of the engine that learned it."""
 
     engine: PartitionedEngine
@@ -94,19 +83,19 @@ class RankingInEngine:
     columns: Columns
 
     def to_arrow(self) -> pa.Table:
-        """Bring all of it here: in the order of contexts and ranks."""
+        """Fetch the whole ranking, in the order of contexts and ranks."""
         import pyarrow as pa
 
-        found = pa.concat_tables(self.batches())
-        return found.sort_by([(name, "ascending") for name in (*self.columns.context, RANK)])
+        ranking = pa.concat_tables(self.batches())
+        return ranking.sort_by([(name, "ascending") for name in (*self.columns.context, RANK)])
 
     def batches(self) -> Iterator[pa.Table]:
-        """Bring it here a little at a time, in any order."""
+        """Fetch the ranking in batches, in any order."""
         import pyarrow as pa
 
         for batch in self.engine.stream(self.table):
             yield pa.Table.from_batches([batch])
 
     def opened(self, engine: Engine) -> ir.Table:
-        """Show it to an engine: it is there already, or comes through here."""
-        return self.table if engine.holds(self.table) else engine.open_arrow(self.to_arrow())
+        """Return the table itself if this engine has it; else fetch it."""
+        return self.table if engine.holds(self.table) else super().opened(engine)

@@ -1,4 +1,4 @@
-"""A learned policy as a folder: arrays without pickle, settings as JSON, the ranking as Parquet."""
+"""Save and load a learned policy: arrays without pickle, settings as JSON, the ranking as Parquet."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from warmstart.core.errors import SourceError, UsageError
-from warmstart.core.files import atomic_folder
+from warmstart.core.files import check_output, write_output
 from warmstart.core.names import Columns
-from warmstart.core.text import printable, quoted
+from warmstart.core.text import printable
 from warmstart.core.version import __version__
 from warmstart.core.window import Window
 from warmstart.events import Folds
@@ -39,13 +39,12 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
     import pyarrow.parquet as pq
 
     out = Path(folder)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{quoted(str(out))} is already there.", "Name a new folder.")
+    check_output(out, folder=True)
     if policy.model is None:
         raise UsageError(
             "A policy learned with a model of your own cannot be saved.", "Write policy.decisions instead."
         )
-    with atomic_folder(out) as part:
+    with write_output(out, folder=True) as part:
         _save(part / "weights.npy", policy.model.weights)
         _save(part / "factors.npy", policy.factors)
         for name in _ROWS:
@@ -69,7 +68,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
 
 
 def load_policy(folder: str | Path) -> FittedPolicy:
-    """Open a policy that was saved. What is damaged, or from a later version, is refused; no code in it is run."""
+    """Load a policy that was saved. A damaged one, or one from a later version, is refused; no code in it is run."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -106,15 +105,15 @@ def load_policy(folder: str | Path) -> FittedPolicy:
 
 
 def _check(policy: FittedPolicy, where: str, decided: list[str]) -> None:
-    size, model = len(policy.actions), policy.model
+    size, model, rows = len(policy.actions), policy.model, policy.action_rows
     columns = [*policy.columns.context, policy.columns.action, "rank", "score"]
     fits = (
         model is not None
         and len(model.weights) == 1 << (policy.context_settings.bits + policy.action_settings.bits)
         and model.width == 1 << policy.action_settings.bits
-        and len(policy.action_rows) == len(policy.factors) == size
-        and len(policy.action_rows.buckets) == len(policy.action_rows.values) == policy.action_rows.starts[-1]
-        and _largest(policy.action_rows.buckets) < model.width
+        and len(rows) == len(policy.factors) == size
+        and len(rows.buckets) == len(rows.values) == rows.starts[-1]
+        and _largest(rows.buckets) < model.width
         and decided == columns
     )
     if not fits:
@@ -122,7 +121,7 @@ def _check(policy: FittedPolicy, where: str, decided: list[str]) -> None:
 
 
 def _save_ranking(path: Path, ranked: RankingStore) -> None:
-    """Write a ranking as it comes, so that it need not fit into memory."""
+    """Write a ranking batch by batch, so that it need not fit into memory."""
     import pyarrow.parquet as pq
 
     batches = iter(ranked.batches())
@@ -146,12 +145,12 @@ def _save(path: Path, array: Any) -> None:
 
 
 def _load(path: Path) -> Any:
-    """Open an array where it lies: whoever asks for the ranking alone need not have the model in memory."""
+    """Memory-map an array: to use the ranking alone, the model need not be in memory."""
     return np.load(path, allow_pickle=False, mmap_mode="c")
 
 
 def _largest(array: Any) -> int:
-    """Return the largest number of an array that was opened, and let go of what was read for it."""
+    """Return the largest number of a memory-mapped array, and free the pages that were read for it."""
     largest = int(array.max(initial=0))
     if isinstance(array, np.memmap) and hasattr(mmap, "MADV_DONTNEED"):
         array._mmap.madvise(mmap.MADV_DONTNEED)  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
 """How often the logging policy chose an action in a context, estimated from the log."""
 
+from warmstart.events import counted_propensity
 from warmstart.propensity.backoff import best_strength, borrowed_propensity
-from warmstart.propensity.counts import counted_propensity
 from warmstart.propensity.logged import LoggedCheck, check_logged
 from warmstart.propensity.model import modelled_propensity
 

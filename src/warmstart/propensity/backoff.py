@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
 # An action that the other folds never saw counts as half an event of theirs.
 UNSEEN = 0.5
+EQUAL = 1e-9
 
 Levels = Sequence[Sequence[str]]
 
@@ -37,9 +38,10 @@ def best_strength(engine: Engine, strata: ir.Table, levels: Levels) -> tuple[flo
         f"loss_{i}": -(counted.n * _mixed(counted, len(levels), strength).ln()).sum() / counted.n.sum()
         for i, strength in enumerate(STRENGTHS)
     }
-    found = [float(loss) for loss in engine.fetch(counted.agg(**losses))[0].values()]
-    best = min(range(len(found)), key=found.__getitem__)
-    return STRENGTHS[best], found[best]
+    totals = [float(loss) for loss in engine.fetch(counted.agg(**losses))[0].values()]
+    # Of equals, which differ by rounding, the one that borrows most: contexts that never repeat say nothing themselves.
+    best = max(i for i, loss in enumerate(totals) if loss <= min(totals) * (1 + EQUAL))
+    return STRENGTHS[best], totals[best]
 
 
 def _counted(strata: ir.Table, levels: Levels, *, held_out: bool) -> ir.Table:

@@ -1,4 +1,4 @@
-"""Propensities from a model, for logs whose contexts do not repeat: an event's own fold never teaches its model."""
+"""Cross-fitted propensity model: a calibrated classifier of the action, for logs whose contexts rarely repeat."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ import numpy as np
 
 from warmstart.core.arrays import to_arrow
 from warmstart.core.errors import UsageError
-from warmstart.features.design_matrix import ContextMatrix
-from warmstart.features.folds import Labels, other_folds, scikit_learn, weighted_copy
+from warmstart.features import ContextMatrix, KeyEncoder, other_folds, scikit_learn, weighted_copy
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from warmstart.features.design_matrix import Matrix
+    from warmstart.features import Matrix
 
 MOST_ROWS = 200_000
-# Rows times actions that a fit, or a batch of predictions, may hold: 240 and 48 MB an array.
+# The largest rows x actions of a fit, and of a batch of predictions: 240 and 48 MB an array.
 LARGEST_FIT, LARGEST_BATCH = 30_000_000, 6_000_000
 MOST_IN_A_BATCH = 20_000
-# Variances of a coefficient before anything is seen (scikit-learn's C), of columns of spread 1.
+# Prior variances of coefficients (scikit-learn's C), for columns of spread 1.
 VARIANCES = (0.01, 0.1, 1.0, 10.0)
 ROWS_TO_CHOOSE = 10_000
 MOST_STEPS = 300
 HELD_OUT = 0.2
 LEAST_PROBABILITY = 1e-12
-# Log temperatures are 0 before anything is seen, give or take this: a few held-out events cannot say much.
+# Prior standard deviation of the log temperature around 0, for when few events are held out.
 TEMPERATURE_SPREAD = 0.5
 TEMPERATURES = (0.05, 5.0)
 
@@ -39,48 +38,48 @@ TEMPERATURES = (0.05, 5.0)
 class PropensityModel:
     """pi_hat(a|x) for the actions ``labels``; ``learned``: for every fold, the model of the events of all others."""
 
-    labels: Labels
+    labels: KeyEncoder
     learned: dict[int, FoldModel]
 
     @property
     def absent(self) -> dict[int, int]:
-        """Return, for every fold, how many actions of the data its model never saw: they have no propensity there."""
+        """Return by fold how many actions its model never saw; they have no propensity there."""
         return {fold: len(self.labels) - len(model.fitted.classes) for fold, model in self.learned.items()}
 
     @property
     def temperatures(self) -> dict[int, float]:
-        """Return, for every fold, the power of its model's probabilities (below 1: the model was too sure)."""
+        """Return by fold the temperature, the power of its model's probabilities (below 1: it was overconfident)."""
         return {fold: model.temperature for fold, model in self.learned.items()}
 
     @property
     def converged(self) -> bool:
-        """Say whether every model came to its end."""
+        """Return whether the optimiser of every model converged."""
         return all(model.fitted.converged for model in self.learned.values())
 
     @property
     def sampled(self) -> bool:
-        """Say whether some model learned from a random part of its rows."""
+        """Return whether a model learned from a random sample of its rows."""
         return any(model.sampled for model in self.learned.values())
 
     def propensity(
         self, contexts: pa.Table, actions: pa.Array | pa.ChunkedArray, folds: NDArray[np.int64]
     ) -> NDArray[np.float64]:
-        """Return the propensity of every row's action by the model of its fold; NaN for one that it never saw."""
+        """Return the out-of-fold propensity of every row's action; NaN for an action that the model never saw."""
         numbers = self.labels.numbers(actions)
-        found = np.full(len(numbers), np.nan)
+        propensities = np.full(len(numbers), np.nan)
         for model, rows in self._batches(folds):
             places = model.fitted.places(numbers[rows])
             known = places >= 0
             probabilities = model.probabilities(contexts.take(to_arrow(rows)))
-            found[rows[known]] = probabilities[np.flatnonzero(known), places[known]]
-        return found
+            propensities[rows[known]] = probabilities[np.flatnonzero(known), places[known]]
+        return propensities
 
     def rows(self, contexts: pa.Table, folds: NDArray[np.int64]) -> tuple[pa.Array, NDArray[np.float64]]:
-        """Return the actions, and every row's propensities of them all (NaN as above). Meant for a batch of rows."""
-        found = np.full((contexts.num_rows, len(self.labels)), np.nan)
+        """Return the actions, and a matrix of every row's propensities of all actions; meant for a batch of rows."""
+        propensities = np.full((contexts.num_rows, len(self.labels)), np.nan)
         for model, rows in self._batches(folds):
-            found[np.ix_(rows, model.fitted.classes)] = model.probabilities(contexts.take(to_arrow(rows)))
-        return self.labels.values, found
+            propensities[np.ix_(rows, model.fitted.classes)] = model.probabilities(contexts.take(to_arrow(rows)))
+        return self.labels.values, propensities
 
     def _batches(self, folds: NDArray[np.int64]) -> Iterator[tuple[FoldModel, NDArray[np.int64]]]:
         size = batch_size(len(self.labels))
@@ -103,14 +102,23 @@ def learn_propensity(
     seed: int = 0,
     most: int = MOST_ROWS,
 ) -> PropensityModel:
-    """Learn, for every fold, the probabilities of actions from the n events of the cells of all other folds.
+    """Fit a propensity model with cross-fitting: for every fold, a classifier learned from all other folds.
 
-    ``model``: a scikit-learn classifier; without one, a multinomial logistic regression whose penalty is chosen on
-    held-out events. Its probabilities are then raised to a power, ``p^t / sum of p^t``: the t that makes a held-out
-    fifth of the events likeliest under a model of the other four; ``temperature`` sets it instead. At most ``most``
-    rows are learned from (fewer with many actions), drawn so that weighted sums stay unbiased (see ``draw``).
+    Its probabilities are calibrated by temperature scaling, ``p^t / sum of p^t``, with the t of highest likelihood on a
+    held-out fifth of the events.
+
+    Args:
+        contexts: The context columns, one row per cell and fold.
+        actions: The action of every row.
+        n: The events of every row.
+        folds: The fold of every row.
+        model: A scikit-learn classifier; without one, a multinomial logistic regression whose penalty is chosen on
+            held-out events.
+        temperature: The t of all folds, instead of fitting it.
+        seed: Of samples and held-out events.
+        most: Learn from at most this many rows (fewer with many actions), sampled without bias (see ``draw``).
     """
-    labels = Labels.of(actions)
+    labels = KeyEncoder.of(actions)
     numbers = labels.numbers(actions)
     contexts = contexts.combine_chunks()
     candidates = _candidates(model, seed)
@@ -130,17 +138,17 @@ def learn_propensity(
 
 
 def draw(n: NDArray[np.float64], most: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Draw at most so many rows in proportion to n, without bias; return them and their weights.
+    """Return at most ``most`` rows sampled in proportion to n (systematic sampling), and their unbiased weights.
 
-    A row comes with probability ``min(1, n / step)`` and then weighs ``n`` over that, which is n in expectation: rows
-    of many events always come with their own n, the others stand for ``step`` events each.
+    A row is drawn with probability ``min(1, n / step)`` and weighs ``n`` over that, n in expectation: rows of many
+    events are always drawn and weigh n, the others weigh ``step`` each.
     """
     if len(n) <= most:
         return np.arange(len(n)), n.copy()
-    falling = -np.sort(-n)
-    rest = np.cumsum(falling[::-1])[::-1][:most]
+    descending = -np.sort(-n)
+    rest = np.cumsum(descending[::-1])[::-1][:most]
     steps = rest / np.arange(most, 0, -1)
-    step = steps[np.argmax(falling[:most] <= steps)]
+    step = steps[np.argmax(descending[:most] <= steps)]
     chances = np.minimum(1.0, n / step)
     order = rng.permutation(len(n))
     passed = np.floor(np.cumsum(chances[order]) + rng.random())
@@ -149,13 +157,13 @@ def draw(n: NDArray[np.float64], most: int, rng: np.random.Generator) -> tuple[N
 
 
 def batch_size(actions: int) -> int:
-    """Return how many rows of so many probabilities are held at once."""
+    """Return how many rows to predict at once, given the number of actions."""
     return max(1, min(MOST_IN_A_BATCH, LARGEST_BATCH // max(actions, 1)))
 
 
 @dataclass(frozen=True, eq=False)
 class FoldModel:
-    """The model of one fold: contexts as a matrix, a classifier, the power of its probabilities."""
+    """The model of one fold: context encoding, classifier, and temperature (power of its probabilities)."""
 
     matrix: ContextMatrix
     fitted: Fitted
@@ -167,13 +175,13 @@ class FoldModel:
         from scipy.special import softmax
 
         logs = self.fitted.log_probabilities(self.matrix.apply(contexts))
-        found: NDArray[np.float64] = softmax(self.temperature * logs, axis=1)
-        return found
+        probabilities: NDArray[np.float64] = softmax(self.temperature * logs, axis=1)
+        return probabilities
 
 
 @dataclass(frozen=True, eq=False)
 class Fitted:
-    """A classifier and the numbers of the actions its columns stand for; no classifier where there is one action."""
+    """A fitted classifier and the action numbers of its columns; None where there is a single action."""
 
     classes: NDArray[np.int64]
     classifier: Any
@@ -181,20 +189,20 @@ class Fitted:
 
     @classmethod
     def to(cls, training: _Training, classifier: Any) -> Self:
-        """Fit a copy of a classifier; that it stopped before its end is noted, not warned of."""
+        """Fit a copy of a classifier; record whether it converged instead of warning."""
         classes = np.unique(training.classes)
         if len(classes) < 2:
             return cls(classes, None, True)
-        stopped = scikit_learn("exceptions").ConvergenceWarning
+        not_converged = scikit_learn("exceptions").ConvergenceWarning
         copy = scikit_learn("base").clone(classifier)
         with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", stopped)
+            warnings.simplefilter("always", not_converged)
             copy.fit(training.x, training.classes, sample_weight=training.sample_weight)
         for warning in caught:
-            if not issubclass(warning.category, stopped):
+            if not issubclass(warning.category, not_converged):
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-        early = any(issubclass(warning.category, stopped) for warning in caught)
-        return cls(np.asarray(copy.classes_, dtype=np.int64), copy, not early)
+        failed = any(issubclass(warning.category, not_converged) for warning in caught)
+        return cls(np.asarray(copy.classes_, dtype=np.int64), copy, not failed)
 
     def log_probabilities(self, x: Matrix) -> NDArray[np.float64]:
         """Return the logarithms of the classifier's probabilities."""
@@ -203,16 +211,16 @@ class Fitted:
         return np.log(np.maximum(np.asarray(self.classifier.predict_proba(x), dtype=np.float64), LEAST_PROBABILITY))
 
     def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the columns of actions, -1 for one that the classifier never saw."""
+        """Return the classifier's columns of actions, -1 for an action that it never saw."""
         columns = np.full(max(self.classes.max(initial=-1), numbers.max(initial=-1)) + 2, -1)
         columns[self.classes] = np.arange(len(self.classes))
-        # An action that is nowhere in the data is number -1: the last entry, which is never a class.
+        # Unknown actions have number -1, the last entry, which is never a class.
         return columns[numbers]
 
 
 @dataclass(frozen=True, eq=False)
 class _Training:
-    """Rows to learn from: ``n`` events each, which stand for ``weights`` events."""
+    """Training rows of ``n`` events each, which weigh as ``weights`` events."""
 
     x: Matrix
     classes: NDArray[np.int64]
@@ -221,30 +229,30 @@ class _Training:
 
     @property
     def sample_weight(self) -> NDArray[np.float64]:
-        """Return the weights, of as many events together as they are worth: n if every row is here.
+        """Return the weights scaled to the effective sample size: n if no row was left out.
 
-        A penalty is set against this sum, and rows that stand for many events say no more than the events they are.
+        The penalty is relative to this sum, and a row that stands for more events carries no more information.
         """
         squares = max(float((self.weights**2 / self.n).sum()), np.finfo(float).tiny)
         scaled: NDArray[np.float64] = self.weights * (float(self.weights.sum()) / squares)
         return scaled
 
     def drawn(self, most: int, rng: np.random.Generator) -> _Training:
-        """Draw at most so many rows."""
+        """Return a sample of at most ``most`` rows."""
         rows, weights = draw(self.weights, most, rng)
         return _Training(self.x[rows], self.classes[rows], self.n[rows], weights)
 
     def shared(self, shares: NDArray[np.float64]) -> _Training:
-        """Keep a share of every row's events."""
+        """Return a share of every row's events."""
         rows = np.flatnonzero(shares > 0)
         part = shares[rows]
         return _Training(self.x[rows], self.classes[rows], self.n[rows] * part, self.weights[rows] * part)
 
     def split(self, rng: np.random.Generator) -> tuple[_Training, _Training]:
-        """Hold out a fifth of the events (a batch of it), each by itself, as folds do: a row can be on both sides."""
+        """Return training and held-out events: a fifth, at most a batch, drawn event by event; rows may be in both."""
         events = np.maximum(np.round(self.n), 1).astype(np.int64)
-        held = rng.binomial(events, HELD_OUT) / events
-        return self.shared(1 - held), self.shared(held).drawn(batch_size(len(np.unique(self.classes))), rng)
+        share = rng.binomial(events, HELD_OUT) / events
+        return self.shared(1 - share), self.shared(share).drawn(batch_size(len(np.unique(self.classes))), rng)
 
 
 def _candidates(model: Any, seed: int) -> Sequence[Any]:
@@ -257,28 +265,28 @@ def _candidates(model: Any, seed: int) -> Sequence[Any]:
 
 
 def _best(candidates: Sequence[Any], training: _Training, rng: np.random.Generator) -> Any:
-    """Choose among classifiers, the most penalised first, until one does worse on held-out events."""
+    """Return the best classifier on held-out events; try the most penalised first, stop when one does worse."""
     if len(candidates) == 1:
         return candidates[0]
-    learn, held = training.split(rng)
+    train, held_out = training.split(rng)
     best, least = candidates[0], np.inf
     for candidate in candidates:
-        loss, _ = _held_out_fit(candidate, learn, held)
+        loss, _ = _held_out_fit(candidate, train, held_out)
         if loss >= least:
             break
         best, least = candidate, loss
     return best
 
 
-def _held_out_fit(classifier: Any, learn: _Training, held: _Training) -> tuple[float, float]:
-    """Fit to some events; return the loss of the others at the temperature that suits them best, and that."""
+def _held_out_fit(classifier: Any, train: _Training, held_out: _Training) -> tuple[float, float]:
+    """Return the penalised log loss on held-out events at the best temperature, and that temperature."""
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp
 
-    if not len(learn.n) or not len(held.n):
+    if not len(train.n) or not len(held_out.n):
         return np.inf, 1.0
-    fitted = Fitted.to(learn, classifier)
-    known = held.shared(np.isin(held.classes, fitted.classes).astype(np.float64))
+    fitted = Fitted.to(train, classifier)
+    known = held_out.shared(np.isin(held_out.classes, fitted.classes).astype(np.float64))
     if not len(known.n):
         return np.inf, 1.0
     logs = fitted.log_probabilities(known.x)
@@ -290,5 +298,5 @@ def _held_out_fit(classifier: Any, learn: _Training, held: _Training) -> tuple[f
         likelihood = weights @ (power * shown - logsumexp(power * logs, axis=1))
         return float((log_power / TEMPERATURE_SPREAD) ** 2 / 2 - likelihood)
 
-    found = minimize_scalar(loss, bounds=tuple(np.log(TEMPERATURES)), method="bounded")
-    return float(found.fun), float(np.exp(found.x))
+    best = minimize_scalar(loss, bounds=tuple(np.log(TEMPERATURES)), method="bounded")
+    return float(best.fun), float(np.exp(best.x))

@@ -1,4 +1,4 @@
-"""Counts with back-off as a model that answers for any context and all actions, to compare with other models."""
+"""Count-based propensities with back-off for any context and all actions, to compare with classifiers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from warmstart.core.arrays import to_arrow
-from warmstart.features.folds import Labels
+from warmstart.features import KeyEncoder
 from warmstart.propensity.backoff import UNSEEN
 
 if TYPE_CHECKING:
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CountedRows:
-    """pi_hat(a|x) from the counts of the other folds; ``strength`` None: no borrowing, NaN for what was never shown.
+    """pi_hat(a|x) from the counts of the other folds; without ``strength`` no back-off, NaN for what was never shown.
 
     ``levels``: for the whole context and each coarser one, its columns, its values, and events by value and action, in
     all folds and in each.
     """
 
-    labels: Labels
-    levels: tuple[tuple[tuple[str, ...], Labels, Any, tuple[Any, ...]], ...]
+    labels: KeyEncoder
+    levels: tuple[tuple[tuple[str, ...], KeyEncoder, Any, tuple[Any, ...]], ...]
     shares: Floats
     strength: float | None
 
@@ -44,17 +44,26 @@ class CountedRows:
         levels: Sequence[Sequence[str]],
         strength: float | None,
     ) -> Self:
-        """Count events by level, action and fold."""
-        labels = Labels.of(actions)
+        """Return the model of the counts by level, action and fold.
+
+        Args:
+            contexts: The context columns, one row per cell and fold.
+            actions: The action of every row.
+            n: The events of every row.
+            folds: The fold of every row.
+            levels: Context columns from the finest level to the coarsest.
+            strength: The weight of the coarser level, in events; None for plain counts.
+        """
+        labels = KeyEncoder.of(actions)
         a, size = labels.numbers(actions), int(folds.max()) + 1
         counted = []
         for level in levels:
-            values = Labels.of(_joined(contexts, level))
-            x = values.numbers(_joined(contexts, level))
+            values = KeyEncoder.of(_level(contexts, level))
+            x = values.numbers(_level(contexts, level))
 
-            def count(some: NDArray[np.bool_], x: NDArray[np.int64] = x, rows: int = len(values)) -> Any:
+            def count(used: NDArray[np.bool_], x: NDArray[np.int64] = x, rows: int = len(values)) -> Any:
                 shape = (rows, len(labels))
-                return sparse.csr_matrix((n[some], (x[some], a[some])), shape=shape)
+                return sparse.csr_matrix((n[used], (x[used], a[used])), shape=shape)
 
             counted.append((tuple(level), values, count(n > 0), tuple(count(folds == k) for k in range(size))))
         shares = np.stack([np.bincount(a, weights=n * (folds != k), minlength=len(labels)) for k in range(size)])
@@ -62,12 +71,12 @@ class CountedRows:
         return cls(labels, tuple(counted), smoothed, strength)
 
     def rows(self, contexts: pa.Table, folds: NDArray[np.int64]) -> tuple[pa.Array, Floats]:
-        """Return the actions, and every row's propensities of them all."""
-        found = np.empty((contexts.num_rows, len(self.labels)))
+        """Return the actions, and a matrix of every row's propensities of all actions."""
+        propensities = np.empty((contexts.num_rows, len(self.labels)))
         for fold in np.unique(folds).tolist():
             rows = np.flatnonzero(folds == fold)
-            found[rows] = self._of_fold(contexts.take(to_arrow(rows)), fold)
-        return self.labels.values, found
+            propensities[rows] = self._of_fold(contexts.take(to_arrow(rows)), fold)
+        return self.labels.values, propensities
 
     def _of_fold(self, contexts: pa.Table, fold: int) -> Floats:
         p = np.tile(self.shares[fold], (contexts.num_rows, 1))
@@ -80,19 +89,15 @@ class CountedRows:
         return p
 
     def _counts(self, level: int, contexts: pa.Table, fold: int) -> Floats:
-        columns, values, every, by_fold = self.levels[level]
-        x = values.numbers(_joined(contexts, columns))
-        counts: Floats = np.maximum((every[x] - by_fold[fold][x]).toarray(), 0.0)
+        columns, values, in_all, by_fold = self.levels[level]
+        x = values.numbers(_level(contexts, columns))
+        counts: Floats = np.maximum((in_all[x] - by_fold[fold][x]).toarray(), 0.0)
         counts[x < 0] = 0.0
         return counts
 
 
-def _joined(contexts: pa.Table, columns: Sequence[str]) -> Any:
-    """Return one column that tells rows apart as several do."""
+def _level(contexts: pa.Table, columns: Sequence[str]) -> pa.Table:
+    """Return the columns of a level; of the level of all contexts, a constant."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    parts = [pc.cast(contexts[name], pa.string()) for name in columns]
-    if not parts:
-        return pa.chunked_array([pa.array([""] * contexts.num_rows)])
-    return parts[0] if len(parts) == 1 else pc.binary_join_element_wise(*parts, "\x1f")
+    return contexts.select(list(columns)) if columns else pa.table({"all": [0] * contexts.num_rows})

@@ -1,7 +1,8 @@
-"""How good estimated propensities are: how likely they make the log, and whether they are what they say."""
+"""Quality of estimated propensities: log loss and calibration."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -14,51 +15,60 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from warmstart.features.folds import Labels
+    from warmstart.features import KeyEncoder
 
 LEAST_PROPENSITY = 1e-12
 MOST_CONTEXTS = 20_000
-# Three bins to a factor of ten; the first holds all that is below.
+# Lower edges of bins, three per factor of ten; the first bin has all that is below.
 EDGES = np.logspace(-4, 0, 13)[:-1]
 
 
 class Rows(Protocol):
-    """Anything that gives the propensities of all actions in a context."""
+    """A model of the propensities of all actions in a context."""
 
     @property
-    def labels(self) -> Labels:
+    def labels(self) -> KeyEncoder:
         """Return the actions."""
-        ...
 
     def rows(self, contexts: pa.Table, folds: NDArray[np.int64]) -> tuple[pa.Array, NDArray[np.float64]]:
-        """Return the actions, and every row's propensities of them all, learned from other folds."""
-        ...
+        """Return the actions, and a matrix of every row's out-of-fold propensities of all actions."""
 
 
 def shown_propensity(
     model: Rows, contexts: pa.Table, actions: pa.Array | pa.ChunkedArray, folds: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return the propensity of every row's own action; NaN where there is none."""
+    """Return the propensity of every row's own action; NaN where the model has none."""
+    rows = np.arange(contexts.num_rows)
+    batches = [shown for _, _, shown in _predictions(model, contexts, actions, folds, rows)]
+    return np.concatenate(batches) if batches else np.empty(0)
+
+
+def _predictions(
+    model: Rows,
+    contexts: pa.Table,
+    actions: pa.Array | pa.ChunkedArray,
+    folds: NDArray[np.int64],
+    rows: NDArray[np.int64],
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
+    """Yield batches of rows, their propensities of all actions and of their own (NaN where there is none)."""
     numbers, contexts = model.labels.numbers(actions), contexts.combine_chunks()
-    found = np.full(len(numbers), np.nan)
     size = batch_size(len(model.labels))
-    for start in range(0, len(numbers), size):
-        batch = np.arange(start, min(start + size, len(numbers)))
+    for start in range(0, len(rows), size):
+        batch = rows[start : start + size]
         _, p = model.rows(contexts.take(to_arrow(batch)), folds[batch])
-        found[batch] = np.where(numbers[batch] >= 0, p[np.arange(len(batch)), numbers[batch]], np.nan)
-    return found
+        yield batch, p, np.where(numbers[batch] >= 0, p[np.arange(len(batch)), numbers[batch]], np.nan)
 
 
 @dataclass(frozen=True)
 class LogLoss:
-    """The mean of -log(propensity) over events that have one (NaN if none has), and the share of ``without``."""
+    """The mean of -log(propensity) over events that have one (NaN if none), and the share of events ``without``."""
 
     log_loss: float
     without: float
 
 
 def log_loss(propensity: NDArray[np.float64], n: NDArray[np.float64]) -> LogLoss:
-    """Average -log(propensity) over the events of cells; leave out those without a propensity, and show their share.
+    """Return the mean of -log(propensity) over events, and the share of events without a propensity, left out.
 
     >>> log_loss(np.array([0.5, 0.25, np.nan]), np.array([2.0, 1.0, 1.0])).without
     0.25
@@ -71,12 +81,11 @@ def log_loss(propensity: NDArray[np.float64], n: NDArray[np.float64]) -> LogLoss
 
 @dataclass(frozen=True, eq=False)
 class Calibration:
-    """Events by the propensity of their action, as expected and as they were.
+    """Calibration of propensities: expected and observed shares of events by bins of the propensity.
 
-    ``error``: half the sum of |expected - observed| over bins, the share of events that are in another bin than they
-    should be: 0 where propensities are true, 1 at most. ``noise``: what true propensities would show on average, by
-    chance. ``lower``: the lower edges of bins; ``expected``, ``observed``: shares of events. ``without``: the share of
-    events that have no propensity and are left out.
+    ``error``: half the sum of |expected - observed| over bins (expected calibration error): 0 where propensities are
+    true, 1 at most. ``noise``: the mean error of true propensities, by chance. ``lower``: the lower edges of bins;
+    ``expected``, ``observed``: shares of events. ``without``: the share of events without a propensity, left out.
     """
 
     error: float
@@ -97,32 +106,32 @@ def calibration(
     seed: int = 0,
     most: int = MOST_CONTEXTS,
 ) -> Calibration:
-    """Compare propensities of all (context, action) pairs with how often those were seen, in bins of the propensity.
+    """Return the calibration of propensities: expected and observed events in bins of the propensity.
 
-    A bin expects ``sum of n_x * p(a|x)`` over its pairs, shown or not, and observes the events of its pairs. At most
-    ``most`` rows are looked at, drawn as for learning.
+    A bin expects ``sum of n_x * p(a|x)`` over its (context, action) pairs, shown or not, and observes their events.
+
+    Args:
+        model: The propensities.
+        contexts: The context columns, one row per cell and fold.
+        actions: The action of every row.
+        n: The events of every row.
+        folds: The fold of every row.
+        seed: Of the sample.
+        most: Use at most this many rows, sampled as for learning.
     """
     seen = np.flatnonzero(n > 0)
     drawn, weights = draw(n[seen], most, np.random.default_rng(seed))
-    rows = seen[drawn]
-    taken, numbers, own = (
-        contexts.combine_chunks().take(to_arrow(rows)),
-        model.labels.numbers(actions)[rows],
-        folds[rows],
-    )
+    weight_of = np.zeros(len(n))
+    weight_of[seen[drawn]] = weights
     bins = len(EDGES) + 1
     expected, observed, variance, total = np.zeros(bins), np.zeros(bins), np.zeros(bins), 0.0
-    size = batch_size(len(model.labels))
-    for start in range(0, len(rows), size):
-        batch = np.arange(start, min(start + size, len(rows)))
-        _, p = model.rows(taken.take(to_arrow(batch)), own[batch])
-        shown = np.where(numbers[batch] >= 0, p[np.arange(len(batch)), numbers[batch]], np.nan)
+    for batch, p, shown in _predictions(model, contexts, actions, folds, seen[drawn]):
         known = ~np.isnan(shown)
-        p, weight = np.nan_to_num(p[known]), weights[batch][known]
-        by_bin = _sums_in_bins(p, bins)
+        weight = weight_of[batch][known]
+        by_bin = _sums_in_bins(np.nan_to_num(p[known]), bins)
         expected += weight @ by_bin
         observed += np.bincount(_bins(shown[known]), weights=weight, minlength=bins)
-        variance += (weight**2 / n[rows[batch]][known]) @ (by_bin * (1 - by_bin))
+        variance += (weight**2 / n[batch][known]) @ (by_bin * (1 - by_bin))
         total += float(weight.sum())
     total = max(total, np.finfo(float).tiny)
     return Calibration(
@@ -140,7 +149,7 @@ def _bins(p: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _sums_in_bins(p: NDArray[np.float64], bins: int) -> NDArray[np.float64]:
-    """Sum every row's probabilities by their bins."""
+    """Return every row's sums of probabilities by bin."""
     cells = np.arange(len(p))[:, None] * bins + _bins(p)
     sums = np.bincount(cells.ravel(), weights=p.ravel(), minlength=len(p) * bins)
     return np.asarray(sums, dtype=np.float64).reshape(len(p), bins)

@@ -1,7 +1,7 @@
 """What people look at: the terminal."""
 
 from warmstart.report.page import save_report
-from warmstart.report.progress import Share, Working
+from warmstart.report.progress import ProgressDisplay
 from warmstart.report.terminal import show
 
-__all__ = ["Share", "Working", "save_report", "show"]
+__all__ = ["ProgressDisplay", "save_report", "show"]

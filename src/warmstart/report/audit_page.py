@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core.text import counted
+from warmstart.core.text import counted, more, percent
 from warmstart.report import charts
 from warmstart.report.glossary import glossary
 from warmstart.report.page import Card, Page, Section
+from warmstart.results import audit_notes as words
 from warmstart.results import audit_tables as tables
-from warmstart.results import audit_words as words
 
 if TYPE_CHECKING:
-    from warmstart.results.audit import Audit
+    from warmstart.results import Audit
 
 EXPLORED = 25
 TIMES = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
@@ -42,52 +42,44 @@ def audit_page(audit: Audit) -> Page:
 
 
 def _choice(audit: Audit) -> Section:
-    found = audit.exploration
-    rows = [{"actions": row.actions, "share": row.traffic} for row in found.by_actions]
-    several = 1 - found.by_actions[0].traffic
-    chart = charts.bars(
-        rows,
-        x="actions",
-        y="share",
-        x_title="actions shown in the context",
-        y_title="share of traffic",
-        order=[row.actions for row in found.by_actions],
-    )
+    exploration = audit.exploration
+    rows = [{"actions": row.actions, "share": row.traffic} for row in exploration.by_actions]
+    several = 1 - exploration.by_actions[0].traffic
+    titles = {"x_title": "actions shown in the context", "y_title": "share of traffic"}
+    chart = charts.bars(rows, x="actions", y="share", order=[row.actions for row in exploration.by_actions], **titles)
     text = (
         "Where only one action was ever shown, a log cannot say what another would have earned. On average it holds "
-        f"as much choice as {found.effective_actions:.2f} equally frequent actions a context."
+        f"as much choice as {exploration.effective_actions:.2f} equally frequent actions a context."
     )
-    title = f"On {words.percent(several)} of the traffic, the context saw two actions or more"
+    title = f"On {percent(several)} of the traffic, the context saw two actions or more"
     return Section(title, [text, words.about_evenness(audit)], chart, [tables.by_actions_table(audit)])
 
 
 def _support(audit: Audit) -> Section:
-    found, tau = audit.exploration.support, audit.power.tau
-    rows = [{"tau": at.tau, "what": "uniform is supported", "share": at.uniform} for at in found]
-    rows += [{"tau": at.tau, "what": "two actions or more are supported", "share": at.choice} for at in found]
+    support, tau = audit.exploration.support, audit.power.tau
+    rows = [{"tau": at.tau, "what": "uniform is supported", "share": at.uniform} for at in support]
+    rows += [{"tau": at.tau, "what": "two actions or more are supported", "share": at.choice} for at in support]
     chart = charts.share_lines(rows, x="tau", x_title="tau (log scale)", y_title="share of traffic", mark=tau)
-    at = next(at for at in found if at.tau == tau)
+    at = next(at for at in support if at.tau == tau)
     text = (
         "An action is supported where the log showed it at least tau of the time. A larger tau makes estimates "
         "steadier and leaves more traffic out; the dashed line is where the two cost least together."
     )
-    title = f"At tau = {tau:g}, choosing at random is supported on {words.percent(at.uniform)} of the traffic"
+    title = f"At tau = {tau:g}, choosing at random is supported on {percent(at.uniform)} of the traffic"
     return Section(title, [text], chart, [tables.support_table(audit)])
 
 
 def _calendar(audit: Audit) -> Section:
-    found = audit.origin
-    assert found is not None
-    rows = [{"day": day.day, "share": day.switched, "contexts": day.contexts} for day in found.switch_days]
-    told = tables.switches_told(audit)
-    chart = charts.days(rows, y_title="contexts that switched") if told else None
+    origin = audit.origin
+    assert origin is not None
+    rows = [{"day": day.day, "share": day.switched, "contexts": day.contexts} for day in origin.switch_days]
+    switches = tables.switches_worth_showing(audit)
+    chart = charts.days(rows, y_title="contexts that switched") if switches else None
     share = "How much the calendar explains cannot be told"
-    if found.calendar is not None:
-        share = f"{words.percent(found.calendar)} of the choice comes from the calendar"
-    texts = [
-        *words.about_the_origin(audit),
-        *(["The chart shows when the logging policy changed its mind."] if told else []),
-    ]
+    if origin.calendar is not None:
+        share = f"{percent(origin.calendar)} of the choice comes from the calendar"
+    texts = words.about_the_origin(audit)
+    texts += ["The chart shows when the logging policy changed its mind."] if switches else []
     return Section(share, texts, chart, [tables.origin_table(audit)])
 
 
@@ -116,7 +108,7 @@ def _assumptions(audit: Audit, *, fired: bool) -> Section:
 def _coming_and_going(audit: Audit) -> Section:
     texts = [*words.about_churn(audit), *words.about_contexts(audit)]
     share = None if audit.churn is None else 1 - audit.churn.traffic_all_window
-    return Section(f"{words.percent(share)} of the traffic went to actions that came or went during the log", texts)
+    return Section(f"{percent(share)} of the traffic went to actions that came or went during the log", texts)
 
 
 def _power(audit: Audit) -> Section:
@@ -124,22 +116,17 @@ def _power(audit: Audit) -> Section:
     if power.smallest_gain is None:
         return Section("This log can prove no gain over logging", (), None, [tables.power_table(audit)])
     rows = [{"times": times, "gain": power.gain_with(times)} for times in TIMES]
-    chart = charts.more_log(rows, targets=[{"gain": more.gain} for more in power.more_log])
-    doubt = power.sampling + power.blind
-    texts = [
-        *words.about_power(audit),
-        (
-            f"Of the doubt about a policy that takes one action in every context, "
-            f"{words.percent(power.sampling / doubt if doubt else 0.0)} is chance and shrinks with more log; "
-            f"{words.percent(power.blind / doubt if doubt else 0.0)} is traffic on which no second action was shown "
-            "often enough, and more of the same log will not help there."
-        ),
-    ]
-    title = f"A policy that earns {words.more(power.smallest_gain)} than logging could be proven better"
+    chart = charts.more_log(rows, targets=[{"gain": target.gain} for target in power.more_log])
+    doubt = (power.sampling + power.blind) or 1.0
+    texts = words.about_power(audit)
+    texts.append(
+        "Of the doubt about a policy that takes one action in every context, "
+        f"{percent(power.sampling / doubt)} is chance and shrinks with more log; {percent(power.blind / doubt)} is "
+        "traffic on which no second action was shown often enough, and more of the same log will not help there."
+    )
+    title = f"A policy that earns {more(power.smallest_gain)} than logging could be proven better"
     if power.smallest_gain > words.TOO_MUCH:
         title = "This log is too small to prove a gain that anyone would expect"
-    elif power.smallest_gain >= 10:
-        title = title.replace(" than logging", " as logging")
     return Section(title, texts, chart, [tables.power_table(audit)])
 
 
@@ -147,13 +134,11 @@ def _explore(audit: Audit) -> Section:
     explore = audit.explore
     if not explore.rows:
         return Section("Every context was shown two actions or more")
-    title = f"Explore here first: {words.percent(explore.traffic)} of the traffic has a single action"
+    texts = words.about_exploring(audit)
     if not words.worth_exploring(audit):
-        return Section(
-            "Little to explore: hardly any traffic has a single action, or it is scattered",
-            words.about_exploring(audit),
-        )
-    return Section(title, words.about_exploring(audit), None, [tables.explore_table(audit, most=EXPLORED)])
+        return Section("Little to explore: hardly any traffic has a single action, or it is scattered", texts)
+    title = f"Explore here first: {percent(explore.traffic)} of the traffic has a single action"
+    return Section(title, texts, None, [tables.explore_table(audit, most=EXPLORED)])
 
 
 def _log(audit: Audit) -> Section:

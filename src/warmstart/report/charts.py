@@ -13,14 +13,18 @@ Rows = Sequence[dict[str, Any]]
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999"]
 GOOD, PLAIN, ALERT = COLOURS[2], COLOURS[0], COLOURS[5]
 SHADES = [GOOD, COLOURS[1], ALERT, COLOURS[6]]
+DASHES: dict[str, Any] = {"strokeDash": [4, 3]}
+LOG = alt.Scale(type="log", nice=False)
+WHOLE = alt.Scale(domain=[0, 1])
+SHARES, PLAIN_NUMBERS, UPRIGHT = alt.Axis(format="%"), alt.Axis(format="~g"), alt.Axis(labelAngle=0)
 
 
 def bars(rows: Rows, *, x: str, y: str, x_title: str, y_title: str, order: Sequence[str]) -> dict[str, Any]:
     """Bars of shares, in a given order."""
-    chart = alt.Chart(_data(rows)).mark_bar(color=COLOURS[0], cornerRadiusEnd=2)
+    chart = _chart(rows).mark_bar(color=COLOURS[0], cornerRadiusEnd=2)
     chart = chart.encode(
-        x=alt.X(x, type="nominal", sort=list(order), title=x_title, axis=alt.Axis(labelAngle=0)),
-        y=alt.Y(y, type="quantitative", title=y_title, axis=alt.Axis(format="%")),
+        x=alt.X(x, type="nominal", sort=list(order), title=x_title, axis=UPRIGHT),
+        y=alt.Y(y, type="quantitative", title=y_title, axis=SHARES),
         tooltip=[_tip(x, x_title), _tip(y, y_title, ".2%")],
     )
     return _whole(chart)
@@ -28,34 +32,24 @@ def bars(rows: Rows, *, x: str, y: str, x_title: str, y_title: str, order: Seque
 
 def share_lines(rows: Rows, *, x: str, x_title: str, y_title: str, mark: float) -> dict[str, Any]:
     """Lines of shares against tau, with a rule at one tau."""
-    base = alt.Chart(_data(rows)).encode(
-        x=alt.X(
-            x,
-            type="quantitative",
-            title=x_title,
-            scale=alt.Scale(type="log", nice=False),
-            axis=alt.Axis(values=sorted({row[x] for row in rows}), format="~g", labelOverlap=True),
-        ),
-        y=alt.Y("share", type="quantitative", title=y_title, axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
-        color=alt.Color("what", type="nominal", title=None, scale=alt.Scale(range=COLOURS)),
+    axis = alt.Axis(values=sorted({row[x] for row in rows}), format="~g", labelOverlap=True)
+    base = _chart(rows).encode(
+        x=alt.X(x, type="quantitative", title=x_title, scale=LOG, axis=axis),
+        y=alt.Y("share:Q", title=y_title, axis=SHARES, scale=WHOLE),
+        color=alt.Color("what:N", title=None, scale=alt.Scale(range=COLOURS)),
         tooltip=[_tip("what", "what"), _tip(x, x_title, "g"), _tip("share", y_title, ".1%")],
     )
-    rule = alt.Chart(_data([{x: mark}])).mark_rule(strokeDash=[4, 3]).encode(x=alt.X(x, type="quantitative"))
+    rule = _chart([{x: mark}]).mark_rule(**DASHES).encode(x=alt.X(x, type="quantitative"))
     return _whole(base.mark_line(point=True) + rule)
 
 
 def days(rows: Rows, *, y_title: str) -> dict[str, Any]:
     """A share by day."""
-    chart = alt.Chart(_data(rows)).mark_bar(color=COLOURS[0])
+    axis = alt.Axis(format="%b %d", labelOverlap=True)
+    chart = _chart(rows).mark_bar(color=COLOURS[0])
     chart = chart.encode(
-        x=alt.X(
-            "day",
-            type="temporal",
-            timeUnit="utcyearmonthdate",
-            title="day (UTC)",
-            axis=alt.Axis(format="%b %d", labelOverlap=True),
-        ),
-        y=alt.Y("share", type="quantitative", title=y_title, axis=alt.Axis(format="%")),
+        x=alt.X("day:T", timeUnit="utcyearmonthdate", title="day (UTC)", axis=axis),
+        y=alt.Y("share:Q", title=y_title, axis=SHARES),
         tooltip=[_tip("day", "day"), _tip("share", y_title, ".1%"), _tip("contexts", "contexts", ",")],
     )
     return _whole(chart)
@@ -63,75 +57,56 @@ def days(rows: Rows, *, y_title: str) -> dict[str, Any]:
 
 def effects(rows: Rows, *, x_title: str, x_format: str = "+%") -> dict[str, Any]:
     """Points with intervals, one a row, against zero."""
-    base = alt.Chart(_data(rows)).encode(y=alt.Y("what", type="nominal", sort=None, title=None))
-    tips = [_tip("what", "what"), _tip("value", x_title, x_format), _tip("lower", "from", x_format)]
-    tips.append(_tip("upper", "to", x_format))
-    colour = alt.Color("colour", type="nominal", title=None, legend=None, scale=None)
+    base = _chart(rows).encode(
+        y=alt.Y("what:N", sort=None, title=None),
+        color=alt.Color("colour:N", title=None, legend=None, scale=None),
+        tooltip=[_tip("what", "what"), _tip("value", x_title, x_format), *_ends(x_format)],
+    )
     line = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("lower", type="quantitative", title=x_title, axis=alt.Axis(format=x_format)),
-        x2="upper",
-        color=colour,
-        tooltip=tips,
+        x=alt.X("lower:Q", title=x_title, axis=alt.Axis(format=x_format)), x2="upper"
     )
-    point = base.mark_point(filled=True, size=80).encode(
-        x=alt.X("value", type="quantitative", title=x_title), color=colour, tooltip=tips
-    )
-    zero = alt.Chart(_data([{"zero": 0}])).mark_rule(strokeDash=[4, 3])
-    zero = zero.encode(x=alt.X("zero", type="quantitative", title=x_title))
+    point = base.mark_point(filled=True, size=80).encode(x=alt.X("value:Q", title=x_title))
+    zero = _chart([{"zero": 0}]).mark_rule(**DASHES).encode(x=alt.X("zero:Q", title=x_title))
     return _whole(zero + line + point, height=max(90, 34 * len(rows)))
 
 
 def more_log(rows: Rows, *, targets: Rows) -> dict[str, Any]:
     """The smallest provable gain against the size of the log, with rules at gains people ask for."""
-    line = (
-        alt.Chart(_data(rows))
-        .mark_line(color=COLOURS[0])
-        .encode(
-            x=alt.X("times", type="quantitative", title="times this log", scale=alt.Scale(type="log", nice=False)),
-            y=alt.Y(
-                "gain",
-                type="quantitative",
-                title="smallest provable gain over logging",
-                axis=alt.Axis(format="%"),
-                scale=alt.Scale(type="log", nice=True),
-            ),
-            tooltip=[_tip("times", "times this log", ".3~g"), _tip("gain", "smallest provable gain", ".1%")],
-        )
+    y_title, y_scale = "smallest provable gain over logging", alt.Scale(type="log", nice=True)
+    line = _chart(rows).mark_line(color=COLOURS[0])
+    line = line.encode(
+        x=alt.X("times:Q", title="times this log", scale=LOG),
+        y=alt.Y("gain:Q", title=y_title, axis=SHARES, scale=y_scale),
+        tooltip=[_tip("times", "times this log", ".3~g"), _tip("gain", "smallest provable gain", ".1%")],
     )
-    rule = alt.Chart(_data(targets)).mark_rule(strokeDash=[4, 3]).encode(y=alt.Y("gain", type="quantitative"))
-    return _whole(line + rule)
+    return _whole(line + _chart(targets).mark_rule(**DASHES).encode(y="gain:Q"))
 
 
 def values_by_tau(rows: Rows, *, logging: float | None, y_title: str) -> dict[str, Any]:
     """Values against tau with intervals, a colour for every policy; logging as a rule."""
     pick = alt.selection_point(fields=["policy"], bind="legend")
-    base = alt.Chart(_data(rows)).encode(
-        x=alt.X("tau", type="nominal", sort=None, title="tau", axis=alt.Axis(labelAngle=0)),
-        xOffset=alt.XOffset("policy", type="nominal", sort=None),
-        color=alt.Color("policy", type="nominal", sort=None, title=None, scale=alt.Scale(range=COLOURS)),
+    base = _chart(rows).encode(
+        x=alt.X("tau:N", sort=None, title="tau", axis=UPRIGHT),
+        xOffset=alt.XOffset("policy:N", sort=None),
+        color=_policies(),
         opacity=alt.condition(pick, alt.value(1), alt.value(0.15)),
-        tooltip=[
-            *(_tip("policy", "policy"), _tip("tau", "tau"), _tip("value", "value", ".4~g")),
-            *(_tip("lower", "from", ".4~g"), _tip("upper", "to", ".4~g")),
-        ],
+        tooltip=[_tip("policy", "policy"), _tip("tau", "tau"), _tip("value", "value", ".4~g"), *_ends(".4~g")],
     )
-    line = base.mark_rule(strokeWidth=2).encode(y=alt.Y("lower", type="quantitative", title=y_title), y2="upper")
-    point = base.mark_point(filled=True, size=70).encode(y=alt.Y("value", type="quantitative", title=y_title))
+    line = base.mark_rule(strokeWidth=2).encode(y=alt.Y("lower:Q", title=y_title), y2="upper")
+    point = base.mark_point(filled=True, size=70).encode(y=alt.Y("value:Q", title=y_title))
     layers = line + point.add_params(pick)
     if logging is not None:
-        rule = alt.Chart(_data([{"logging": logging}])).mark_rule(strokeDash=[4, 3])
-        layers = layers + rule.encode(y=alt.Y("logging", type="quantitative", title=y_title))
+        rule = _chart([{"logging": logging}]).mark_rule(**DASHES)
+        layers = layers + rule.encode(y=alt.Y("logging:Q", title=y_title))
     return _whole(layers)
 
 
 def errors_by_tau(rows: Rows, *, y_title: str) -> dict[str, Any]:
     """Expected errors against tau, a line a policy, a dot at the tau in use."""
-    base = alt.Chart(_data(rows)).encode(
-        x=alt.X(
-            "tau", type="quantitative", title="tau", scale=alt.Scale(type="log", nice=False), axis=alt.Axis(format="~g")
-        ),
-        y=alt.Y("error", type="quantitative", title=y_title, axis=alt.Axis(format="~g")),
-        color=alt.Color("policy", type="nominal", sort=None, title=None, scale=alt.Scale(range=COLOURS)),
+    base = _chart(rows).encode(
+        x=alt.X("tau:Q", title="tau", scale=LOG, axis=PLAIN_NUMBERS),
+        y=alt.Y("error:Q", title=y_title, axis=PLAIN_NUMBERS),
+        color=_policies(),
         tooltip=[_tip("policy", "policy"), _tip("tau", "tau"), _tip("error", "expected error", ".3~g")],
     )
     dots = base.transform_filter("datum.chosen").mark_point(filled=True, size=110, opacity=1)
@@ -140,20 +115,27 @@ def errors_by_tau(rows: Rows, *, y_title: str) -> dict[str, Any]:
 
 def stacked(rows: Rows, *, x_title: str, order: Sequence[str]) -> dict[str, Any]:
     """Shares that sum to one, a bar a row."""
-    chart = alt.Chart(_data(rows)).mark_bar()
+    chart = _chart(rows).mark_bar()
     chart = chart.encode(
-        y=alt.Y("what", type="nominal", sort=None, title=None),
-        x=alt.X("share", type="quantitative", title=x_title, axis=alt.Axis(format="%"), scale=alt.Scale(domain=[0, 1])),
-        color=alt.Color("kind", type="nominal", title=None, scale=alt.Scale(domain=list(order), range=SHADES)),
-        order=alt.Order("place", type="quantitative"),
+        y=alt.Y("what:N", sort=None, title=None),
+        x=alt.X("share:Q", title=x_title, axis=SHARES, scale=WHOLE),
+        color=alt.Color("kind:N", title=None, scale=alt.Scale(domain=list(order), range=SHADES)),
+        order=alt.Order("place:Q"),
         tooltip=[_tip("what", "what"), _tip("kind", "which"), _tip("share", x_title, ".2%")],
     )
-    names = {row["what"] for row in rows}
-    return _whole(chart, height=max(90, 34 * len(names)))
+    return _whole(chart, height=max(90, 34 * len({row["what"] for row in rows})))
 
 
-def _data(rows: Rows) -> alt.InlineData:
-    return alt.InlineData(values=list(rows))
+def _chart(rows: Rows) -> alt.Chart:
+    return alt.Chart(alt.InlineData(values=list(rows)))
+
+
+def _policies() -> alt.Color:
+    return alt.Color("policy:N", sort=None, title=None, scale=alt.Scale(range=COLOURS))
+
+
+def _ends(shape: str) -> list[alt.Tooltip]:
+    return [_tip("lower", "from", shape), _tip("upper", "to", shape)]
 
 
 def _tip(name: str, title: str, shape: str | None = None) -> alt.Tooltip:
@@ -163,5 +145,5 @@ def _tip(name: str, title: str, shape: str | None = None) -> alt.Tooltip:
 
 
 def _whole(chart: alt.Chart | alt.LayerChart, *, height: int = HEIGHT) -> dict[str, Any]:
-    found: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
-    return found
+    specification: dict[str, Any] = chart.properties(width="container", height=height).to_dict()
+    return specification

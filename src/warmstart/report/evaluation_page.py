@@ -4,65 +4,64 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.text import shortened
+from warmstart.core.text import percent, shortened
 from warmstart.report import charts
 from warmstart.report.glossary import glossary
 from warmstart.report.page import Card, Page, Section
-from warmstart.results.audit_words import percent
-from warmstart.results.text_table import TextTable
+from warmstart.results import TextTable
+from warmstart.results import evaluation_tables as tables
 
 if TYPE_CHECKING:
-    from warmstart.results.contribution import Contribution
-    from warmstart.results.estimate import ValueEstimate
-    from warmstart.results.evaluation import Evaluation
+    from warmstart.results import Contribution, Evaluation, ValueEstimate
 
-ESTIMATES = ("Point estimates, unsupported traffic included; their intervals are approximate, and they are no bounds.",)
+ESTIMATES = ("Point estimates, unsupported traffic included: no bounds, with approximate confidence intervals.",)
+OTHER_WINDOW = "Weights from another window bend the estimate"
 KINDS = ("supported", "clipped", "unsupported", "undecided")
 
 
-def evaluation_page(found: Evaluation) -> Page:
+def evaluation_page(evaluation: Evaluation) -> Page:
     """Say which policy is better than logging, then show on what that rests."""
-    tables = found.named_tables()
-    sections = [_against(found, tables["against_logging"]), _values(found, tables["values"])]
-    if "estimates" in tables:
-        sections.append(Section("Best estimates of all traffic", ESTIMATES, None, [tables["estimates"]]))
-    sections += [_traffic(found, tables["traffic"]), *_taus(found)]
-    if "propensities" in tables:
-        sections.append(Section("Weights from another window bend the estimate", (), None, [tables["propensities"]]))
-    sections += _contributions(found)
-    sections.append(Section("What the numbers are, and what they rest on", found.notes()))
+    estimates, weight_ratio = tables.estimates_table(evaluation), tables.weight_ratio_table(evaluation)
+    sections = [
+        *(_gains(evaluation), _values(evaluation)),
+        *([] if estimates is None else [Section("Best estimates of all traffic", ESTIMATES, None, [estimates])]),
+        *(_traffic(evaluation), *_taus(evaluation)),
+        *([] if weight_ratio is None else [Section(OTHER_WINDOW, (), None, [weight_ratio])]),
+        *_contributions(evaluation),
+        Section("What the numbers are, and what they rest on", evaluation.notes),
+    ]
     return Page(
         title="What other policies would have earned",
-        source=f"Evaluated: {found.windows.evaluated}",
-        cards=[*_warnings(found), *_cards(found)],
+        source=f"Evaluated: {evaluation.windows.evaluated}",
+        cards=[*_warnings(evaluation), *_cards(evaluation)],
         sections=sections,
         glossary=glossary(),
-        footer=f"Made by warmstart {found.version}. This page fetches nothing and can be sent as it is.",
+        footer=f"Made by warmstart {evaluation.version}. This page fetches nothing and can be sent as it is.",
     )
 
 
-def _others(found: Evaluation) -> list[ValueEstimate]:
-    return [estimate for estimate in found if not estimate.is_logging]
+def _others(evaluation: Evaluation) -> list[ValueEstimate]:
+    return [estimate for estimate in evaluation if not estimate.is_logging]
 
 
-def _warnings(found: Evaluation) -> list[Card]:
-    if not found.learned_here:
+def _warnings(evaluation: Evaluation) -> list[Card]:
+    if not evaluation.learned_here:
         return []
-    names = ", ".join(shortened(name, 30) for name in found.learned_here)
+    names = ", ".join(shortened(name, 30) for name in evaluation.learned_here)
     return [Card("Warning", f"{names} learned from these very events: its value is too high.", warning=True)]
 
 
-def _cards(found: Evaluation) -> list[Card]:
+def _cards(evaluation: Evaluation) -> list[Card]:
     """One sentence a policy, at the first tau: to take the best of several would flatter it."""
     cards = []
-    for name in dict.fromkeys(estimate.policy for estimate in _others(found)):
-        first = found[name]
+    for name in dict.fromkeys(estimate.policy for estimate in _others(evaluation)):
+        first = evaluation[name]
         proven = first.gain.lower is not None and first.gain.lower > 0
-        cards.append(Card(shortened(name, 30), _sentence(found, first), warning=not proven))
+        cards.append(Card(shortened(name, 30), _sentence(evaluation, first), warning=not proven))
     return cards
 
 
-def _sentence(found: Evaluation, estimate: ValueEstimate) -> str:
+def _sentence(evaluation: Evaluation, estimate: ValueEstimate) -> str:
     s = estimate.gain
     if s.lower is None or s.upper is None or s.difference is None:
         return "The log cannot compare it with logging."
@@ -70,83 +69,77 @@ def _sentence(found: Evaluation, estimate: ValueEstimate) -> str:
         return "Where the log supports it, it does what logging did: there is nothing to compare."
     lower, upper, gain = s.lower, s.upper, s.difference
     where = f"On the {percent(s.share)} of traffic where the log supports it (tau = {estimate.tau:g})"
-    span = f"interval {found.number(lower, signed=True)} to {found.number(upper, signed=True)}"
+    span = f"confidence interval {evaluation.number(lower, signed=True)} to {evaluation.number(upper, signed=True)}"
     if lower > 0:
-        return f"{where} it earns {found.number(gain)} more per event than logging ({span})."
+        return f"{where} it earns {evaluation.number(gain)} more per event than logging ({span})."
     if upper < 0:
-        return f"{where} it earns {found.number(-gain)} less per event than logging ({span})."
-    return f"{where} it cannot be told from logging: {found.number(gain, signed=True)} per event ({span})."
+        return f"{where} it earns {evaluation.number(-gain)} less per event than logging ({span})."
+    return f"{where} it cannot be told from logging: {evaluation.number(gain, signed=True)} per event ({span})."
 
 
-def _values(found: Evaluation, table: TextTable) -> Section:
-    others = _others(found)
+def _values(evaluation: Evaluation) -> Section:
+    others = _others(evaluation)
     rows = [
-        {
-            "policy": shortened(e.policy, 30),
-            "tau": f"{e.tau:g}",
-            **{name: getattr(e, name) for name in ("value", "lower", "upper")},
-        }
+        {"policy": shortened(e.policy, 30), "tau": f"{e.tau:g}", "value": e.value, "lower": e.lower, "upper": e.upper}
         for e in others
     ]
-    logging = next((e.value for e in found if e.is_logging), None)
+    logging = next((e.value for e in evaluation if e.is_logging), None)
     if logging is None:
-        logging = next((e.gain.logging for e in found if e.gain.share > 1 - 1e-9), None)
+        logging = next((e.gain.logging for e in evaluation if e.gain.share > 1 - 1e-9), None)
     chart = charts.values_by_tau(rows, logging=logging, y_title="value, reward per event") if rows else None
     texts = [
         (
             "What each policy would have earned per event, counting nothing where the log cannot tell: a policy that "
-            "is better where it is supported may still lie below logging here. The end in the title holds for all "
+            "is better where it is supported may still lie below logging here. The bound in the title holds for all "
             "policies and taus at once."
         )
     ]
     if chart is not None and logging is not None:
         texts.append("The dashed line is what the logging policy earned.")
-    own = found.windows.weights_from == "evaluated"
-    certified = [e for e in others or found if own and e.certified_lower is not None]
+    own = evaluation.propensities.certified
+    certified = [e for e in others or evaluation if own and e.certified_lower is not None]
     title = "What the policies would have earned, without a certified end"
     if certified:
         best = max(certified, key=lambda e: e.joint_lower)
-        title = (
-            f"{shortened(best.policy, 30)} earns at least {found.number(best.joint_lower)} per event, on all traffic"
-        )
-        if float(found.number(best.joint_lower)) == found.reward_range[0]:
+        lower = evaluation.number(best.joint_lower)
+        title = f"{shortened(best.policy, 30)} earns at least {lower} per event, on all traffic"
+        if float(lower) == evaluation.reward_range[0]:
             title = "The log guarantees nothing for any of them"
-    return Section(title, texts, chart, [table])
+    return Section(title, texts, chart, [tables.values_table(evaluation)])
 
 
-def _against(found: Evaluation, table: TextTable) -> Section:
+def _gains(evaluation: Evaluation) -> Section:
+    others = _others(evaluation)
     rows: list[dict[str, Any]] = [
         {
             "what": _label(e),
             "value": e.gain.difference,
             "lower": e.gain.lower,
             "upper": e.gain.upper,
-            "colour": charts.GOOD if (e.gain.lower or 0.0) > 0 else charts.PLAIN,
+            "colour": charts.GOOD if e.gain.lower > 0 else charts.PLAIN,
         }
-        for e in _others(found)
+        for e in others
         if e.gain.lower is not None
     ]
-    better = dict.fromkeys(shortened(e.policy, 30) for e in _others(found) if (e.gain.lower or 0.0) > 0)
-    title = (
-        f"Better than logging where supported: {', '.join(better)}" if better else "None is proven better than logging"
-    )
+    better = ", ".join(dict.fromkeys(shortened(e.policy, 30) for e in others if (e.gain.lower or 0.0) > 0))
+    title = f"Better than logging where supported: {better}" if better else "None is proven better than logging"
     title_x = "gain over logging, reward per event"
     chart = charts.effects(rows, x_title=title_x, x_format="+.4~g") if rows else None
     text = (
         "Policy and logging on the same traffic, where the policy is supported, so that only the choices differ. This "
         "is the number to act on."
     )
-    if any(e.gain.guarantee == "approximate" for e in _others(found)):
+    if any(e.gain.guarantee == "approximate" for e in others):
         text += " The intervals are approximate."
-    return Section(title, [text], chart, [table])
+    return Section(title, [text], chart, [tables.gain_table(evaluation)])
 
 
-def _taus(found: Evaluation) -> list[Section]:
+def _taus(evaluation: Evaluation) -> list[Section]:
     """Show what every tau would have cost, and which was chosen."""
-    chosen = [(shortened(e.policy, 30), e.tau_choice) for e in found if e.tau_choice is not None]
+    chosen = [(shortened(e.policy, 30), e.tau_choice) for e in evaluation if e.tau_choice is not None]
     if not chosen:
         return []
-    low, high = found.reward_range
+    low, high = evaluation.reward_range
     rows = [
         {"policy": name, "tau": point.tau, "error": (high - low) * point.error, "chosen": point.tau == choice.tau}
         for name, choice in chosen
@@ -157,7 +150,7 @@ def _taus(found: Evaluation) -> list[Section]:
         "A small tau clips little and weighs a few events heavily; a large one is steady and loses what it clips. The "
         "curve adds both up, as expected error of the value; the dot is the tau in use."
     )
-    if found.propensities is None or found.propensities.certifies:
+    if evaluation.propensities.counted:
         text += (
             " It takes contexts, actions and earlier rewards. The rewards evaluated here had no say, so intervals need "
             "no allowance for the choice."
@@ -166,14 +159,15 @@ def _taus(found: Evaluation) -> list[Section]:
     return [Section(f"tau was chosen: {names}", [text], chart)]
 
 
-def _traffic(found: Evaluation, table: TextTable) -> Section:
-    others = _others(found)
+def _traffic(evaluation: Evaluation) -> Section:
+    others = _others(evaluation)
     rows = [
         {"what": _label(e), "kind": kind, "share": getattr(e.support, kind), "place": place}
         for e in others
         for place, kind in enumerate(KINDS)
     ]
     chart = charts.stacked(rows, x_title="share of traffic", order=KINDS) if rows else None
+    table = tables.traffic_table(evaluation)
     if not others:
         return Section("The traffic behind it", (), None, [table])
     least, most = min(e.support.supported for e in others), max(e.support.supported for e in others)
@@ -181,18 +175,17 @@ def _traffic(found: Evaluation, table: TextTable) -> Section:
     return Section(f"The log supports {span} of what the policies would do", (), chart, [table])
 
 
-def _contributions(found: Evaluation) -> list[Section]:
+def _contributions(evaluation: Evaluation) -> list[Section]:
     sections = []
-    for name in dict.fromkeys(part.policy for part in found.contributions):
-        tables = []
-        for kind, title in (("context", "Contexts"), ("action", "Actions")):
-            parts = [part for part in found.contributions if part.policy == name and part.kind == kind]
-            rows = [_contribution(part) for part in parts]
+    for name in dict.fromkeys(part.policy for part in evaluation.contributions):
+        parts = [part for part in evaluation.contributions if part.policy == name]
+        shown = []
+        for kind in ("context", "action"):
+            rows = [_contribution(part) for part in parts if part.kind == kind]
             header = (kind, "of the value", "of the traffic", "events")
-            tables.append(TextTable(f"{title} that contribute most", header, rows, left=1))
-        first = next(part for part in found.contributions if part.policy == name)
-        title = f"What {shortened(name, 30)} earns, it earns here (tau = {first.tau:g})"
-        sections.append(Section(title, (), None, tables))
+            shown.append(TextTable(f"{kind.capitalize()}s that contribute most", header, rows, left=1))
+        title = f"What {shortened(name, 30)} earns, it earns here (tau = {parts[0].tau:g})"
+        sections.append(Section(title, (), None, shown))
     return sections
 
 

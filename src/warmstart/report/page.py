@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core.errors import UsageError
-from warmstart.core.files import write_atomically
+from warmstart.core.files import check_output, write_output
 from warmstart.core.text import quoted
-from warmstart.results.audit import Audit
-from warmstart.results.evaluation import Evaluation
+from warmstart.core.version import __version__
+from warmstart.results import Audit, Evaluation
 
 if TYPE_CHECKING:
-    from warmstart.results.text_table import TextTable
+    from warmstart.results import TextTable
 
 
+SUFFIXES = (".html", ".htm")
 BUNDLE = "window.vegaEmbed = vegaEmbed;"
 
 
@@ -51,23 +52,31 @@ class Page:
     footer: str = field(default="")
 
 
-def save_report(found: Audit | Evaluation, path: str | Path) -> Path:
-    """Write an audit or an evaluation as a page of HTML, whole or not at all."""
+def save_report(result: Audit | Evaluation, path: str | Path, *, force: bool = False) -> Path:
+    """Write an audit or an evaluation as a page of HTML, whole or not at all.
+
+    A page of an earlier run is replaced; any other file only with ``force``.
+    """
     from warmstart.report.audit_page import audit_page
     from warmstart.report.evaluation_page import evaluation_page
 
     out = Path(path)
-    if not out.absolute().parent.is_dir():
-        raise UsageError(f"There is no folder {quoted(str(out.parent))}.", "Make it first.")
-    if isinstance(found, Audit):
-        page = audit_page(found)
-    elif isinstance(found, Evaluation):
-        page = evaluation_page(found)
+    check_output(out, force=force)
+    if out.suffix.lower() not in SUFFIXES:
+        raise UsageError(
+            f"A report is a page of HTML, and {quoted(out.name)} does not end in .html.",
+            "Name it so; for JSON, write what to_json() returns, or pass --json.",
+        )
+    if isinstance(result, Audit):
+        page = audit_page(result)
+    elif isinstance(result, Evaluation):
+        page = evaluation_page(result)
     else:
         raise UsageError(
-            f"There is no page for a {quoted(type(found).__name__)}.", "Pass what audit or evaluate returned."
+            f"There is no page for a {quoted(type(result).__name__)}.", "Pass what audit or evaluate returned."
         )
-    write_atomically(out, render(page))
+    with write_output(out, force=force) as temporary:
+        temporary.write_text(render(page), encoding="utf-8")
     return out
 
 
@@ -79,4 +88,4 @@ def render(page: Page) -> str:
     loader = PackageLoader("warmstart.report")
     jinja = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
     library = vl_convert.javascript_bundle(BUNDLE).replace("</script", "<\\/script")
-    return jinja.get_template("page.html").render(page=page, library=library)
+    return jinja.get_template("page.html").render(page=page, library=library, version=__version__)

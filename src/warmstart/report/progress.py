@@ -1,26 +1,15 @@
-"""A progress display that appears only when the work takes long."""
+"""A progress display that appears only on a terminal, and only when the work takes long."""
 
 from __future__ import annotations
 
 import threading
-import time
 from typing import TYPE_CHECKING, Self
 
-from rich.progress import (
-    BarColumn,
-    Progress,
-    SpinnerColumn,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from warmstart.core.text import shortened
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from rich.console import Console
 
     from warmstart.engine import Engine
@@ -29,43 +18,15 @@ PATIENCE_SECONDS = 1.0
 POLL_SECONDS = 0.1
 
 
-class Share:
-    """Show the current step and the share of it that is done, on a terminal."""
+class ProgressDisplay:
+    """Show the current step, the share of it that is done and a detail; the share is the engine's where none is given.
 
-    def __init__(self, console: Console) -> None:
-        self._progress = Progress(
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeElapsedColumn(),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[note]}", markup=False),
-            console=console,
-            transient=True,
-            disable=not console.is_terminal,
-        )
-        self._task = self._progress.add_task("", total=1.0, note="")
+    An instance is itself the callback: pass it as ``on_progress``.
+    """
 
-    def report(self, step: str, share: float, note: str = "") -> None:
-        """Say what is being done now, how much of it is done, and what there is to note."""
-        self._progress.update(self._task, description=shortened(step), completed=share, note=shortened(note))
-
-    def __enter__(self) -> Self:
-        self._progress.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._progress.stop()
-
-
-class Working:
-    """Show the current step and how far the engine is, on a terminal, once the work has taken a second."""
-
-    def __init__(self, console: Console, engine: Engine) -> None:
+    def __init__(self, console: Console, engine: Engine | None = None) -> None:
         self._engine = engine
-        self._step = "reading and checking"
+        self._now: tuple[str, float | None, str] = ("reading and checking", None, "")
         self._done = threading.Event()
         self._progress = Progress(
             SpinnerColumn(),
@@ -73,23 +34,22 @@ class Working:
             BarColumn(),
             TaskProgressColumn(),
             TimeElapsedColumn(),
+            TextColumn("{task.fields[detail]}", markup=False),
             console=console,
             transient=True,
         )
         self._thread = threading.Thread(target=self._watch, daemon=True) if console.is_terminal else None
 
-    def step(self, name: str) -> None:
-        """Say what is being done now."""
-        self._step = shortened(name)
+    def __call__(self, step: str, share: float | None = None, detail: str = "") -> None:
+        """Note what is being done now."""
+        self._now = (shortened(step), share, shortened(detail))
 
     def __enter__(self) -> Self:
         if self._thread is not None:
             self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._done.set()
         if self._thread is not None:
             self._thread.join()
@@ -98,13 +58,15 @@ class Working:
         if self._done.wait(PATIENCE_SECONDS):
             return
         with self._progress as progress:
-            task = progress.add_task(self._step, total=None)
-            shown = self._step
-            while not self._done.is_set():
-                if shown != self._step:
-                    shown = self._step
-                    progress.update(task, description=shown, total=None, completed=0)
-                percent = self._engine.progress()
-                if percent:
-                    progress.update(task, total=100, completed=percent)
-                time.sleep(POLL_SECONDS)
+            shown, task = "", progress.add_task("", total=None, detail="")
+            while True:
+                step, share, detail = self._now
+                if step != shown:  # a task whose share was known cannot forget it
+                    progress.remove_task(task)
+                    shown, task = step, progress.add_task(step, total=None, detail="")
+                if share is None and self._engine is not None:
+                    percent = self._engine.progress()
+                    share = percent / 100 if percent else None
+                progress.update(task, total=None if share is None else 1.0, completed=share or 0.0, detail=detail)
+                if self._done.wait(POLL_SECONDS):
+                    return

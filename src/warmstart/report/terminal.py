@@ -10,7 +10,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from warmstart.results.text_table import TextTable
+    from warmstart.results import TextTable
 
 
 IMPORTANT = ("VERDICT", "CONCLUSION", "WARNING", "SELECTED")

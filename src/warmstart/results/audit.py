@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from warmstart.results import audit_notes, audit_tables
+from warmstart.results.display import SCHEMA, Result, fields_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warmstart.results.text_table import TextTable
+    from warmstart.results.display import TextTable
 
 # A check fires when chance alone would do as much in one log of a hundred.
 LEVEL = 0.01
@@ -142,6 +144,11 @@ class Check:
         """Tell whether chance alone would rarely do this."""
         return self.p_value is not None and self.p_value < LEVEL
 
+    @property
+    def may_be_chance(self) -> bool:
+        """Tell whether it could still be chance if rewards of one context depend on each other."""
+        return self.clustered_p is not None and self.clustered_p >= LEVEL
+
 
 @dataclass(frozen=True)
 class ContextDrift:
@@ -160,14 +167,14 @@ class ContextDrift:
 class Churn:
     """Actions that come and go, and what that does to weights from other windows than the evaluated one.
 
-    ``rho_*``: what the reward of a chosen action is multiplied by, on average, for ``uniform`` on the last 35 % of
-    events, if its weights came from there; 1 is right, and above 1 counts too much.
+    ``weight_ratio_*``: what the reward of a chosen action is multiplied by, on average, for ``uniform`` on the last
+    35 % of events, if its weights came from there; 1 is right, and above 1 counts too much.
     """
 
     actions_all_window: float
     traffic_all_window: float
-    rho_all: float | None
-    rho_train: float | None
+    weight_ratio_all: float | None
+    weight_ratio_train: float | None
     overweighted_all: float | None
     overweighted_train: float | None
 
@@ -245,8 +252,11 @@ class ExploreFirst:
 
 
 @dataclass(frozen=True, repr=False)
-class Audit:
-    """What a log can tell about other policies, and what it cannot."""
+class Audit(Result):
+    """What a log can tell about other policies, and what it cannot.
+
+    ``to_arrow`` and ``to_pandas`` give one row per number, named by its path in ``to_dict``.
+    """
 
     log: LogFacts
     exploration: Exploration
@@ -262,39 +272,23 @@ class Audit:
     @property
     def verdict(self) -> tuple[str, str, str]:
         """Say what can be asked of this log, what cannot, and which tau to begin with."""
-        from warmstart.results.audit_words import verdict
-
-        return verdict(self)
+        return audit_notes.verdict(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain dictionaries, as ``--json`` prints it."""
-        parts = asdict(self)
+        """Return everything as plain dictionaries, as ``--json`` prints it; non-finite numbers are None."""
+        parts = fields_of(self)
         version = parts.pop("version")
-        return {**parts, "verdict": list(self.verdict), "warmstart_version": version}
+        return {"schema": SCHEMA, **parts, "verdict": list(self.verdict), "warmstart_version": version}
 
-    def to_json(self) -> str:
-        """Return everything as JSON."""
-        return json.dumps(self.to_dict(), indent=2, allow_nan=False, default=str)
+    def _rows(self) -> list[dict[str, Any]]:
+        return [row for row in super()._rows() if not row["name"].startswith("explore.rows.")]
 
+    @property
     def tables(self) -> list[TextTable]:
-        """Return what people look at."""
-        from warmstart.results.audit_tables import tables
+        """Return the tables that people look at."""
+        return audit_tables.tables(self)
 
-        return tables(self)
-
+    @property
     def notes(self) -> list[str]:
-        """Return in plain words what the numbers say."""
-        from warmstart.results.audit_words import notes
-
-        return notes(self)
-
-    def __str__(self) -> str:
-        return "\n\n".join([*(table.text() for table in self.tables()), "\n".join(self.notes())])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        from html import escape
-
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
-        return "".join(table.html() for table in self.tables()) + notes
+        """Return in plain words what the numbers say, the verdict last."""
+        return audit_notes.notes(self)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.text import counted, shortened
-from warmstart.results.audit_words import more, percent
-from warmstart.results.text_table import TextTable
+from warmstart.core.text import counted, more, percent, shortened
+from warmstart.results.display import TextTable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,12 +19,14 @@ FEWEST_DAYS = 3
 
 def tables(audit: Audit) -> list[TextTable]:
     """Return what people look at."""
-    found = [log_table(audit), by_actions_table(audit), support_table(audit)]
-    if audit.origin is not None:
-        found += [origin_table(audit), *([switch_days_table(audit)] if switches_told(audit) else [])]
-    found += [checks_table(audit)] if audit.checks else []
-    found += [power_table(audit)]
-    return found + ([explore_table(audit)] if audit.explore.rows else [])
+    return [
+        *(log_table(audit), by_actions_table(audit), support_table(audit)),
+        *([origin_table(audit)] if audit.origin is not None else []),
+        *([switch_days_table(audit)] if switches_worth_showing(audit) else []),
+        *([checks_table(audit)] if audit.checks else []),
+        power_table(audit),
+        *([explore_table(audit)] if audit.explore.rows else []),
+    ]
 
 
 def log_table(audit: Audit) -> TextTable:
@@ -49,10 +50,9 @@ def log_table(audit: Audit) -> TextTable:
     return TextTable(f"The log: {shortened(log.source)}", ("what", "how much"), rows, left=1)
 
 
-def spread(found: Spread) -> str:
+def spread(quantiles: Spread) -> str:
     """Show quantiles of a count in a few words."""
-    parts = (found.least, found.quarter, found.median, found.three_quarters, found.ninety_nine, found.most)
-    return " | ".join(f"{value:,.0f}" for value in parts)
+    return " | ".join(f"{value:,.0f}" for name, value in vars(quantiles).items() if name != "ninety")
 
 
 def by_actions_table(audit: Audit) -> TextTable:
@@ -70,22 +70,22 @@ def support_table(audit: Audit) -> TextTable:
 
 def origin_table(audit: Audit) -> TextTable:
     """Show where the choice comes from."""
-    found = audit.origin
-    assert found is not None
+    origin = audit.origin
+    assert origin is not None
     rows = [
-        ("context-days with two events or more that show one action", percent(found.one_action_days)),
-        ("two events of a context differ, same day", percent(found.differ_within_day)),
-        ("two events of a context differ, other days", percent(found.differ_across_days)),
-        ("of the difference, explained by the calendar", percent(found.calendar)),
-        ("entropy of the action given the context (nats)", f"{found.entropy:z.3f}"),
-        ("the same given context and day", f"{found.entropy_within_day:z.3f}"),
-        ("information: what the day tells of it", f"{found.entropy - found.entropy_within_day:z.3f}"),
-        ("switches per context", f"{found.switches_per_context:.2f}"),
+        ("context-days with two events or more that show one action", percent(origin.one_action_days)),
+        ("two events of a context differ, same day", percent(origin.differ_within_day)),
+        ("two events of a context differ, other days", percent(origin.differ_across_days)),
+        ("of the difference, explained by the calendar", percent(origin.calendar)),
+        ("entropy of the action given the context (nats)", f"{origin.entropy:z.3f}"),
+        ("the same given context and day", f"{origin.entropy_within_day:z.3f}"),
+        ("information: what the day tells of it", f"{origin.entropy - origin.entropy_within_day:z.3f}"),
+        ("switches per context", f"{origin.switches_per_context:.2f}"),
     ]
     return TextTable("Where the choice comes from", ("what", "how much"), rows, left=1)
 
 
-def switches_told(audit: Audit) -> bool:
+def switches_worth_showing(audit: Audit) -> bool:
     """Tell whether switches by day are worth a look: a few days, and some contexts that switched."""
     days = audit.origin.switch_days if audit.origin is not None else ()
     return len(days) >= FEWEST_DAYS and any(day.switched > 0 for day in days)
@@ -101,15 +101,12 @@ def switch_days_table(audit: Audit) -> TextTable:
 
 def checks_table(audit: Audit) -> TextTable:
     """Show the tests of assumptions."""
-    header = ("check", "effect", "interval", "p-value", "clustered p", "cells")
+    header = ("check", "effect", "confidence interval", "p-value", "clustered p", "cells")
     rows = [
         (
-            check.name,
-            _number(check.effect),
+            *(check.name, _number(check.effect)),
             "-" if check.lower is None else f"[{_number(check.lower)}, {_number(check.upper)}]",
-            _bare(check.p_value),
-            _bare(check.clustered_p),
-            f"{check.cells:,}",
+            *(_bare(check.p_value), _bare(check.clustered_p), f"{check.cells:,}"),
         )
         for check in audit.checks
     ]

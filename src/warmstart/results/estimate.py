@@ -1,22 +1,50 @@
-"""The value of a policy, and everything that must be shown beside it."""
+"""The value of a policy (IPS estimate), its confidence interval, and everything that must be shown with it."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields, replace
-from math import isfinite
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
 
-from warmstart.results.interval import Guarantee
-from warmstart.results.point_estimate import PointEstimate
-from warmstart.results.tau import TauChoice
+from warmstart.results.display import fields_of, plain
 
+IntervalName = Literal["kl", "hoeffding", "bernstein", "bets", "gamma", "bootstrap"]
+Guarantee = Literal["finite-sample", "approximate"]
+Tau = float | Literal["auto"]
 BEST_FIRST = ("dr", "shrunk-dr", "switch-dr", "snips", "dm", "ips")
 
 
 @dataclass(frozen=True)
+class Interval:
+    """Two ends, each wrong with probability at most delta / 2 (about that, where approximate)."""
+
+    lower: float
+    upper: float
+    delta: float
+    method: str
+    guarantee: Guarantee
+
+
+@dataclass(frozen=True)
+class PointEstimate:
+    """A point estimate of a policy's value on all traffic, unsupported traffic included; its interval is approximate.
+
+    It is no lower bound, and the interval does not include the error of a reward model or of propensities.
+    """
+
+    estimator: str
+    value: float
+    lower: float
+    upper: float
+
+    def scaled(self, low: float, width: float) -> PointEstimate:
+        """Return it with rewards r in [0, 1] shown as low + width * r."""
+        return _scaled(self, width, dict.fromkeys(("value", "lower", "upper"), low))
+
+
+@dataclass(frozen=True)
 class Support:
-    """Shares of the traffic by what the window knows of the action chosen there; they sum to 1.
+    """Shares of the traffic by what the window knows of the action chosen there (overlap); they sum to 1.
 
     supported: propensity >= tau; clipped: shown, but more rarely; unsupported: never shown in that context in this
     window; undecided: the policy says nothing.
@@ -30,11 +58,11 @@ class Support:
 
 @dataclass(frozen=True)
 class Gain:
-    """The policy against logging on the traffic where the policy is supported.
+    """The policy against logging (lift) on the traffic where the policy is supported.
 
     ``difference`` is the gain over logging per event of that traffic; ``contested`` is the share of all traffic that
     is supported and lies in contexts with more than one action: elsewhere the two cannot differ. ``joint_lower`` holds
-    for all rows of the table at once.
+    for all policies and taus at once.
     """
 
     share: float
@@ -49,12 +77,8 @@ class Gain:
 
     def scaled(self, low: float, width: float) -> Gain:
         """Return the comparison with rewards r in [0, 1] shown as low + width * r."""
-        changed: dict[str, Any] = {}
-        starts = {"value": low, "logging": low, "difference": 0.0, "lower": 0.0, "upper": 0.0, "joint_lower": 0.0}
-        for name, start in starts.items():
-            value = getattr(self, name)
-            changed[name] = None if value is None else start + width * value
-        return replace(self, **changed)
+        differences = dict.fromkeys(("difference", "lower", "upper", "joint_lower"), 0.0)
+        return _scaled(self, width, {"value": low, "logging": low, **differences})
 
 
 @dataclass(frozen=True)
@@ -67,7 +91,7 @@ class PropensityError:
 
 @dataclass(frozen=True)
 class WeightRatio:
-    """The ratio of the window's own propensity to the one used: the factor each chosen action's reward gets.
+    """The window's own propensity divided by the one used: the factor each chosen action's reward gets.
 
     ``mean``: over the traffic whose chosen action was shown; ``above_one``: share of all traffic that is counted too
     much.
@@ -78,13 +102,40 @@ class WeightRatio:
 
 
 @dataclass(frozen=True)
-class ValueEstimate:
-    """What a policy would have earned, how sure that is, and which traffic it rests on.
+class TauPoint:
+    """What one tau would cost: the share of traffic lost to clipping, the standard error, and both as an error."""
 
-    ``value`` is the mean of reward * probability / max(propensity, tau); ``lower`` and ``upper`` bound its expectation
-    given contexts and actions; ``joint_lower`` and ``joint_upper`` hold for all rows of the table at once.
-    ``certified_lower`` and ``certified_upper`` bound the expected earnings on this window's traffic; None where no
-    guarantee holds.
+    tau: float
+    lost: float
+    standard_error: float
+    error: float
+
+
+@dataclass(frozen=True)
+class TauChoice:
+    """The tau (clipping constant) of least expected error, and the errors of those it was chosen among.
+
+    Rewards were taken to come at ``rate`` (in [0, 1]), that of the training window, if ``rate_is_known``; else the tau
+    is the one whose error is the smallest multiple of the best tau's at any rate, and ``curve`` shows errors at a
+    middling one. The rewards of the evaluated window had no say, so intervals need no allowance for the choice; but
+    for propensities that are not counted, where nothing is certified: there the rate is that of what the policy
+    matched.
+    """
+
+    tau: float
+    rate: float
+    rate_is_known: bool
+    curve: tuple[TauPoint, ...]
+
+
+@dataclass(frozen=True)
+class ValueEstimate:
+    """What a policy would have earned (off-policy estimate), how sure that is, and which traffic it rests on.
+
+    ``value`` is the mean of reward * probability / max(propensity, tau), the clipped IPS estimate; ``lower`` and
+    ``upper`` bound its expectation given contexts and actions; ``joint_lower`` and ``joint_upper`` hold for all
+    policies and taus at once. ``certified_lower`` and ``certified_upper`` bound the expected earnings on this window's
+    traffic; None where no guarantee holds.
     """
 
     policy: str
@@ -112,52 +163,61 @@ class ValueEstimate:
 
     @property
     def best(self) -> PointEstimate | None:
-        """Return the point estimate to look at first."""
+        """Return the best estimate: the point estimate to look at first."""
         named = {point.estimator: point for point in self.estimates}
         return next((named[name] for name in BEST_FIRST if name in named), None)
 
     def with_estimates(self, estimates: Iterable[PointEstimate], reward_range: tuple[float, float]) -> ValueEstimate:
-        """Return the estimate with point estimates of the whole in place of its own."""
+        """Return the estimate with point estimates of all traffic in place of its own."""
         low, high = reward_range
         return replace(self, estimates=tuple(point.scaled(low, high - low) for point in estimates))
 
     def uncertified(self) -> ValueEstimate:
         """Return the estimate of a policy that saw these rewards before: nothing about it is proven."""
-        compared = replace(self.gain, guarantee="approximate", joint_lower=None)
-        ends: dict[str, Any] = {"certified_lower": None, "certified_upper": None}
-        return replace(self, guarantee="approximate", gain=compared, **ends)
+        gain = replace(self.gain, guarantee="approximate", joint_lower=None)
+        return replace(self, guarantee="approximate", gain=gain, certified_lower=None, certified_upper=None)
 
     def scaled(self, reward_range: tuple[float, float]) -> ValueEstimate:
         """Return the estimate on the user's own scale of rewards."""
-        low, high = reward_range
-        if (low, high) == (0.0, 1.0):
+        low, width = reward_range[0], reward_range[1] - reward_range[0]
+        if (low, width) == (0.0, 1.0):
             return self
-        width = high - low
-
-        def moved(value: float | None) -> float | None:
-            return None if value is None else low + width * value
-
         levels = ("value", "lower", "upper", "joint_lower", "joint_upper", "certified_lower", "certified_upper")
-        changed: dict[str, Any] = {name: moved(getattr(self, name)) for name in levels}
-        changed["gain"] = self.gain.scaled(low, width)
-        changed["estimates"] = tuple(point.scaled(low, width) for point in self.estimates)
-        if self.propensity_error is not None:
-            error = self.propensity_error
-            changed["propensity_error"] = PropensityError(width * error.paper, width * error.tight)
-        return replace(self, **changed)
+        error = self.propensity_error
+        return replace(
+            _scaled(self, width, dict.fromkeys(levels, low)),
+            gain=self.gain.scaled(low, width),
+            estimates=tuple(point.scaled(low, width) for point in self.estimates),
+            propensity_error=None if error is None else _scaled(error, width, {"paper": 0.0, "tight": 0.0}),
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the estimate as JSON shows it; what is not finite is None."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}
+        """Return the estimate as JSON shows it; non-finite numbers are None."""
+        return {**fields_of(self), "best": plain(self.best)}
+
+    def row(self) -> dict[str, Any]:
+        """Return the estimate as one flat row of a data frame."""
+        own = ("policy", "tau", "value", "lower", "upper", "certified_lower", "certified_upper", "joint_lower")
+        about = ("joint_upper", "delta", "interval", "guarantee", "events", "matched", "effective_sample_size")
+        gain, best = self.gain, self.best
+        return {
+            **{name: getattr(self, name) for name in (*own, *about)},
+            **fields_of(self.support),
+            "gain": gain.difference,
+            **{f"gain_{name}": getattr(gain, name) for name in ("lower", "upper", "joint_lower", "share", "guarantee")},
+            "contested": gain.contested,
+            "best": None if best is None else best.value,
+            **{f"best_{name}": best and getattr(best, name) for name in ("lower", "upper", "estimator")},
+        }
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if isfinite(value) else None
-    if isinstance(value, tuple):
-        return [_plain(part) for part in value]
-    if isinstance(value, TauChoice | PointEstimate):
-        return value.to_dict()
-    if isinstance(value, Support | Gain | PropensityError | WeightRatio):
-        return {name: _plain(part) for name, part in asdict(value).items()}
-    return value
+_Record = TypeVar("_Record", PointEstimate, Gain, PropensityError, ValueEstimate)
+
+
+def _scaled(record: _Record, width: float, starts: dict[str, float]) -> _Record:
+    """Return a record whose named numbers v become start + width * v; what is None stays so."""
+    values = {name: getattr(record, name) for name in starts}
+    changed: dict[str, Any] = {
+        name: None if value is None else starts[name] + width * value for name, value in values.items()
+    }
+    return replace(record, **changed)

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from html import escape
-from json import dumps
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from warmstart.core.text import counted, printable
 from warmstart.core.window import iso
-from warmstart.results.text_table import TextTable
+from warmstart.results.display import SCHEMA, Result, TextTable, fields_of
 
 Duplicates = Literal["first", "sum", "max", "error"]
 Repeated = Literal["last", "error"]
@@ -50,7 +48,7 @@ class Outcomes:
 
 
 @dataclass(frozen=True, repr=False)
-class Joined:
+class Joined(Result):
     """A file of impressions with their rewards, and the count of everything that is not in it.
 
     ``window`` is in microseconds and ``until`` in microseconds since 1970: the moment up to which outcomes are known.
@@ -68,67 +66,48 @@ class Joined:
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON shows them."""
         return {
+            "schema": SCHEMA,
             "path": str(self.path),
-            "impressions": asdict(self.impressions),
-            "outcomes": asdict(self.outcomes),
+            "impressions": fields_of(self.impressions),
+            "outcomes": fields_of(self.outcomes),
             "duplicates": self.duplicates,
             "window_seconds": None if self.window is None else self.window / 1_000_000,
             "until": iso(self.until),
             "too_young": None if self.window is None else ("kept" if self.kept_young else "left out"),
         }
 
-    def to_json(self) -> str:
-        """Return the counts as one JSON object."""
-        return dumps(self.to_dict(), indent=2)
-
+    @property
     def tables(self) -> list[TextTable]:
         """Return what became of the impressions and of the outcomes."""
-        young = "too young, kept" if self.kept_young else "too young, left out"
-        shown, came = self.impressions, self.outcomes
-        left = [
-            ("read", shown.read),
-            ("with nulls, left out", shown.with_nulls),
-            (young, shown.too_young),
-            ("written", shown.written),
-            ("  of these with an outcome", shown.rewarded),
-        ]
-        further = {"sum": "further ones, added", "max": "further ones", "first": "later ones", "error": "further ones"}
-        right = [
-            ("read", came.read),
-            ("with nulls, left out", came.with_nulls),
-            ("of no impression", came.never_shown),
-            ("before their impression", came.before),
-            ("after the window", came.outside_window),
-            ("of impressions too young", came.of_too_young),
-            ("one for each rewarded impression", came.rewarding),
-            (further[self.duplicates], came.duplicates),
-        ]
+        names = {
+            "with_nulls": "with nulls, left out",
+            "too_young": "too young, kept" if self.kept_young else "too young, left out",
+            "rewarded": "  of these with an outcome",
+            "never_shown": "of no impression",
+            "before": "before their impression",
+            "outside_window": "after the window",
+            "of_too_young": "of impressions too young",
+            "rewarding": "one for each rewarded impression",
+            "duplicates": {"first": "later ones", "sum": "further ones, added"}.get(self.duplicates, "further ones"),
+        }
         return [
-            TextTable(title, ("", "rows"), [(name, f"{rows:,}") for name, rows in found], left=1)
-            for title, found in (("Impressions", left), ("Outcomes", right))
+            TextTable(title, ("", "rows"), [(names.get(name, name), f"{n:,}") for name, n in vars(counts).items()], 1)
+            for title, counts in (("Impressions", self.impressions), ("Outcomes", self.outcomes))
         ]
 
+    @property
     def notes(self) -> list[str]:
         """Say what was written, and by which rules."""
-        said = [f"Wrote {counted(self.impressions.written, 'event')} to {printable(self.path)}."]
+        lines = [f"Wrote {counted(self.impressions.written, 'event')} to {printable(self.path)}."]
         if self.until is not None:
-            known = "the last outcome" if self.until_is_last_outcome else "as told"
+            known = "the last outcome" if self.until_is_last_outcome else "as given"
             fate = "kept, so their rewards may still rise" if self.kept_young else "left out"
-            said.append(
+            lines.append(
                 f"Outcomes are taken to be known until {iso(self.until)} ({known}); impressions whose window ends "
                 f"later are {fate}."
             )
         if self.duplicates == "sum" and self.outcomes.duplicates:
-            said.append("WARNING: Rewards are sums and may exceed 1: read them with a reward range.")
+            lines.append("WARNING: Rewards are sums and may exceed 1: read them with a reward range.")
         if not self.impressions.rewarded:
-            said.append("WARNING: No outcome belongs to any impression. Are the keys of both tables the same?")
-        return said
-
-    def __str__(self) -> str:
-        return "\n\n".join([*(table.text() for table in self.tables()), "\n".join(self.notes())])
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes())
-        return "".join(table.html() for table in self.tables()) + notes
+            lines.append("WARNING: No outcome belongs to any impression. Are the keys of both tables the same?")
+        return lines

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from warmstart.results.text_table import TextTable
+from warmstart.results.display import Result, TextTable, fields_of
 
-SourceName = Literal["counts", "back-off", "model", "logged"]
-SOURCE_NAMES: tuple[SourceName, ...] = ("counts", "back-off", "model", "logged")
+SourceName = Literal["counts", "train", "all", "back-off", "model", "logged"]
+SOURCE_NAMES: tuple[SourceName, ...] = get_args(SourceName)
+WORDS: dict[SourceName, str] = {
+    "counts": "counted in the evaluated window",
+    "train": "counted in the training window",
+    "all": "counted in all data (the paper's choice)",
+    "back-off": "counted, rare contexts borrowing from coarser ones",
+    "model": "from a model of the context columns, cross-fitted",
+    "logged": "as logged",
+}
 
 
 @dataclass(frozen=True)
 class PropensitySource:
-    """The source in use, why, and what is known of its quality.
+    """The source of propensities in use, why, and what is known of its quality.
 
     ``log_loss``: the mean of -log(propensity) of what was shown, under counts or models that never saw the event (as
     logged, for logged ones). ``estimated_log_loss``: the same for counts with back-off, to compare logged ones with.
@@ -31,24 +39,31 @@ class PropensitySource:
     detail: str = ""
 
     @property
-    def certifies(self) -> bool:
-        """Tell whether the ends of an interval can be certified with it."""
+    def certified(self) -> bool:
+        """Tell whether the value's own interval is a certified bound: only with counts of the evaluated window."""
         return self.name == "counts"
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON shows it."""
-        return asdict(self)
+    @property
+    def counted(self) -> bool:
+        """Tell whether propensities are the plain counts of a window."""
+        return self.name in ("counts", "train", "all")
 
+    @property
+    def words(self) -> str:
+        """Say where the propensities come from."""
+        return WORDS[self.name]
+
+    @property
     def notes(self) -> list[str]:
-        """Say which source was used, why, and what is known of it."""
-        if self.name == "counts":
+        """Say which source was used, why, and what is known of it; nothing if it is plain counts."""
+        if self.counted:
             return []
-        lines = [f"Propensities: {WORDS[self.name]}, because {self.reason}."]
+        line = f"Propensities: {self.words}, because {self.reason}."
         if self.log_loss is not None:
-            beside = (
-                "" if self.estimated_log_loss is None else f" (counts with back-off: {self.estimated_log_loss:.4f})"
-            )
-            lines[0] += f" Log-loss of what was shown: {self.log_loss:.4f}{beside}.{self.detail}"
+            estimated = self.estimated_log_loss
+            other = "" if estimated is None else f" (counts with back-off: {estimated:.4f})"
+            line += f" Log-loss of what was shown: {self.log_loss:.4f}{other}.{self.detail}"
+        lines = [line]
         if self.too_heavy:
             lines.append(
                 f"WARNING: the logged propensities of {self.too_heavy:,} actions are too small: the weights of each "
@@ -61,14 +76,6 @@ class PropensitySource:
             "estimated by the weights, and the gain over logging counts what is not supported against the policy."
         )
         return lines
-
-
-WORDS = {
-    "counts": "counted in the evaluated window",
-    "back-off": "counted, rare contexts borrowing from coarser ones",
-    "model": "from a model of the context columns, cross-fitted",
-    "logged": "as logged",
-}
 
 
 @dataclass(frozen=True)
@@ -87,7 +94,7 @@ class ComparedSource:
 
 
 @dataclass(frozen=True, repr=False)
-class PropensityComparison:
+class PropensityComparison(Result):
     """Sources of propensities, best first: by log-loss, those that leave events without a propensity last."""
 
     sources: tuple[ComparedSource, ...]
@@ -98,8 +105,9 @@ class PropensityComparison:
         """Return the name of the best source."""
         return self.sources[0].name
 
+    @property
     def tables(self) -> list[TextTable]:
-        """Return what people look at."""
+        """Return the comparison as a table."""
         rows = [
             (
                 *(source.name, f"{source.log_loss:.4f}" if isfinite(source.log_loss) else "-", f"{source.without:.2%}"),
@@ -110,15 +118,5 @@ class PropensityComparison:
         header = ("source", "log-loss", "without", "miscalibrated", "by chance")
         return [TextTable(f"Propensities of {self.events:,} events, held out", header, rows, left=1)]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return it as JSON shows it."""
-        sources = [{**asdict(s), "log_loss": s.log_loss if isfinite(s.log_loss) else None} for s in self.sources]
-        return {"events": self.events, "sources": sources}
-
-    def __str__(self) -> str:
-        return "\n\n".join(table.text() for table in self.tables())
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return "".join(table.html() for table in self.tables())
+    def _rows(self) -> list[dict[str, Any]]:
+        return [fields_of(source) for source in self.sources]

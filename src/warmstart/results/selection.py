@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from html import escape
 from typing import Any
 
 from warmstart.core.text import quoted
+from warmstart.results.display import Result
 from warmstart.results.estimate import ValueEstimate
 from warmstart.results.evaluation import Evaluation
 
 
 @dataclass(frozen=True, repr=False)
-class Selection:
+class Selection(Result):
     """The policy that is certified to gain most over logging; or none.
 
     ``gain_lower``: used where supported, with logging elsewhere, the policy gains at least this per event of all
@@ -32,33 +32,29 @@ class Selection:
         return None if self.estimate is None else self.estimate.policy
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the selection as JSON shows it."""
+        """Return the selection as ``evaluate --select --json`` shows it, under ``selected``."""
         tau = None if self.estimate is None else self.estimate.tau
         return {"policy": self.policy, "tau": tau, "gain_lower": self.gain_lower, "looks": self.looks}
 
-    def __str__(self) -> str:
+    def _rows(self) -> list[dict[str, Any]]:
+        return [{**self.to_dict(), "delta": self.delta}]
+
+    @property
+    def notes(self) -> list[str]:
+        """Say which policy is selected, what it gains at least, and what could not be."""
         sure = f"{1 - self.delta:.6g}" + (f", for all {self.looks} looked at together" if self.looks > 1 else "")
         out = f" Nothing can be proven of {', '.join(map(quoted, self.left_out))}." if self.left_out else ""
-        if self.estimate is None or self.gain_lower is None:
-            return (
-                f"SELECTED: none. No policy is certifiably better than logging ({sure}): no certified lower end of a "
-                f"gain over logging is above 0.{out}"
-            )
-        share = self.estimate.gain.share
-        return (
-            f"SELECTED: {quoted(self.estimate.policy)} at tau {self.estimate.tau:g}. Used where it is supported "
-            f"({share:.1%} of traffic), with logging elsewhere, it gains at least {self.gain_lower:.3g} per event over "
-            f"logging ({sure}).{out}"
-        )
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f"<p>{escape(str(self))}</p>"
+        chosen = self.estimate
+        if chosen is None or self.gain_lower is None:
+            why = "no certified lower end of a gain over logging is above 0"
+            return [f"SELECTED: none. No policy is certifiably better than logging ({sure}): {why}.{out}"]
+        where = f"Used where it is supported ({chosen.gain.share:.1%} of traffic), with logging elsewhere"
+        gain = f"it gains at least {self.gain_lower:.3g} per event over logging ({sure})"
+        return [f"SELECTED: {quoted(chosen.policy)} at tau {chosen.tau:g}. {where}, {gain}.{out}"]
 
 
-def select(found: Evaluation) -> Selection:
-    """Select the policy with the largest simultaneous lower end of its gain over logging, or none.
+def select(evaluation: Evaluation) -> Selection:
+    """Select the policy with the largest simultaneous lower bound of its gain over logging, or none.
 
     The gain is that on all traffic of "this policy where it is supported, logging elsewhere". What learned from the
     evaluated window, or was weighted with propensities that prove nothing, cannot be selected.
@@ -69,10 +65,10 @@ def select(found: Evaluation) -> Selection:
     >>> ws.select(ws.evaluate(["constant:a", "constant:b"], events, tau=0.05)).policy
     'constant:a'
     """
-    looks = sum(1 for _ in found.shown())
+    looks = sum(1 for _ in evaluation.shown())
     best: ValueEstimate | None = None
     gain, left_out = 0.0, []
-    for estimate in found:
+    for estimate in evaluation:
         lower = estimate.gain.joint_lower
         if estimate.is_logging:
             continue
@@ -81,4 +77,4 @@ def select(found: Evaluation) -> Selection:
         elif lower is not None and lower * estimate.gain.share > gain:
             best, gain = estimate, lower * estimate.gain.share
     names = tuple(dict.fromkeys(left_out))
-    return Selection(best, None if best is None else gain, looks, found.policies[0].delta, names)
+    return Selection(best, None if best is None else gain, looks, evaluation.policies[0].delta, names)

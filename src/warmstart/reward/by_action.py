@@ -1,25 +1,28 @@
-"""What every action earns by the columns of the context, one regression each: for contexts that do not repeat."""
+"""The reward model for contexts that do not repeat: a cross-fitted regression of the context columns per action."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from warmstart.core.arrays import to_arrow
+from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.core.errors import UsageError
-from warmstart.features.design_matrix import ContextMatrix
-from warmstart.features.folds import Labels, other_folds, scikit_learn, weighted_copy
+from warmstart.core.names import ACTION, EXPECTED, FOLD
+from warmstart.engine import add_predictions
+from warmstart.features import ContextMatrix, KeyEncoder, other_folds, scikit_learn, weighted_copy
 
 if TYPE_CHECKING:
+    import ibis.expr.types as ir
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from warmstart.features.design_matrix import Matrix
+    from warmstart.events import Strata
+    from warmstart.features import Matrix
 
 # An action of fewer events has no regression; its mean is believed by half at this many.
 FEWEST_EVENTS = 5.0
@@ -34,10 +37,40 @@ MOST_STEPS, CLOSE, LONGEST = 50, 1e-6, 5.0
 
 
 @dataclass(frozen=True, eq=False)
+class Regressions:
+    """The reward model of strata, asked for rows of the weighted table."""
+
+    strata: Strata
+    learned: RewardByAction
+
+    @classmethod
+    def learn(cls, strata: Strata, model: Any = None) -> Self:
+        """Learn from strata by fold; ``model``: a scikit-learn regressor, cloned."""
+        rows, keys = strata.to_learn_from(), list(strata.cells.columns.context_keys)
+        contexts = KeyEncoder.of(rows.select(keys))
+        n, rewards, folds = (to_numpy(rows[name]) for name in ("n", "reward_sum", FOLD))
+        numbers = contexts.numbers(rows)
+        return cls(strata, learn_by_action(contexts.keys, numbers, rows[ACTION], n, rewards, folds=folds, model=model))
+
+    def expect(self, rows: ir.Table) -> ir.Table:
+        """Return rows of the weighted table with the reward expected of them, in [0, 1]."""
+        contexts = self.strata.cells.columns.context_keys
+        inputs = (self.learned, contexts)
+        reads = [*contexts, ACTION, FOLD]
+        return add_predictions(self.strata.cells.engine, rows, EXPECTED, _expected, inputs, reads=reads)
+
+
+def _expected(rows: pa.Table, inputs: tuple[RewardByAction, tuple[str, ...]]) -> NDArray[np.float64]:
+    learned, keys = inputs
+    contexts = KeyEncoder.of(rows.select(list(keys)))
+    return learned.predict(contexts.keys, contexts.numbers(rows), rows[ACTION], to_numpy(rows[FOLD]))
+
+
+@dataclass(frozen=True, eq=False)
 class RewardByAction:
     """The expected reward of ``labels``; ``learned``: for every fold, the model of the events of all others."""
 
-    labels: Labels
+    labels: KeyEncoder
     learned: dict[int, FoldRewards]
 
     @property
@@ -107,7 +140,7 @@ def learn_by_action(
     that predicts a held-out fifth of the rows best. An action of few events, or of rewards that never differ, has its
     mean, shrunk to that of all actions: ``(rewards + k * overall) / (n + k)``.
     """
-    labels = Labels.of(actions)
+    labels = KeyEncoder.of(actions)
     numbers = labels.numbers(actions)
     contexts = contexts.combine_chunks()
     given = None if model is None else weighted_copy(model, seed)

@@ -1,109 +1,109 @@
-"""The cross-fitted reward model for contexts that repeat: cell means that borrow from action and context."""
+"""The reward model for contexts that repeat: cross-fitted cell means that borrow from action and context.
+
+    f(x, a) = (rewards of the cell + k * borrowed) / (events of the cell + k)
+    borrowed = rate of the action * rate of the context / rate of all, each shrunk to that of all the same way
+
+All over the events of the other folds; k is how many events the borrowed rate counts for.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
+import ibis
+
+from warmstart.core.names import ACTION, EXPECTED, FOLD
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    import ibis.expr.types as ir
 
-    Floats = NDArray[np.float64]
-    Numbers = NDArray[np.int64]
+    from warmstart.events import Strata
 
 STRENGTHS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
+NOTHING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class RewardByCell:
-    """Events and rewards by cell, action, context and fold; ``strength`` is how many events the borrowed rate counts.
+class CellMeans:
+    """Cell means that borrow; ``by_action, overall``: events and rewards of other folds, by (action, fold) and fold."""
 
-    A score is (rewards of the cell + k * rate) / (events of the cell + k), rate = rate of the action * rate of the
-    context / rate of all, each shrunk the same way, over the events of the other folds.
-    """
-
-    cells: Numbers
-    sums: Floats
-    by_action: Floats
-    by_context: Floats
+    context_keys: tuple[str, ...]
+    by_action: ir.Table
+    overall: ir.Table
     strength: float
 
-    @classmethod
-    def of(
-        cls,
-        contexts: Numbers,
-        actions: Numbers,
-        folds: Numbers,
-        n: Floats,
-        rewards: Floats,
-        *,
-        by_action: Floats,
-        strength: float,
-    ) -> Self:
-        """Sum strata of some contexts; what actions earned in all of them is known."""
-        _, size, k = by_action.shape
-        cells, place = np.unique(contexts * size + actions, return_inverse=True)
-        by_cell, by_context = (
-            by_fold(rows, folds, n, rewards, shape=(many, k))
-            for rows, many in ((place, len(cells)), (contexts, int(contexts.max()) + 1))
+    def expect(self, rows: ir.Table) -> ir.Table:
+        """Return rows of the weighted table with the reward expected of them, in [0, 1]."""
+        others = self._with_others(rows)
+        return others.select(*rows.columns, **{EXPECTED: _score(others, self.strength)})
+
+    def _with_others(self, rows: ir.Table) -> ir.Table:
+        """Add what the other folds know of the cell, the action and all; rows know it of their context already."""
+        cell = ibis.window(group_by=[*self.context_keys, ACTION])
+        own = ibis.window(group_by=[*self.context_keys, ACTION, FOLD])
+        rows = rows.mutate(
+            **{f"cell_{name}": rows[name].sum().over(cell) - rows[name].sum().over(own) for name in ("n", "reward_sum")}
         )
-        return cls(cells, by_cell, by_action, by_context, strength)
-
-    def predict(self, contexts: Numbers, actions: Numbers, folds: Numbers) -> Floats:
-        """Return scores in [0, 1] for contexts, actions and the folds whose events must not have a say."""
-        return self._scores(contexts, actions, folds, self.strength)
-
-    def _scores(self, contexts: Numbers, actions: Numbers, folds: Numbers, k: float) -> Floats:
-        def others(by_fold: Floats, rows: Numbers) -> tuple[Floats, Floats]:
-            n, rewards = by_fold[:, rows].sum(axis=2) - by_fold[:, rows, folds]
-            return np.maximum(n, 0.0), np.maximum(rewards, 0.0)
-
-        total = self.by_action.sum(axis=1)
-        n_all, rewards_all = total.sum(axis=1)[:, None] - total[:, folds]
-        rate = (rewards_all + 1e-9) / (n_all + 1e-9)
-        n_a, r_a = others(self.by_action, actions)
-        n_x, r_x = others(self.by_context, contexts)
-        action_rate, context_rate = (r_a + k * rate) / (n_a + k), (r_x + k * rate) / (n_x + k)
-        borrowed = np.minimum(action_rate * context_rate / rate, 1.0)
-        code = contexts * self.by_action.shape[1] + actions
-        place = np.minimum(np.searchsorted(self.cells, code), len(self.cells) - 1)
-        known = self.cells[place] == code
-        n, rewards = self.sums[:, place].sum(axis=2) - self.sums[:, place, folds]
-        n, rewards = np.where(known, n, 0.0), np.where(known, rewards, 0.0)
-        scores: Floats = np.clip((rewards + k * borrowed) / (n + k), 0.0, 1.0)
-        return scores
-
-    def errors(self, contexts: Numbers, actions: Numbers, folds: Numbers, n: Floats, rewards: Floats) -> list[float]:
-        """Return the squared error of every strength on the folds held out, but for what all have in common."""
-        found = []
-        for strength in STRENGTHS:
-            score = self._scores(contexts, actions, folds, strength)
-            found.append(float((score * (n * score - 2 * rewards)).sum()))
-        return found
+        rows = rows.join(self.overall, FOLD)
+        known = rows.left_join(self.by_action, [ACTION, FOLD])
+        names = ("action_n", "action_reward_sum")
+        return known.select(*rows.columns, **{name: known[name].coalesce(0.0) for name in names})
 
 
-def by_fold(rows: Numbers, folds: Numbers, n: Floats, rewards: Floats, *, shape: tuple[int, int]) -> Floats:
-    """Sum events and rewards by row and fold."""
-    size, k = shape
-    both = [np.bincount(rows * k + folds, weights=values, minlength=size * k) for values in (n, rewards)]
-    stacked: Floats = np.stack(both).astype(np.float64).reshape(2, size, k)
-    return stacked
+@contextmanager
+def open_cell_means(strata: Strata) -> Iterator[CellMeans]:
+    """Learn cell means from strata by fold; the strength has the least squared error on the folds held out."""
+    engine, table = strata.cells.engine, strata.table
+    sums = {name: table[name].sum() for name in ("n", "reward_sum")}
+    with ExitStack() as resources:
+
+        def keep(rows: ir.Table) -> ir.Table:
+            held = engine.materialise(rows)
+            resources.callback(held.release)
+            return held
+
+        by_action = table.group_by(ACTION, FOLD).agg(**sums)
+        by_fold = table.group_by(FOLD).agg(**sums)
+        others = {f"all_{name}": by_fold[name].sum().over(ibis.window()) - by_fold[name] for name in sums}
+        overall = keep(by_fold.select(FOLD, **others))
+        means = CellMeans(
+            strata.cells.columns.context_keys, keep(_other_folds(by_action, overall)), overall, STRENGTHS[0]
+        )
+        shown = table.join(strata.traffic, list(strata.groups))
+        rows = means._with_others(shown.select(*table.columns, "other_n", "other_reward_sum"))
+        errors = {}
+        for i, strength in enumerate(STRENGTHS):
+            score = _score(rows, strength)
+            # The squared error, but for the squares of rewards, which all have in common.
+            errors[f"error_{i}"] = (score * (rows.n * score - 2.0 * rows.reward_sum)).sum()
+        found = engine.fetch(rows.agg(**errors))[0]
+        best = min(range(len(STRENGTHS)), key=lambda i: float(found[f"error_{i}"]))
+        yield CellMeans(means.context_keys, means.by_action, overall, STRENGTHS[best])
 
 
-def learn_by_cell(contexts: Numbers, actions: Numbers, folds: Numbers, n: Floats, rewards: Floats) -> RewardByCell:
-    """Learn from strata given by numbers; the strength has the least squared error on the folds held out.
+def _other_folds(by_action: ir.Table, folds: ir.Table) -> ir.Table:
+    """Return for every action and fold, shown in it or not, the action's sums over the other folds."""
+    totals = by_action.group_by(ACTION).agg(all_n=by_action.n.sum(), all_rewards=by_action.reward_sum.sum())
+    every = totals.cross_join(folds.select(FOLD))
+    rows = every.left_join(by_action, [ACTION, FOLD])
+    return rows.select(
+        ACTION,
+        FOLD,
+        action_n=rows.all_n - rows.n.coalesce(0.0),
+        action_reward_sum=rows.all_rewards - rows.reward_sum.coalesce(0.0),
+    )
 
-    The number after the last action stands for any that was never shown.
-    """
-    strata = (contexts, actions, folds, n, rewards)
-    shape = (int(actions.max()) + 2, int(folds.max()) + 1)
-    model = RewardByCell.of(*strata, by_action=by_fold(*strata[1:], shape=shape), strength=STRENGTHS[0])
-    return replace(model, strength=best_strength(model.errors(*strata)))
 
-
-def best_strength(errors: Sequence[float]) -> float:
-    """Return the strength with the least error."""
-    return STRENGTHS[int(np.argmin(errors))]
+def _score(rows: ir.Table, strength: float) -> ir.Value:
+    k, none = ibis.literal(strength, "float64"), ibis.literal(0.0, "float64")
+    rate = (rows.all_reward_sum + NOTHING) / (rows.all_n + NOTHING)
+    action, context = (
+        (ibis.greatest(rows[f"{of}_reward_sum"], none) + k * rate) / (ibis.greatest(rows[f"{of}_n"], none) + k)
+        for of in ("action", "other")
+    )
+    borrowed = ibis.least(action * context / rate, ibis.literal(1.0, "float64"))
+    score = (rows.cell_reward_sum + k * borrowed) / (rows.cell_n + k)
+    return ibis.least(ibis.greatest(score, none), ibis.literal(1.0, "float64"))

@@ -1,8 +1,8 @@
-"""What ids remember: actual over expected rewards of actions, contexts and cells, shrunk by how much was seen.
+"""Factors of ids (credibility, empirical Bayes): actual over expected rewards of actions, contexts and cells.
 
-Words generalise, ids remember. A model of words expects ``E = sum of n * f`` of an action that earned S. Its factor is
-``(S + k) / (E + k)``: 1 if nothing was seen, S / E if much was; k is the number of expected rewards at which half is
-believed. Factors are exact: no id shares a bucket with another.
+A model of words expects ``E = sum of n * f`` of an action that earned S. Its factor is ``(S + k) / (E + k)``: 1 without
+data, S / E with much data; k is the number of expected rewards at which it is shrunk half way. Factors are exact: no id
+shares a bucket with another.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ROUNDS = 4
 # Measured on simulated months: from 2 to 16, and 20 to 100 for cells, the learned policy earns the same.
 ACTION_HALF, CONTEXT_HALF, CELL_HALF = 8.0, 8.0, 60.0
-# A prediction of nothing has no ratio: a model's predictions are kept above this share of the mean reward.
+# A prediction of 0 has no ratio: predictions are raised to this share of the mean reward.
 LOWEST_SHARE = 0.2
 
 
@@ -34,13 +34,13 @@ class Credibility:
     cells: NDArray[np.float64]
 
     @classmethod
-    def nothing(cls, contexts: int, actions: int, cells: int) -> Self:
-        """Return factors that change nothing."""
+    def neutral(cls, contexts: int, actions: int, cells: int) -> Self:
+        """Return factors of 1."""
         return cls(0.0, np.ones(actions), np.ones(contexts), np.ones(cells))
 
     @classmethod
     def learn(cls, examples: Examples, predictions: NDArray[np.float32], contexts: int, actions: int) -> Self:
-        """Fit factors in turn, each given the others."""
+        """Fit the factors of actions and of contexts in turn, each given the other; then those of cells."""
         lowest = LOWEST_SHARE * examples.reward_sum.sum() / examples.n.sum()
         expected = examples.n * np.maximum(predictions, lowest)
         by_action, by_context = np.ones(actions), np.ones(contexts)
@@ -52,7 +52,7 @@ class Credibility:
         return cls(float(lowest), by_action, by_context, factors_of_cells(expected, by_action, by_context, examples))
 
     def apply(self, examples: Examples, predictions: NDArray[Any]) -> NDArray[np.float64]:
-        """Return what the cells are expected to earn, in [0, 1]."""
+        """Return the expected rewards of the cells, in [0, 1]."""
         factor = self.actions[examples.actions] * self.contexts[examples.contexts] * self.cells
         expected: NDArray[np.float64] = np.minimum(np.maximum(predictions, self.lowest) * factor, 1.0)
         return expected
@@ -61,7 +61,7 @@ class Credibility:
 def factors_of_cells(
     expected: NDArray[np.float64], by_action: NDArray[Any], by_context: NDArray[Any], examples: Examples
 ) -> NDArray[np.float64]:
-    """Return what is left for the cells themselves."""
+    """Return the factors of cells, given those of their actions and contexts."""
     given = expected * by_action[examples.actions] * by_context[examples.contexts]
     return factors(np.arange(len(examples)), given, examples, len(examples), CELL_HALF)
 
@@ -69,7 +69,15 @@ def factors_of_cells(
 def factors(
     groups: NDArray[np.int64], expected: NDArray[np.float64], examples: Examples, size: int, half: float
 ) -> NDArray[np.float64]:
-    """Return actual over expected rewards of groups, shrunk to 1 by how much was expected."""
+    """Return (actual + half) / (expected + half) rewards of groups.
+
+    Args:
+        groups: the group of every cell.
+        expected: the expected rewards of every cell.
+        examples: the cells.
+        size: the number of groups.
+        half: the expected rewards at which a factor is shrunk half way to 1.
+    """
     actual = np.bincount(groups, weights=examples.reward_sum, minlength=size)
     total = np.bincount(groups, weights=expected, minlength=size)
     shrunk: NDArray[np.float64] = (actual + half) / (total + half)

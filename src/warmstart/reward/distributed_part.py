@@ -1,26 +1,27 @@
-"""What is done with one part of the cells, where it is: a pass of learning, predictions, factors, a ranking.
+"""What the distributed learner does on one partition of the cells: an SGD pass, predictions, factors, a ranking.
 
-Every function takes the tables of a part and what all parts are inputs, and returns a table. Rows come in any order and
-are put into that of their keys, so that a part that is done again gives the same.
+Every function takes the tables of a partition and the inputs broadcast to all, and returns a table. Rows come in any
+order and are sorted by their keys, so that a partition that is computed again gives the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Self
 
+import ibis
 import numpy as np
 
 from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.engine.partitioned import PART
-from warmstart.features import FeatureRows
-from warmstart.features.read_distributed import BUCKETS, VALUES
+from warmstart.features import FeatureRows, KeyEncoder
+from warmstart.features.read_distributed import rows_of_lists
 from warmstart.reward.credibility import CONTEXT_HALF, Credibility, factors, factors_of_cells
-from warmstart.reward.examples import SUMS, Examples, Numbering
-from warmstart.reward.learner import CELL_DECAY, ranked, repeated
-from warmstart.reward.product import ProductModel, Stream, by_shuffled_context
+from warmstart.reward.examples import SUMS, Examples
+from warmstart.reward.learner import CELL_DECAY, cell_stream, rank_feasible, repeat_if_short
+from warmstart.reward.product import ProductModel, by_shuffled_context, train_pass
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -29,14 +30,18 @@ if TYPE_CHECKING:
     from warmstart.reward.settings import FitSettings
 
 NUMBER, PREDICTED = "number", "predicted"
-# Weights travel in pieces of so many; a piece in which nothing moved does not travel.
-PIECE = 1 << 16
+# Weight updates are exchanged in blocks of so many weights; a block without updates is not sent.
+BLOCK = 1 << 16
+# The block number of rows that carry a partition's loss instead.
 LOSS = -1
+UPDATES = ibis.schema(
+    {"rate": "float64", "block": "int32", "part": "int32", "update": "binary", "loss": "float64", "weight": "float64"}
+)
 
 
 @dataclass(frozen=True, eq=False)
-class Sides:
-    """The features of actions by number, those of a context without a row, and the names of the context's keys."""
+class BroadcastFeatures:
+    """Broadcast to every partition: features of actions, of a context without a row, and the context's key names."""
 
     actions: FeatureRows
     alone: FeatureRows
@@ -44,10 +49,10 @@ class Sides:
 
 
 @dataclass(frozen=True, eq=False)
-class Pass:
-    """One pass: the weights to start from for every rate, and how cells are weighted."""
+class PassInputs:
+    """Broadcast for one SGD pass: the weights to start from for every rate, and how cells are weighted."""
 
-    sides: Sides
+    features: BroadcastFeatures
     settings: FitSettings
     number: int
     tables: Mapping[float, NDArray[np.float32]]
@@ -56,8 +61,8 @@ class Pass:
 
 
 @dataclass(frozen=True, eq=False)
-class Factors:
-    """What is known of ids so far; of actions nothing (None) before the first round."""
+class FactorInputs:
+    """Broadcast for one round of factors: those of actions so far (None before the first round)."""
 
     keys: tuple[str, ...]
     lowest: float
@@ -66,17 +71,17 @@ class Factors:
 
 
 @dataclass(frozen=True, eq=False)
-class Part:
-    """The cells of a part in the order of their keys, and what the model predicts of them, once it was asked."""
+class Partition:
+    """The cells of a partition in the order of their keys, and the model's predictions for them, if there are any."""
 
     examples: Examples
-    contexts: Numbering
+    contexts: KeyEncoder
     predicted: NDArray[np.float64]
 
     @classmethod
     def of(cls, cells: pa.Table, keys: Sequence[str]) -> Self:
-        """Number the contexts of a table of cells, whose actions have numbers."""
-        contexts = Numbering.of_rows(cells.select(list(keys)))
+        """Encode the contexts of a table of cells, whose actions are numbers already."""
+        contexts = KeyEncoder.of(cells.select(list(keys)))
         x, a = contexts.numbers(cells), to_numpy(cells[NUMBER])
         order = np.lexsort((a, x))
         sums = (to_numpy(cells[name])[order] for name in SUMS)
@@ -85,28 +90,26 @@ class Part:
 
     def features(self, contexts: pa.Table, alone: FeatureRows) -> FeatureRows:
         """Return the features of the contexts in the order of their numbers; all of them are in the table."""
-        rows = FeatureRows.of_lists(contexts[BUCKETS], contexts[VALUES], alone)
-        return rows.take(np.argsort(self.contexts.numbers(contexts)))
+        return rows_of_lists(contexts, alone).take(np.argsort(self.contexts.numbers(contexts)))
 
     def expected(self, lowest: float) -> NDArray[np.float64]:
-        """Return what the cells' events are expected to earn by the model alone."""
+        """Return the expected rewards of the cells' events by the model alone."""
         expected: NDArray[np.float64] = self.examples.n * np.maximum(self.predicted, lowest)
         return expected
 
-    def factors(self, known: Factors) -> Credibility:
-        """Return the factors of the contexts and the cells of this part, given those of actions."""
-        cells, expected = self.examples, self.expected(known.lowest)
-        if known.by_action is None:
-            return Credibility(
-                known.lowest, *(np.ones(size) for size in (known.actions, len(self.contexts), len(cells)))
-            )
-        given = expected * known.by_action[cells.actions]
+    def factors(self, inputs: FactorInputs) -> Credibility:
+        """Return the factors of the contexts and the cells of this partition, given those of actions."""
+        cells, expected, by_action = self.examples, self.expected(inputs.lowest), inputs.by_action
+        if by_action is None:
+            sizes = (inputs.actions, len(self.contexts), len(cells))
+            return Credibility(inputs.lowest, *(np.ones(size) for size in sizes))
+        given = expected * by_action[cells.actions]
         by_context = factors(cells.contexts, given, cells, len(self.contexts), CONTEXT_HALF)
-        own = factors_of_cells(expected, known.by_action, by_context, cells)
-        return Credibility(known.lowest, known.by_action, by_context, own)
+        own = factors_of_cells(expected, by_action, by_context, cells)
+        return Credibility(inputs.lowest, by_action, by_context, own)
 
     def rows(self, cells: NDArray[np.int64], **more: NDArray[Any]) -> pa.Table:
-        """Return some of the cells: their contexts' keys, the numbers of their actions, and other columns."""
+        """Return cells as a table: their contexts' keys, the numbers of their actions, and other columns."""
         import pyarrow as pa
 
         keys = self.contexts.keys.take(to_arrow(self.examples.contexts[cells]))
@@ -114,68 +117,59 @@ class Part:
         return pa.table([*keys.columns, *columns.values()], names=[*keys.column_names, *columns])
 
 
-def learn_part(tables: Sequence[pa.Table], inputs: Pass) -> pa.Table:
-    """Pass once over the cells of a part; return how far the pieces of the weights moved, and the loss."""
-    import pyarrow as pa
-
-    from warmstart.kernels.product import LOGISTIC, SQUARED, train
-
-    cells = Part.of(tables[0], inputs.sides.keys)
-    examples, x, a = cells.examples, cells.features(tables[1], inputs.sides.alone), inputs.sides.actions
-    weights = examples.n / np.maximum(examples.propensity, inputs.tau) / inputs.mean_weight
-    targets = examples.means.astype(np.float32)
-    stream = repeated(Stream(examples.contexts, examples.actions, targets, weights.astype(np.float32)))
+def train_partition(tables: Sequence[pa.Table], inputs: PassInputs) -> pa.Table:
+    """Run one SGD pass over the cells of a partition; return the updates of its weights in blocks, and the loss."""
+    settings = inputs.settings
+    cells = Partition.of(tables[0], inputs.features.keys)
+    x = cells.features(tables[1], inputs.features.alone)
+    stream = repeat_if_short(cell_stream(cells.examples, inputs.tau, inputs.mean_weight))
     part = tables[0][PART][0].as_py()
-    order = by_shuffled_context(stream.contexts, np.random.default_rng([inputs.settings.seed, inputs.number, part]))
-    rows = (*x.arrays, x.squares, *a.arrays, a.squares)
-    width, kind = 1 << inputs.settings.bits[1], LOGISTIC if inputs.settings.loss == "logistic" else SQUARED
-    moves: list[tuple[Any, ...]] = []
+    order = by_shuffled_context(stream.contexts, np.random.default_rng([settings.seed, inputs.number, part]))
+    decay = CELL_DECAY**inputs.number
+    updates: list[tuple[Any, ...]] = []
     for rate, start in inputs.tables.items():
-        table = start.copy()
-        learned = (order, stream.contexts, stream.actions, stream.targets, stream.importance)
-        loss = train(*learned, *rows, table, width, rate * CELL_DECAY**inputs.number, kind)
-        moves.append((rate, LOSS, part, b"", float(loss), float(stream.importance.sum())))
-        table -= start
-        for piece in range(-(-len(table) // PIECE)):
-            moved = table[piece * PIECE : (piece + 1) * PIECE]
-            if moved.any():
-                moves.append((rate, piece, part, moved.tobytes(), 0.0, 0.0))
-    return pa.table([list(column) for column in zip(*moves, strict=True)], schema=_move_schema())
+        weights = start.copy()
+        options: dict[str, Any] = {"width": 1 << settings.bits[1], "rate": rate * decay, "loss": settings.loss}
+        loss = train_pass(stream, order, x, inputs.features.actions, weights, **options)
+        updates.append((rate, LOSS, part, b"", loss, float(stream.importance.sum())))
+        weights -= start
+        for block in range(-(-len(weights) // BLOCK)):
+            update = weights[block * BLOCK : (block + 1) * BLOCK]
+            if update.any():
+                updates.append((rate, block, part, update.tobytes(), 0.0, 0.0))
+    return _update_table(updates)
 
 
-def average_pieces(tables: Sequence[pa.Table], _: None) -> pa.Table:
-    """Average what parts learned, weight by weight, over the parts that moved it; add up their losses."""
-    import pyarrow as pa
-
-    names = ("rate", "piece", "part", "moved", "loss", "weight")
+def average_updates(tables: Sequence[pa.Table], _: None) -> pa.Table:
+    """Average the updates of every weight over the partitions that changed it; add up their losses."""
+    names = UPDATES.names
     rows = tables[0].select(names).sort_by([(name, "ascending") for name in names[:3]]).to_pylist()
     averages = []
-    for (rate, piece), group in groupby(rows, key=lambda row: (row["rate"], row["piece"])):
-        several = list(group)
-        moves = np.array([np.frombuffer(row["moved"], dtype=np.float32) for row in several])
-        average = (moves.sum(axis=0) / np.maximum((moves != 0).sum(axis=0), 1)).astype(np.float32)
-        sums = (sum(row[name] for row in several) for name in ("loss", "weight"))
-        averages.append((rate, piece, 0, average.tobytes(), *sums))
-    return pa.table([list(column) for column in zip(*averages, strict=True)], schema=_move_schema())
+    for (rate, block), group in groupby(rows, key=lambda row: (row["rate"], row["block"])):
+        partitions = list(group)
+        updates = np.array([np.frombuffer(row["update"], dtype=np.float32) for row in partitions])
+        average = (updates.sum(axis=0) / np.maximum((updates != 0).sum(axis=0), 1)).astype(np.float32)
+        sums = (sum(row[name] for row in partitions) for name in ("loss", "weight"))
+        averages.append((rate, block, 0, average.tobytes(), *sums))
+    return _update_table(averages)
 
 
-def predict_part(tables: Sequence[pa.Table], inputs: tuple[Sides, ProductModel]) -> pa.Table:
-    """Predict what the cells of a part earn."""
-    sides, model = inputs
-    cells = Part.of(tables[0], sides.keys)
+def predict_partition(tables: Sequence[pa.Table], inputs: tuple[BroadcastFeatures, ProductModel]) -> pa.Table:
+    """Predict the rewards of the cells of a partition."""
+    features, model = inputs
+    cells = Partition.of(tables[0], features.keys)
     examples = cells.examples
-    found = model.predict(
-        examples.contexts, examples.actions, cells.features(tables[1], sides.alone), sides.actions
-    ).astype(np.float64)
+    x = cells.features(tables[1], features.alone)
+    predicted = model.predict(examples.contexts, examples.actions, x, features.actions).astype(np.float64)
     sums = {name: getattr(examples, name) for name in SUMS}
-    return cells.rows(np.arange(len(examples)), **sums, **{PREDICTED: found})
+    return cells.rows(np.arange(len(examples)), **sums, **{PREDICTED: predicted})
 
 
-def expect_part(tables: Sequence[pa.Table], inputs: Factors) -> pa.Table:
-    """Return what actions are expected to earn in a part, given the factors of its contexts, and what they earned."""
+def sum_by_action(tables: Sequence[pa.Table], inputs: FactorInputs) -> pa.Table:
+    """Sum by action, in a partition, the rewards expected with the factors of its contexts, and the actual ones."""
     import pyarrow as pa
 
-    cells = Part.of(tables[0], inputs.keys)
+    cells = Partition.of(tables[0], inputs.keys)
     examples = cells.examples
     given = cells.expected(inputs.lowest) * cells.factors(inputs).contexts[examples.contexts]
     sums = (np.bincount(examples.actions, weights=values) for values in (given, examples.reward_sum))
@@ -184,17 +178,18 @@ def expect_part(tables: Sequence[pa.Table], inputs: Factors) -> pa.Table:
     return pa.table({NUMBER: seen, "expected": expected, "actual": actual})
 
 
-def rank_part(tables: Sequence[pa.Table], inputs: tuple[Factors | None, Sequence[str], FitSettings]) -> pa.Table:
-    """Rank the feasible actions of the contexts of a part; without factors, by the predictions alone."""
+def rank_partition(
+    tables: Sequence[pa.Table], inputs: tuple[FactorInputs | None, Sequence[str], FitSettings]
+) -> pa.Table:
+    """Rank the feasible actions of the contexts of a partition; without factors, by the predictions alone."""
     known, keys, settings = inputs
-    cells = Part.of(tables[0], keys)
+    cells = Partition.of(tables[0], keys)
     scores = cells.predicted if known is None else cells.factors(known).apply(cells.examples, cells.predicted)
-    chosen, rank = ranked(cells.examples, scores, settings)
+    chosen, rank = rank_feasible(cells.examples, scores, settings)
     return cells.rows(chosen, rank=rank, score=scores[chosen])
 
 
-def _move_schema() -> pa.Schema:
+def _update_table(rows: Iterable[tuple[Any, ...]]) -> pa.Table:
     import pyarrow as pa
 
-    kinds = (pa.float64(), pa.int32(), pa.int32(), pa.binary(), pa.float64(), pa.float64())
-    return pa.schema(list(zip(("rate", "piece", "part", "moved", "loss", "weight"), kinds, strict=True)))
+    return pa.table([list(column) for column in zip(*rows, strict=True)], schema=UPDATES.to_pyarrow())

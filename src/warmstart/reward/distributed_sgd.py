@@ -1,12 +1,11 @@
-"""The model learned where the cells are: every part passes over its own, and between passes the weights are averaged.
+"""Distributed SGD by parameter averaging: partitions train on their own cells, and weights are averaged between passes.
 
-Iterative parameter mixing (McDonald, Hall and Mann, 2010), as Vowpal Wabbit does on a cluster. How many parts there are
+Iterative parameter mixing (McDonald, Hall and Mann, 2010), as Vowpal Wabbit does on a cluster. The number of partitions
 depends on the cells alone, so that the same log gives the same model on any number of machines.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,21 +14,23 @@ import ibis
 import numpy as np
 
 from warmstart.core.arrays import to_numpy
+from warmstart.core.progress import Progress, silent
 from warmstart.engine import Parts
 from warmstart.reward.credibility import ACTION_HALF, LOWEST_SHARE, ROUNDS
 from warmstart.reward.distributed_part import (
+    BLOCK,
     LOSS,
     NUMBER,
-    PIECE,
     PREDICTED,
-    Factors,
-    Pass,
-    Sides,
-    average_pieces,
-    expect_part,
-    learn_part,
-    predict_part,
-    rank_part,
+    UPDATES,
+    BroadcastFeatures,
+    FactorInputs,
+    PassInputs,
+    average_updates,
+    predict_partition,
+    rank_partition,
+    sum_by_action,
+    train_partition,
 )
 from warmstart.reward.examples import SUMS
 from warmstart.reward.learner import CELL_PASSES
@@ -42,21 +43,17 @@ if TYPE_CHECKING:
     from warmstart.engine import PartitionedEngine
     from warmstart.reward.settings import FitSettings
 
-CELLS_IN_A_PART, FEWEST_PARTS = 100_000, 2
-Report = Callable[[float, float], None]
-MOVES = ibis.schema(
-    {"rate": "float64", "piece": "int32", "part": "int32", "moved": "binary", "loss": "float64", "weight": "float64"}
-)
+CELLS_PER_PARTITION, FEWEST_PARTITIONS = 100_000, 2
 
 
-def parts_of(cells: int) -> int:
-    """Return into how many parts cells are taken."""
-    return max(FEWEST_PARTS, -(-cells // CELLS_IN_A_PART))
+def partition_count(cells: int) -> int:
+    """Return the number of partitions for so many cells."""
+    return max(FEWEST_PARTITIONS, -(-cells // CELLS_PER_PARTITION))
 
 
 @dataclass(frozen=True, eq=False)
-class LearnedDistributed:
-    """A model, the factors of actions, the least that is predicted, and a ranking held in the engine."""
+class DistributedRewards:
+    """A model, the factors of actions, the least prediction, and a ranking materialised in the engine."""
 
     model: ProductModel
     by_action: NDArray[np.float64]
@@ -71,80 +68,79 @@ class DistributedLearner:
     engine: PartitionedEngine
     cells: ir.Table
     contexts: ir.Table
-    sides: Sides
+    features: BroadcastFeatures
     settings: FitSettings
-    parts: int
+    partitions: int
 
-    def learn(self, tau: float, on_progress: Report | None = None) -> LearnedDistributed:
+    def learn(self, tau: float, on_progress: Progress = silent) -> DistributedRewards:
         """Learn from cells with weights 1 / max(propensity, tau); rank the feasible actions of every context."""
-        model = self._model(tau, on_progress or (lambda *_: None))
-        with ExitStack() as kept:
+        model = self._model(tau, on_progress)
+        with ExitStack() as resources:
             schema = {**self._keys, NUMBER: "int64", **dict.fromkeys((*SUMS, PREDICTED), "float64")}
             tables = (self.cells, self.contexts)
-            predicted = self.engine.materialise(self._in_parts(tables, predict_part, schema, (self.sides, model)))
-            kept.callback(predicted.release)
+            predicted = self.engine.materialise(self._map(tables, predict_partition, schema, (self.features, model)))
+            resources.callback(predicted.release)
             known = None if self.settings.cross_only else self._factors(predicted)
             schema = {**self._keys, NUMBER: "int64", "rank": "int32", "score": "float64"}
-            inputs = (known, self.sides.keys, self.settings)
-            ranking = self.engine.materialise(self._in_parts((predicted,), rank_part, schema, inputs))
+            inputs = (known, self.features.keys, self.settings)
+            ranking = self.engine.materialise(self._map((predicted,), rank_partition, schema, inputs))
         if known is None or known.by_action is None:
-            return LearnedDistributed(model, np.ones(len(self.sides.actions)), 0.0, ranking)
-        return LearnedDistributed(model, known.by_action, known.lowest, ranking)
+            return DistributedRewards(model, np.ones(len(self.features.actions)), 0.0, ranking)
+        return DistributedRewards(model, known.by_action, known.lowest, ranking)
 
     @property
     def _keys(self) -> dict[str, Any]:
-        return {key: self.cells[key].type() for key in self.sides.keys}
+        return {key: self.cells[key].type() for key in self.features.keys}
 
-    def _in_parts(self, tables: Any, function: Any, schema: dict[str, Any], inputs: Any) -> ir.Table:
-        parts = Parts(self.sides.keys, self.parts)
+    def _map(self, tables: Any, function: Any, schema: Any, inputs: Any) -> ir.Table:
+        parts = Parts(self.features.keys, self.partitions)
         return self.engine.map_partitions(tables, parts, function, ibis.schema(schema), inputs=inputs)
 
-    def _model(self, tau: float, report: Report) -> ProductModel:
+    def _model(self, tau: float, report: Progress) -> ProductModel:
         size = 1 << sum(self.settings.bits)
         tables = {rate: np.zeros(size, dtype=np.float32) for rate in self.settings.learning_rates}
         cells = self.cells
         weight = (cells.n / ibis.greatest(cells.n / cells.context_n, ibis.literal(tau, "float64"))).mean()
-        # Rounded: the last digits of a sum depend on the order in which parts arrive.
+        # Rounded: the last digits of a sum depend on the order in which partitions arrive.
         mean_weight = float(f"{self.engine.fetch(cells.agg(mean=weight))[0]['mean']:.6g}")
         losses: dict[float, float] = {}
         for number in range(CELL_PASSES):
-            inputs = Pass(self.sides, self.settings, number, tables, tau, mean_weight)
-            found = self._one_pass(inputs)
-            losses = losses or found
+            inputs = PassInputs(self.features, self.settings, number, tables, tau, mean_weight)
+            pass_losses = self._one_pass(inputs)
+            losses = losses or pass_losses
             best = min(tables, key=lambda rate: losses[rate])
             tables = {best: tables[best]}
-            report((number + 1) / CELL_PASSES, losses[best])
+            report("learning", (number + 1) / CELL_PASSES, f"loss {losses[best]:.5f}")
         return ProductModel(tables[best], 1 << self.settings.bits[1], self.settings.loss, best, losses[best])
 
-    def _one_pass(self, inputs: Pass) -> dict[float, float]:
-        """Let every part learn, move the weights by the average, and return the mean loss of every rate."""
-        parts, tables = Parts(self.sides.keys, self.parts), (self.cells, self.contexts)
-        moves = self.engine.map_partitions(tables, parts, learn_part, MOVES, inputs=inputs)
-        pieces = Parts(("rate", "piece"), -(-(1 << sum(self.settings.bits)) // PIECE))
-        averages = self.engine.map_partitions((moves,), pieces, average_pieces, MOVES, inputs=None)
+    def _one_pass(self, inputs: PassInputs) -> dict[float, float]:
+        """Train every partition, add the average update to the weights, and return the mean loss of every rate."""
+        updates = self._map((self.cells, self.contexts), train_partition, UPDATES, inputs)
+        blocks = Parts(("rate", "block"), -(-(1 << sum(self.settings.bits)) // BLOCK))
+        averages = self.engine.map_partitions((updates,), blocks, average_updates, UPDATES, inputs=None)
         losses = {}
         for batch in self.engine.stream(averages):
             for row in batch.to_pylist():
-                if row["piece"] == LOSS:
+                if row["block"] == LOSS:
                     losses[row["rate"]] = row["loss"] / max(row["weight"], 1e-12)
                 else:
-                    begin = row["piece"] * PIECE
-                    moved = np.frombuffer(row["moved"], dtype=np.float32)
-                    inputs.tables[row["rate"]][begin : begin + len(moved)] += moved
+                    begin = row["block"] * BLOCK
+                    update = np.frombuffer(row["update"], dtype=np.float32)
+                    inputs.tables[row["rate"]][begin : begin + len(update)] += update
         return losses
 
-    def _factors(self, predicted: ir.Table) -> Factors:
-        """Fit factors in turn, as on one machine: those of contexts in the parts, those of actions between rounds."""
-        sums = self.engine.fetch(predicted.agg(rewards=predicted.reward_sum.sum(), events=predicted.n.sum()))[0]
-        actions = len(self.sides.actions)
-        known = Factors(self.sides.keys, LOWEST_SHARE * sums["rewards"] / sums["events"], None, actions)
+    def _factors(self, predicted: ir.Table) -> FactorInputs:
+        """Fit factors in turn, as on one machine: those of contexts in partitions, those of actions between rounds."""
+        totals = self.engine.fetch(predicted.agg(rewards=predicted.reward_sum.sum(), events=predicted.n.sum()))[0]
+        actions = len(self.features.actions)
+        known = FactorInputs(self.features.keys, LOWEST_SHARE * totals["rewards"] / totals["events"], None, actions)
         schema = {NUMBER: "int64", "expected": "float64", "actual": "float64"}
         for _ in range(ROUNDS):
-            parts = self._in_parts((predicted,), expect_part, schema, known)
-            summed = parts.group_by(NUMBER).agg(expected=parts.expected.sum(), actual=parts.actual.sum())
+            sums = self._map((predicted,), sum_by_action, schema, known)
+            summed = sums.group_by(NUMBER).agg(expected=sums.expected.sum(), actual=sums.actual.sum())
             by_action = np.ones(actions)
             for batch in self.engine.stream(summed):
                 number, expected, actual = (to_numpy(batch[name]) for name in (NUMBER, "expected", "actual"))
                 by_action[number] = (actual + ACTION_HALF) / (expected + ACTION_HALF)
-            known = Factors(known.keys, known.lowest, by_action, actions)
+            known = FactorInputs(known.keys, known.lowest, by_action, actions)
         return known

@@ -1,8 +1,8 @@
-"""From cells to scores: the model of features, and what ids add to it."""
+"""Learn expected rewards from cells: a model of features, and factors of ids on top."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from warmstart.core.progress import Progress, silent
 from warmstart.reward.credibility import Credibility
 from warmstart.reward.product import ProductModel, Stream, learn
 from warmstart.reward.settings import FitSettings
@@ -29,8 +30,8 @@ CELLS_TO_CHOOSE_WITH, VALUE_TAU = 300_000, 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Learned:
-    """A model (None if it is the user's own), what ids add, and what the cells are expected to earn."""
+class LearnedRewards:
+    """A model (None if it is a scikit-learn regressor), factors of ids, and the expected reward of every cell."""
 
     model: ProductModel | None
     credibility: Credibility
@@ -39,12 +40,12 @@ class Learned:
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """Everything that stays the same whichever cells are learned from."""
+    """Features of contexts and actions, settings, and a scikit-learn regressor to learn with in place of our model."""
 
     x: FeatureRows
     a: FeatureRows
     settings: FitSettings
-    own_model: Any = None
+    regressor: Any = None
 
     def learn(
         self,
@@ -53,16 +54,25 @@ class Learner:
         *,
         events: Stream | None = None,
         passes: int = 1,
-        on_progress: Callable[[float, float], None] | None = None,
-    ) -> Learned:
-        """Learn from cells, or from events in time order, with weights 1 / max(propensity, tau)."""
-        if self.own_model is not None:
-            from warmstart.reward.sklearn_model import predict_with
+        on_progress: Progress = silent,
+    ) -> LearnedRewards:
+        """Learn from cells, or from events in time order, with weights 1 / max(propensity, tau).
 
-            model, predictions = None, predict_with(self.own_model, examples, self.x, self.a, tau)
+        Args:
+            examples: the cells.
+            tau: the clipping constant of the weights.
+            events: the events to learn from instead.
+            passes: passes over cells or events.
+            on_progress: called with the step, the share that is done and the running loss.
+        """
+        if self.regressor is not None:
+            from warmstart.reward.sklearn_model import fit_predict
+
+            seed = self.settings.seed
+            model, predictions = None, fit_predict(self.regressor, examples, self.x, self.a, tau=tau, seed=seed)
         else:
             model = learn(
-                events or repeated(cell_stream(examples, tau)),
+                events or repeat_if_short(cell_stream(examples, tau)),
                 self.x,
                 self.a,
                 bits=self.settings.bits,
@@ -77,38 +87,38 @@ class Learner:
             )
             predictions = model.predict(examples.contexts, examples.actions, self.x, self.a)
         if self.settings.cross_only:
-            nothing = Credibility.nothing(len(self.x), len(self.a), len(examples))
-            return Learned(model, nothing, predictions.astype(np.float64))
+            neutral = Credibility.neutral(len(self.x), len(self.a), len(examples))
+            return LearnedRewards(model, neutral, predictions.astype(np.float64))
         credibility = Credibility.learn(examples, predictions, len(self.x), len(self.a))
-        return Learned(model, credibility, credibility.apply(examples, predictions))
+        return LearnedRewards(model, credibility, credibility.apply(examples, predictions))
 
-    def choose_tau(
-        self, earlier: Examples, later: Examples, on_progress: Callable[[float], None]
-    ) -> tuple[float, dict[str, float]]:
-        """Choose the fit's tau by the clipped value, on later cells, of what earlier ones teach with each.
+    def choose_tau(self, earlier: Examples, later: Examples, on_progress: Progress) -> tuple[float, dict[str, float]]:
+        """Choose the fit's tau by the clipped IPS value, on later cells, of policies learned from earlier ones.
 
-        A larger tau is kept unless a smaller one is better by more than two standard errors of the difference.
+        A larger tau wins unless a smaller one is better by more than two standard errors of the difference.
+        Returns it with the values of all.
         """
-        some = earlier.of_some_contexts(CELLS_TO_CHOOSE_WITH, len(self.x), self.settings.seed)
-        first = self.learn(some, FIT_TAUS[0])
+        sample = earlier.sample_contexts(CELLS_TO_CHOOSE_WITH, len(self.x), self.settings.seed)
+        first = self.learn(sample, FIT_TAUS[0])
         rates = None if first.model is None else (first.model.rate,)
-        alone = replace(self, settings=replace(self.settings, rates=rates, threads=1))
-        with ThreadPoolExecutor(self.settings.workers if self.own_model is None else 1) as pool:
-            learned = chain([first], pool.map(lambda tau: alone.learn(some, tau), FIT_TAUS[1:]))
+        one_thread = replace(self, settings=replace(self.settings, rates=rates, threads=1))
+        with ThreadPoolExecutor(self.settings.workers if self.regressor is None else 1) as pool:
+            learned = chain([first], pool.map(lambda tau: one_thread.learn(sample, tau), FIT_TAUS[1:]))
             weights = {}
-            for i, (tau, found) in enumerate(zip(FIT_TAUS, learned, strict=True), start=1):
-                weights[tau] = _weights_of_best(some, found.scores, later, len(self.a))
-                on_progress(i / len(FIT_TAUS))
-        return _not_beaten(weights, later)
+            for i, (tau, rewards) in enumerate(zip(FIT_TAUS, learned, strict=True), start=1):
+                weights[tau] = _greedy_weights(sample, rewards.scores, later, len(self.a))
+                on_progress("choosing the fit's tau", i / len(FIT_TAUS))
+        return _largest_tau_not_beaten(weights, later)
 
 
-def cell_stream(examples: Examples, tau: float) -> Stream:
-    """Learn from a cell's mean reward, with the weight of its events."""
-    return Stream(examples.contexts, examples.actions, examples.means.astype(np.float32), examples.importance(tau))
+def cell_stream(examples: Examples, tau: float, mean_weight: float | None = None) -> Stream:
+    """Return cells as training examples: their mean rewards, with the importance weights of their events."""
+    weights = examples.importance(tau, mean_weight)
+    return Stream(examples.contexts, examples.actions, examples.means.astype(np.float32), weights)
 
 
-def repeated(stream: Stream) -> Stream:
-    """Repeat a small stream, so that a pass is long enough to learn something."""
+def repeat_if_short(stream: Stream) -> Stream:
+    """Repeat a short stream, so that a pass is long enough to learn something."""
     times = FEWEST_IN_A_PASS // max(len(stream), 1)
     if times < 2:
         return stream
@@ -119,37 +129,45 @@ def repeated(stream: Stream) -> Stream:
 def event_stream(
     examples: Examples, contexts: NDArray[np.int64], actions: NDArray[np.int64], rewards: NDArray[Any], tau: float
 ) -> Stream:
-    """Learn from events in the order given, each with the weight that its cell's propensity gives it."""
+    """Return events as training examples, each with the importance weight of its cell.
+
+    Args:
+        examples: the cells.
+        contexts: of the events, in the order in which they are learned.
+        actions: of the events.
+        rewards: of the events.
+        tau: the clipping constant of the weights.
+    """
     size = int(examples.actions.max()) + 1
     cell = np.searchsorted(examples.contexts * size + examples.actions, contexts * size + actions)
     weights = 1 / np.maximum(examples.propensity[cell], tau)
     return Stream(contexts, actions, rewards.astype(np.float32), (weights / weights.mean()).astype(np.float32))
 
 
-def first_of_contexts(
+def by_context_and_score(
     contexts: NDArray[np.int64], actions: NDArray[np.int64], scores: NDArray[Any]
 ) -> NDArray[np.int64]:
-    """Order cells by context, best score first; ties go to the action that sorts first."""
+    """Return the order of cells by context, best score first; ties go to the action that sorts first."""
     order: NDArray[np.int64] = np.lexsort((actions, -scores, contexts))
     return order
 
 
-def ranked(
+def rank_feasible(
     examples: Examples, scores: NDArray[Any], settings: FitSettings
 ) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Return the feasible cells, those of a context together and best first, and their ranks from 1."""
     feasible = np.flatnonzero((examples.n >= settings.min_events) & (examples.propensity >= settings.min_propensity))
     context = examples.contexts[feasible]
-    order = first_of_contexts(context, examples.actions[feasible], scores[feasible])
+    order = by_context_and_score(context, examples.actions[feasible], scores[feasible])
     context = context[order]
     begins = np.flatnonzero(np.append(True, context[1:] != context[:-1])[: len(order)])
     rank = np.arange(len(order)) - np.repeat(begins, np.diff(np.append(begins, len(order)))) + 1
     return feasible[order], rank.astype(np.int32)
 
 
-def _weights_of_best(learned: Examples, scores: NDArray[Any], window: Examples, actions: int) -> NDArray[np.float64]:
-    """Return, for the cells of a window, the clipped weights of choosing the best-scored action of every context."""
-    order = first_of_contexts(learned.contexts, learned.actions, scores)
+def _greedy_weights(learned: Examples, scores: NDArray[Any], window: Examples, actions: int) -> NDArray[np.float64]:
+    """Return the clipped importance weights of a window's cells for the policy that takes the best-scored actions."""
+    order = by_context_and_score(learned.contexts, learned.actions, scores)
     first = np.ones(len(order), dtype=bool)
     first[1:] = learned.contexts[order][1:] != learned.contexts[order][:-1]
     chosen = learned.contexts[order[first]] * actions + learned.actions[order[first]]
@@ -158,7 +176,9 @@ def _weights_of_best(learned: Examples, scores: NDArray[Any], window: Examples, 
     return weights
 
 
-def _not_beaten(weights: Mapping[float, NDArray[np.float64]], window: Examples) -> tuple[float, dict[str, float]]:
+def _largest_tau_not_beaten(
+    weights: Mapping[float, NDArray[np.float64]], window: Examples
+) -> tuple[float, dict[str, float]]:
     events = window.n.sum()
     values = {tau: float((w * window.reward_sum).sum() / events) for tau, w in weights.items()}
     best = max(values, key=lambda tau: values[tau])

@@ -1,14 +1,16 @@
-"""The paper's regressor: weighted loss, linear in the product of context and action features, learned in passes."""
+"""The paper's regressor: importance-weighted loss, linear in the product of context and action features, by SGD."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
+
+from warmstart.core.progress import Progress, silent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,12 +22,11 @@ PAPER_RATES = (0.2, 0.1, 0.05, 0.02, 0.01)
 CHUNK = 50_000
 # So many chunks for every racing thread at a time, so that none waits long for another.
 PIECES = 4
-Report = Callable[[float, float], None]
 
 
 @dataclass(frozen=True, eq=False)
 class ProductModel:
-    """A table of weights, ``width`` columns wide; the learning rate that was chosen and the loss it had."""
+    """A table of weights, ``width`` columns wide; the learning rate that was chosen and its progressive loss."""
 
     weights: NDArray[np.float32]
     width: int
@@ -34,22 +35,22 @@ class ProductModel:
     training_loss: float
 
     @property
-    def kind(self) -> int:
+    def loss_code(self) -> int:
         """Return the loss as kernels number it."""
-        return 1 if self.loss == "logistic" else 0
+        return loss_code(self.loss)
 
     def predict(
         self, contexts: NDArray[Any], actions: NDArray[Any], x: FeatureRows, a: FeatureRows
     ) -> NDArray[np.float32]:
         """Return f in [0, 1] for pairs of contexts and actions."""
-        from warmstart.kernels.product import predict
+        from warmstart.kernels import predict
 
         scores = np.empty(len(contexts), dtype=np.float32)
-        predict(contexts, actions, *x.arrays, *a.arrays, self.weights, self.width, scores)
+        predict(contexts, actions, x.arrays, a.arrays, self.weights, self.width, scores)
         return self.bounded(scores)
 
     def bounded(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Turn products into predictions."""
+        """Turn products into predictions in [0, 1]."""
         if self.loss == "logistic":
             from scipy.special import expit
 
@@ -60,7 +61,7 @@ class ProductModel:
 
 @dataclass(frozen=True, eq=False)
 class Stream:
-    """Examples in the order in which they are learned: contexts, actions, targets, weights."""
+    """Training examples in the order of learning: numbers of contexts and actions, targets, importance weights."""
 
     contexts: NDArray[np.int64]
     actions: NDArray[np.int64]
@@ -69,6 +70,41 @@ class Stream:
 
     def __len__(self) -> int:
         return len(self.targets)
+
+
+def loss_code(loss: LossName) -> int:
+    """Return a loss as kernels number it."""
+    return 1 if loss == "logistic" else 0
+
+
+def train_pass(
+    stream: Stream,
+    order: NDArray[np.int64],
+    x: FeatureRows,
+    a: FeatureRows,
+    weights: NDArray[np.float32],
+    *,
+    width: int,
+    rate: float,
+    loss: LossName,
+) -> float:
+    """Update weights in place with one pass over examples; return the weighted loss of predicting each beforehand.
+
+    Args:
+        stream: the examples.
+        order: which of them, in which order.
+        x: features of contexts.
+        a: features of actions.
+        weights: the table of weights, ``width`` columns wide.
+        width: 2^bits of the action features.
+        rate: the learning rate.
+        loss: squared or logistic.
+    """
+    from warmstart.kernels import train
+
+    examples = (stream.contexts, stream.actions, stream.targets, stream.importance)
+    features = (x.arrays, x.squares, a.arrays, a.squares)
+    return float(train(order, examples, *features, weights, width, rate, loss_code(loss)))
 
 
 def learn(
@@ -84,28 +120,34 @@ def learn(
     shuffle_seed: int | None = None,
     threads: int = 1,
     racing: bool = False,
-    on_progress: Report | None = None,
+    on_progress: Progress = silent,
 ) -> ProductModel:
-    """Learn with every rate in one reading, and go on with the one whose predictions in the first pass were best.
+    """Learn with every rate in one pass, and go on with the one of the least progressive loss in that pass.
 
-    Every later pass multiplies the rate by ``decay``. Every rate has a table of its own, so that threads share nothing
-    and the result does not depend on them; only ``racing`` threads, which share the table of a single rate, are quicker
-    and not quite repeatable. ``on_progress`` is told the share that is done and the running loss.
+    Every rate has a table of its own, so that threads share nothing and the result does not depend on them.
+
+    Args:
+        stream: the examples.
+        x: features of contexts.
+        a: features of actions.
+        bits: of the numbers of context features and action features.
+        rates: learning rates to try.
+        loss: squared or logistic.
+        passes: passes over the examples.
+        decay: every later pass multiplies the rate by it.
+        shuffle_seed: shuffles contexts before every pass; None: the order of the examples.
+        threads: how many to use.
+        racing: threads update the table of a single rate together (Hogwild): quicker, not quite repeatable.
+        on_progress: called with the step, the share that is done and the running loss.
     """
-    from warmstart.kernels.product import LOGISTIC, SQUARED, train
-
     tables = {rate: np.zeros(1 << sum(bits), dtype=np.float32) for rate in rates}
     losses, weight = dict.fromkeys(rates, 0.0), 0.0
-    kind = LOGISTIC if loss == "logistic" else SQUARED
     rng = None if shuffle_seed is None else np.random.default_rng(shuffle_seed)
-    report = on_progress or (lambda *_: None)
-    rows = (*x.arrays, x.squares, *a.arrays, a.squares)
 
     def train_on(piece: NDArray[Any], table: NDArray[np.float32], rate: float, earlier: Future[float] | None) -> float:
         if earlier is not None:
             earlier.result()
-        examples = (piece, stream.contexts, stream.actions, stream.targets, stream.importance)
-        return float(train(*examples, *rows, table, 1 << bits[1], rate, kind))
+        return train_pass(stream, piece, x, a, table, width=1 << bits[1], rate=rate, loss=loss)
 
     with _prompt_pool(threads) as pool:
         for number in range(passes):
@@ -121,11 +163,12 @@ def learn(
                     for rate, table in tables.items():
                         earlier = jobs[rate][-1] if jobs[rate] and not race else None
                         jobs[rate].append(pool.submit(train_on, piece, table, rate * decay**number, earlier))
-                found = {rate: [job.result() for job in waiting] for rate, waiting in jobs.items()}
+                results = {rate: [job.result() for job in waiting] for rate, waiting in jobs.items()}
                 if number == 0:
-                    losses = {rate: sum(some, start=losses[rate]) for rate, some in found.items()}
+                    losses = {rate: sum(added, start=losses[rate]) for rate, added in results.items()}
                     weight = sum((float(stream.importance[piece].sum()) for piece in pieces), start=weight)
-                report((number + (begin + len(part)) / len(order)) / passes, min(losses.values()) / max(weight, 1e-12))
+                share, least = (number + (begin + len(part)) / len(order)) / passes, min(losses.values())
+                on_progress("learning", share, f"loss {least / max(weight, 1e-12):.5f}")
             best = min(tables, key=lambda rate: losses[rate])
             tables = {best: tables[best]}
     (chosen, table), *_ = tables.items()
@@ -134,7 +177,7 @@ def learn(
 
 @contextmanager
 def _prompt_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
-    """Open a pool of threads that drops what it has not begun when something goes wrong, or somebody stops it."""
+    """Open a pool of threads that drops jobs not yet begun on an error or an interrupt."""
     with ThreadPoolExecutor(max(threads, 1)) as pool:
         try:
             yield pool
@@ -144,6 +187,6 @@ def _prompt_pool(threads: int) -> Iterator[ThreadPoolExecutor]:
 
 
 def by_shuffled_context(contexts: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Shuffle contexts and keep the cells of each together: their rows of weights are then at hand."""
+    """Return a random order of contexts with the cells of each together: their rows of weights are then cached."""
     places = rng.permutation(int(contexts.max(initial=0)) + 1)
     return np.argsort(places[contexts], kind="stable")

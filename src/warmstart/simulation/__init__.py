@@ -1,4 +1,4 @@
-"""Worlds whose truth is known."""
+"""Simulated logs with known truth: the exact value of any policy."""
 
 from warmstart.simulation.ad_files import simulate
 from warmstart.simulation.ad_settings import SCALES, AdSettings

@@ -1,4 +1,4 @@
-"""Write an ad month to disk, day by day and chunk by chunk, whole or not at all."""
+"""Simulate a month of ads and write it to disk, day by day and chunk by chunk."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core.errors import UsageError
-from warmstart.core.files import atomic_folder
-from warmstart.core.text import quoted
+from warmstart.core.files import write_output
+from warmstart.core.progress import Progress, silent
 from warmstart.simulation.ad_logger import FOREVER, AdLogger
 from warmstart.simulation.ad_population import Population
 from warmstart.simulation.ad_settings import AdSettings
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 
 MICROSECONDS = 86_400_000_000
 WORDS_CHUNK = 50_000
-Report = Callable[[str, float], None]
 
 
 def simulate(
@@ -36,7 +34,7 @@ def simulate(
     *,
     scale: str = "small",
     threads: int | None = None,
-    on_progress: Report | None = None,
+    on_progress: Progress = silent,
     **numbers: Any,
 ) -> AdWorld:
     """Write a month of ads whose truth is known, and return it.
@@ -45,22 +43,18 @@ def simulate(
     ``actions.parquet`` (words, frequencies, text; starts and ends of ads), and ``truth/``. ``scale`` is ``small``,
     ``medium`` or ``paper``; every number of ``AdSettings`` can be given by name. The same seed writes the same bytes,
     whatever the threads.
-    ``on_progress`` is told the step and the share of it that is done.
+    ``on_progress`` is called with the step and the share of it that is done.
     """
     settings = AdSettings.of_scale(scale, **numbers)
-    out = Path(out)
-    if out.exists() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{quoted(str(out))} is already there.", "Name a new folder.")
-    report = on_progress or (lambda *_: None)
     workers = threads or os.cpu_count() or 1
-    with atomic_folder(out) as folder:
+    with write_output(out, folder=True) as folder:
         truth = folder / "truth"
         truth.mkdir()
-        report("drawing pages and ads", 0.0)
+        on_progress("drawing pages and ads")
         population = Population.draw(settings)
         logger = AdLogger(population)
-        _write_events(folder, population, logger, report)
-        _write_words(folder, population, logger, workers, report)
+        _write_events(folder, population, logger, on_progress)
+        _write_words(folder, population, logger, workers, on_progress)
         population.save(truth)
         np.save(truth / "starts.npy", logger.start, allow_pickle=False)
         np.save(truth / "stops.npy", np.minimum(logger.stop, settings.days).astype(np.int16), allow_pickle=False)
@@ -69,16 +63,16 @@ def simulate(
     return AdWorld.open(out)
 
 
-def _write_events(folder: Path, population: Population, logger: AdLogger, report: Report) -> None:
+def _write_events(folder: Path, population: Population, logger: AdLogger, on_progress: Progress) -> None:
     import pyarrow.parquet as pq
 
     settings = population.settings
-    shape = (settings.days, 2 if settings.hidden else 1, settings.contexts)
+    shape = (settings.days, 2 if settings.hidden else 1, settings.n_contexts)
     chosen = np.lib.format.open_memmap(folder / "truth" / "chosen.npy", mode="w+", dtype=np.int8, shape=shape)
     writer = None
     try:
         for day in range(settings.days):
-            report("writing events", day / settings.days)
+            on_progress("writing events", day / settings.days)
             chosen[day] = logger.choose(day)
             table = _events_of_day(population, logger, day, chosen[day])
             writer = writer or pq.ParquetWriter(folder / "events.parquet", table.schema, compression="zstd")
@@ -95,8 +89,8 @@ def _events_of_day(population: Population, logger: AdLogger, day: int, chosen: N
     settings = population.settings
     rng = stream(settings.seed, Stream.EVENTS, day)
     size = settings.events_of_day(day)
-    ranks = np.exp(rng.random(size) * np.log(settings.contexts + 1)).astype(np.int64)
-    pages = population.page_of_rank(np.clip(ranks, 1, settings.contexts))
+    ranks = np.exp(rng.random(size) * np.log(settings.n_contexts + 1)).astype(np.int64)
+    pages = population.page_of_rank(np.clip(ranks, 1, settings.n_contexts))
     moments = np.sort(rng.integers(MICROSECONDS, size=size))
     draws = rng.random(size, dtype=np.float32)
     segment = rng.integers(len(chosen), size=size)
@@ -132,7 +126,7 @@ def _random_places(
     return places
 
 
-def _write_words(folder: Path, population: Population, logger: AdLogger, workers: int, report: Report) -> None:
+def _write_words(folder: Path, population: Population, logger: AdLogger, workers: int, on_progress: Progress) -> None:
     import pyarrow as pa
 
     settings = population.settings
@@ -140,7 +134,7 @@ def _write_words(folder: Path, population: Population, logger: AdLogger, workers
     spelled = pa.array(vocabulary.words())
 
     def pages_of(part: int) -> pa.Table:
-        rows = slice(part * WORDS_CHUNK, min((part + 1) * WORDS_CHUNK, settings.contexts))
+        rows = slice(part * WORDS_CHUNK, min((part + 1) * WORDS_CHUNK, settings.n_contexts))
         drawn = vocabulary.texts(
             population.page_topics[rows],
             population.page_weight[rows],
@@ -151,7 +145,7 @@ def _write_words(folder: Path, population: Population, logger: AdLogger, workers
         return pa.table({"page": np.arange(rows.start, rows.stop), **word_columns(drawn, spelled)})
 
     def ads_of(part: int) -> pa.Table:
-        rows = slice(part * WORDS_CHUNK, min((part + 1) * WORDS_CHUNK, settings.actions))
+        rows = slice(part * WORDS_CHUNK, min((part + 1) * WORDS_CHUNK, settings.n_actions))
         drawn = vocabulary.texts(
             population.ad_topics[rows],
             population.ad_weight[rows],
@@ -162,14 +156,21 @@ def _write_words(folder: Path, population: Population, logger: AdLogger, workers
         times = {"starts": _day_array(logger.start[rows]), "ends": _day_array(logger.stop[rows], settings.days)}
         return pa.table({"ad": np.arange(rows.start, rows.stop), **times, **word_columns(drawn, spelled)})
 
-    _write_parts(folder / "actions.parquet", ads_of, settings.actions, workers, lambda f: report("writing ads", f))
     _write_parts(
-        folder / "contexts.parquet", pages_of, settings.contexts, workers, lambda f: report("writing pages", f)
+        folder / "actions.parquet", ads_of, settings.n_actions, workers, step="writing ads", on_progress=on_progress
+    )
+    _write_parts(
+        folder / "contexts.parquet",
+        pages_of,
+        settings.n_contexts,
+        workers,
+        step="writing pages",
+        on_progress=on_progress,
     )
 
 
 def _day_array(days: NDArray[np.int16], last: int | None = None) -> pa.Array:
-    """Turn days into timestamps; an end beyond the month is null."""
+    """Return days as timestamps; an end beyond the month is null."""
     import pyarrow as pa
 
     start = (FIRST_DAY - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
@@ -178,7 +179,7 @@ def _day_array(days: NDArray[np.int16], last: int | None = None) -> pa.Array:
 
 
 def _write_parts(
-    path: Path, make: Callable[[int], pa.Table], rows: int, workers: int, report: Callable[[float], None]
+    path: Path, make: Callable[[int], pa.Table], rows: int, workers: int, *, step: str, on_progress: Progress
 ) -> None:
     import pyarrow.parquet as pq
 
@@ -186,7 +187,7 @@ def _write_parts(
     writer = None
     try:
         for i, table in enumerate(_in_order(make, parts, workers)):
-            report(i / len(parts))
+            on_progress(step, i / len(parts))
             writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
             writer.write_table(table)
     finally:
@@ -195,7 +196,7 @@ def _write_parts(
 
 
 def _in_order(make: Callable[[int], pa.Table], parts: Iterable[int], workers: int) -> Iterator[pa.Table]:
-    """Make parts in threads, a few ahead, and give them in order."""
+    """Yield parts in order, made by threads a few ahead."""
     waiting: list[Future[pa.Table]] = []
     with ThreadPoolExecutor(workers) as pool:
         for part in parts:

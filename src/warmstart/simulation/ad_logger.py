@@ -1,4 +1,4 @@
-"""The policy that writes the log: deterministic within a day, different from day to day, limited by budgets."""
+"""The simulated logging policy: deterministic within a day, changing from day to day, limited by budgets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from warmstart.simulation.streams import Stream, stream
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-# What the logger knows of click probabilities (1: everything), how wrong it is about a pair, how bids move.
+# How much the logger knows of click probabilities (1: everything), its error about a pair, and how bids move.
 SKILL, MISBELIEF = 0.5, 0.4
 BIDS_KEPT, BIDS_MOVED = 0.8, 0.6
 # A reacting logger adds this to the clicks and shows of a pair before it divides them.
@@ -21,14 +21,14 @@ FOREVER = np.int16(32_767)
 
 
 class AdLogger:
-    """Choose every day one live candidate a page; learn, at the end of the day, which ads have run out."""
+    """A logging policy that chooses one live candidate per page and day; ads stop when their budget is spent."""
 
     def __init__(self, population: Population) -> None:
         settings = population.settings
         self.population = population
         self.start, self.stop = self._plan()
         self._rng = stream(settings.seed, Stream.BIDS)
-        self._bids = self._rng.standard_normal(settings.actions, dtype=np.float32)
+        self._bids = self._rng.standard_normal(settings.n_actions, dtype=np.float32)
         self._left = self._budgets(self._rng)
         self._clicks_left = self._click_budgets(self._rng)
         self._belief = self._beliefs()
@@ -36,21 +36,21 @@ class AdLogger:
         self._shows, self._clicks = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
 
     def live(self, day: int) -> NDArray[np.bool_]:
-        """Tell which ads can be shown on a day."""
+        """Return which ads can be shown on a day."""
         return (self.start <= day) & (day < self.stop)
 
     def choose(self, day: int) -> NDArray[np.int8]:
-        """Return the place of the chosen candidate, by hidden segment (one row if there is none) and page."""
+        """Return the position of the chosen candidate by hidden segment (one row if there is none) and page."""
         settings = self.population.settings
         if day:
-            moved = self._rng.standard_normal(settings.actions, dtype=np.float32)
+            moved = self._rng.standard_normal(settings.n_actions, dtype=np.float32)
             self._bids = np.float32(BIDS_KEPT) * self._bids + np.float32(BIDS_MOVED) * moved
         # The last entry stands for empty places (-1).
         bids = np.append(np.where(self.live(day), self._bids, -np.inf), -np.inf).astype(np.float32)
         signs = (-1.0, 1.0) if settings.hidden else (0.0,)
-        chosen = np.empty((len(signs), settings.contexts), dtype=np.int8)
-        for begin in range(0, settings.contexts, CHUNK):
-            rows = slice(begin, min(begin + CHUNK, settings.contexts))
+        chosen = np.empty((len(signs), settings.n_contexts), dtype=np.int8)
+        for begin in range(0, settings.n_contexts, CHUNK):
+            rows = slice(begin, min(begin + CHUNK, settings.n_contexts))
             ads = self.population.candidates[rows]
             score = self._belief[rows] + bids[ads]
             if settings.reaction:
@@ -68,35 +68,35 @@ class AdLogger:
     def end_of_day(
         self, day: int, pages: NDArray[np.int64], places: NDArray[np.int8], clicks: NDArray[np.bool_]
     ) -> None:
-        """Count what was shown and clicked; ads whose budget is spent stop tomorrow."""
+        """Count impressions and clicks; ads whose budget is spent stop tomorrow."""
         settings = self.population.settings
         ads = self.population.candidates[pages, places]
-        spent = np.zeros(settings.actions, dtype=bool)
+        spent = np.zeros(settings.n_actions, dtype=bool)
         if settings.churn:
-            self._left -= np.bincount(ads, minlength=settings.actions)
+            self._left -= np.bincount(ads, minlength=settings.n_actions)
             spent |= self._left <= 0
         if settings.click_budget:
-            self._clicks_left -= np.bincount(ads[clicks], minlength=settings.actions)
+            self._clicks_left -= np.bincount(ads[clicks], minlength=settings.n_actions)
             spent |= self._clicks_left <= 0
         spent[: self.population.evergreen] = False
         self.stop[spent & (self.stop > day + 1)] = day + 1
         if settings.reaction:
             cells = pages * settings.candidates + places
-            size = settings.contexts * settings.candidates
+            size = settings.n_contexts * settings.candidates
             self._shows += np.bincount(cells, minlength=size).reshape(self._shows.shape)
             self._clicks += np.bincount(cells[clicks], minlength=size).reshape(self._clicks.shape)
 
     def _plan(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
-        """Draw when ads start, and when those with a budget of days stop."""
+        """Return the days on which ads start, and on which those with a limited run stop."""
         settings = self.population.settings
         rng = stream(settings.seed, Stream.ADS, 1)
-        start = np.zeros(settings.actions, dtype=np.int16)
-        stop = np.full(settings.actions, FOREVER)
+        start = np.zeros(settings.n_actions, dtype=np.int16)
+        stop = np.full(settings.n_actions, FOREVER)
         if settings.churn:
             days = settings.days
-            late = rng.random(settings.actions) < 0.5
+            late = rng.random(settings.n_actions) < 0.5
             start[late] = rng.integers(1, max(days - 3, 2), size=int(late.sum()))
-            limited = rng.random(settings.actions) < 0.5
+            limited = rng.random(settings.n_actions) < 0.5
             length = rng.integers(max(days // 5, 1), days, size=int(limited.sum()))
             age = np.where(late[limited], 0, rng.integers(days, size=length.size))
             stop[limited] = np.maximum(start[limited] + length - age, 1)
@@ -104,14 +104,14 @@ class AdLogger:
         return start, stop
 
     def _budgets(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Draw budgets in impressions: some days' worth of a typical ad's traffic."""
+        """Return random budgets in impressions: some days' worth of a typical ad's traffic."""
         settings = self.population.settings
-        typical = settings.events / settings.days / max(settings.actions, 1)
-        return typical * settings.days * np.exp(rng.standard_normal(settings.actions)) * 2
+        typical = settings.events / settings.days / max(settings.n_actions, 1)
+        return typical * settings.days * np.exp(rng.standard_normal(settings.n_actions)) * 2
 
     def _click_budgets(self, rng: np.random.Generator) -> NDArray[np.float64]:
         settings = self.population.settings
-        return settings.click_budget * rng.uniform(0.5, 1.5, size=settings.actions)
+        return settings.click_budget * rng.uniform(0.5, 1.5, size=settings.n_actions)
 
     def _beliefs(self) -> NDArray[np.float32]:
         population = self.population
@@ -120,6 +120,6 @@ class AdLogger:
             rows = slice(begin, min(begin + CHUNK, len(beliefs)))
             ads = population.candidates[rows]
             known = population.click_probability(np.arange(rows.start, rows.stop), ads)
-            wrong = stream(population.settings.seed, Stream.BELIEFS, part).standard_normal(ads.shape, dtype=np.float32)
-            beliefs[rows] = np.float32(SKILL) * np.log(np.maximum(known, 1e-9)) + np.float32(MISBELIEF) * wrong
+            error = stream(population.settings.seed, Stream.BELIEFS, part).standard_normal(ads.shape, dtype=np.float32)
+            beliefs[rows] = np.float32(SKILL) * np.log(np.maximum(known, 1e-9)) + np.float32(MISBELIEF) * error
         return beliefs

@@ -1,4 +1,4 @@
-"""The pages and ads of a month: topics, qualities, which ads a page can show, and what a click's probability is."""
+"""Pages and ads of a simulated month: topics, qualities, candidate ads per page, click probabilities."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MATCH_WEIGHT, OFF_TOPIC = 1.6, 0.3
 QUALITY_SPREAD, PAGE_SPREAD, PAIR_SPREAD = 0.5, 0.4, 0.15
-# Of the ads that a page can show, so many were let in whatever their topic.
+# The share of a page's candidates that are of any topic.
 ANY_TOPIC = 0.3
 HIGHEST_PROBABILITY = 0.6
 CHUNK = 100_000
@@ -25,7 +25,7 @@ CHUNK = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Arrays by page (rows) and by ad. ``candidates[x]``: the ads that page x can show, -1 for an empty place.
+    """Arrays by page and by ad. ``candidates[x]``: the ads that page x can show, -1 for an empty place.
 
     Pages and ads have two topics, ``weight`` on the first and the rest on the second.
     """
@@ -43,7 +43,7 @@ class Population:
     @classmethod
     def draw(cls, settings: AdSettings) -> Self:
         """Draw pages, ads and candidates; scale click probabilities to the overall rate asked for."""
-        pages, ads = settings.contexts, settings.actions
+        pages, ads = settings.n_contexts, settings.n_actions
         rng = stream(settings.seed, Stream.PAGES)
         page_topics, page_weight = _topics(rng, pages, settings.topics)
         page_effect = _log_normal(rng, pages, PAGE_SPREAD)
@@ -58,11 +58,11 @@ class Population:
 
     @property
     def evergreen(self) -> int:
-        """Return how many ads never stop: the first ones, one a topic, a candidate on every page of the topic."""
+        """Return the number of ads that never stop: the first ones, one per topic, a candidate on all its pages."""
         return self.settings.topics
 
     def click_probability(self, pages: NDArray[np.int64], ads: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return the mean click probability over the month of any page and ad: mu(x, a).
+        """Return mu(x, a), the click probability of pages and ads, mean over the month.
 
         ``ads`` may have a row of ads for every page; -1 gives 0.
         """
@@ -81,32 +81,32 @@ class Population:
         return np.where(np.asarray(ads) >= 0, probability, 0).astype(np.float32)
 
     def drift(self, ads: NDArray[np.int32], day: NDArray[np.float64] | float) -> NDArray[np.float32]:
-        """Return the factor on a click probability on a day; its mean over the month is 1."""
+        """Return the factor by which drift changes click probabilities on a day; its mean over the month is 1."""
         sign = pair_sign(self.settings.seed, np.maximum(ads, 0).astype(np.int64), np.zeros(1, dtype=np.int64))
         middle = 2 * (np.asarray(day) + 0.5) / self.settings.days - 1
         return (1 + self.settings.drift * sign * middle).astype(np.float32)
 
     def segment_sign(self, pages: NDArray[np.int64], ads: NDArray[np.int32]) -> NDArray[np.float32]:
-        """Return +1 where the hidden segment clicks more on this page and ad, -1 where the others do."""
+        """Return +1 where the hidden segment of users clicks more on this page and ad, -1 where the others do."""
         return pair_sign(self.settings.seed + 1, pages.astype(np.int64), np.maximum(ads, 0).astype(np.int64))
 
     def traffic(self) -> NDArray[np.float64]:
-        """Return the probability of every page: that of a rank drawn log-uniformly."""
-        ranks = np.arange(1, self.settings.contexts + 1, dtype=np.float64)
-        shares = np.empty(self.settings.contexts)
-        shares[self.page_of_rank(ranks.astype(np.int64))] = np.log1p(1 / ranks) / np.log(self.settings.contexts + 1)
+        """Return the probability of every page: its popularity rank is log-uniform."""
+        ranks = np.arange(1, self.settings.n_contexts + 1, dtype=np.float64)
+        shares = np.empty(self.settings.n_contexts)
+        shares[self.page_of_rank(ranks.astype(np.int64))] = np.log1p(1 / ranks) / np.log(self.settings.n_contexts + 1)
         return shares
 
     def page_of_rank(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Scatter ranks over page numbers, so that a number does not tell how popular its page is."""
+        """Return page numbers of popularity ranks, scattered so that a number does not reveal its page's rank."""
         step = next(
-            i for i in range(int(self.settings.contexts * 0.618) + 1, 10**10) if gcd(i, self.settings.contexts) == 1
+            i for i in range(int(self.settings.n_contexts * 0.618) + 1, 10**10) if gcd(i, self.settings.n_contexts) == 1
         )
-        pages: NDArray[np.int64] = ranks * step % self.settings.contexts
+        pages: NDArray[np.int64] = ranks * step % self.settings.n_contexts
         return pages
 
     def save(self, folder: Path) -> None:
-        """Write the arrays, without pickle."""
+        """Write the arrays as .npy files, without pickle."""
         for field in fields(self):
             value = getattr(self, field.name)
             if isinstance(value, np.ndarray):
@@ -114,30 +114,30 @@ class Population:
 
     @classmethod
     def load(cls, folder: Path, settings: AdSettings, scale: float) -> Self:
-        """Open the arrays where they are."""
+        """Return a saved population, its arrays memory-mapped."""
         names = [field.name for field in fields(cls) if field.name not in ("settings", "scale")]
         arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names}
         return cls(settings, scale, **arrays)
 
     def _click_rate(self) -> float:
-        """Return the mean click probability over the traffic, each page showing its candidates alike."""
+        """Return the mean click probability over the traffic if candidates are shown uniformly."""
         traffic, total = self.traffic(), 0.0
-        for begin in range(0, self.settings.contexts, CHUNK):
-            pages = np.arange(begin, min(begin + CHUNK, self.settings.contexts))
+        for begin in range(0, self.settings.n_contexts, CHUNK):
+            pages = np.arange(begin, min(begin + CHUNK, self.settings.n_contexts))
             ads = self.candidates[pages]
             means = self.click_probability(pages, ads).sum(axis=1) / (ads >= 0).sum(axis=1)
             total += float((traffic[pages] * means).sum())
         return total
 
     def _draw_candidates(self) -> None:
-        """Fill the candidates: the topic's evergreen ad, ads of the page's topics, popular ones more often."""
+        """Fill in the candidates: the topic's evergreen ad, then ads of the page's topics, popular ones more often."""
         settings = self.settings
         by_topic = np.argsort(self.ad_topics[:, 0], kind="stable").astype(np.int32)
         counts = np.bincount(self.ad_topics[:, 0], minlength=settings.topics)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        for part, begin in enumerate(range(0, settings.contexts, CHUNK)):
+        for part, begin in enumerate(range(0, settings.n_contexts, CHUNK)):
             rng = stream(settings.seed, Stream.CANDIDATES, part)
-            rows = slice(begin, min(begin + CHUNK, settings.contexts))
+            rows = slice(begin, min(begin + CHUNK, settings.n_contexts))
             topics = self.page_topics[rows]
             shape = (len(topics), settings.candidates)
             on_first = rng.random(shape, dtype=np.float32) < self.page_weight[rows][:, None]
@@ -145,7 +145,7 @@ class Population:
             place = (rng.random(shape) ** 2 * counts[topic]).astype(np.int64)
             ads = by_topic[starts[topic] + place]
             off_topic = rng.random(shape, dtype=np.float32) < ANY_TOPIC
-            ads[off_topic] = rng.integers(settings.actions, size=int(off_topic.sum()), dtype=np.int32)
+            ads[off_topic] = rng.integers(settings.n_actions, size=int(off_topic.sum()), dtype=np.int32)
             ads[:, 0] = topics[:, 0]
             for column in range(1, settings.candidates):
                 ads[(ads[:, :column] == ads[:, column : column + 1]).any(axis=1), column] = -1

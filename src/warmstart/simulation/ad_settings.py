@@ -1,4 +1,4 @@
-"""The numbers that an ad month is made from."""
+"""Settings of a simulated ad month."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from warmstart.core.errors import UsageError
 from warmstart.core.text import quoted
 
 SCALES: Mapping[str, dict[str, int]] = {
-    "small": {"events": 1_000_000, "contexts": 20_000, "actions": 4_000},
-    "medium": {"events": 10_000_000, "contexts": 400_000, "actions": 60_000},
-    "paper": {"events": 54_000_000, "contexts": 3_400_000, "actions": 880_000},
+    "small": {"events": 1_000_000, "n_contexts": 20_000, "n_actions": 4_000},
+    "medium": {"events": 10_000_000, "n_contexts": 400_000, "n_actions": 60_000},
+    "paper": {"events": 54_000_000, "n_contexts": 3_400_000, "n_actions": 880_000},
 }
 LARGEST = 2**31 - 1
 
 
 @dataclass(frozen=True)
 class AdSettings:
-    """How large the month is, and which of an estimate's assumptions it breaks.
+    """The size of the month, and which assumptions of off-policy estimates it violates.
 
     ``click_rate``: the mean click probability of the ads that pages can show, over the traffic. ``random_share``: of
     the events, those whose ad is drawn at random among the live ones. ``churn``: ads start, run out of budget and stop.
@@ -30,8 +30,8 @@ class AdSettings:
     """
 
     events: int
-    contexts: int
-    actions: int
+    n_contexts: int
+    n_actions: int
     seed: int = 0
     days: int = 30
     topics: int = 50
@@ -50,8 +50,8 @@ class AdSettings:
     def __post_init__(self) -> None:
         counts = (
             "events",
-            "contexts",
-            "actions",
+            "n_contexts",
+            "n_actions",
             "days",
             "topics",
             "candidates",
@@ -70,9 +70,9 @@ class AdSettings:
         _require("click_budget", self.click_budget, 0, LARGEST)
         _require("drift", self.drift, 0, 1)
         _require("hidden", self.hidden, 0, 1)
-        if self.actions < 2 * self.topics:
+        if self.n_actions < 2 * self.topics:
             raise UsageError(
-                f"{self.actions} ads are too few for {self.topics} topics.", "Every topic needs two ads or more."
+                f"{self.n_actions} ads are too few for {self.topics} topics.", "Every topic needs two ads or more."
             )
         if self.events < self.days:
             raise UsageError(f"{self.events} events cannot fill {self.days} days.")
@@ -81,7 +81,7 @@ class AdSettings:
 
     @classmethod
     def of_scale(cls, scale: str, **numbers: Any) -> Self:
-        """Take a scale's numbers, and change those that are given."""
+        """Return the settings of a scale, with the given numbers replaced."""
         if scale not in SCALES:
             raise UsageError(f"There is no scale {quoted(scale)}.", f"Choose one of {', '.join(SCALES)}.")
         given = {name: number for name, number in numbers.items() if number is not None}
@@ -90,7 +90,7 @@ class AdSettings:
         return cls(**{**SCALES[scale], **given})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers by name."""
+        """Return the settings by name."""
         return asdict(self)
 
     def events_of_day(self, day: int) -> int:

@@ -1,4 +1,4 @@
-"""The words of pages and ads: what a learner may see of their topics."""
+"""Words of simulated pages and ads: the features from which a learner can infer their topics."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
 
     from warmstart.simulation.ad_settings import AdSettings
 
-# Of a text's words, so many are about its topics; the others are common to all.
+# The share of a text's words that are about its topics; the others are common to all.
 ON_TOPIC = 0.6
-# Words drawn for one that is new: texts repeat themselves.
+# Words drawn per distinct word: texts repeat themselves.
 DRAWS_PER_WORD = 1.35
 _CONSONANTS, _VOWELS = "bcdfghjklmnprstvwz", "aeiou"
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words in blocks: one for every topic, and a last one of common words. Within a block, use is Zipf-like."""
+    """Words in blocks, one per topic and a last one of common words; frequencies within a block are Zipf-like."""
 
     settings: AdSettings
 
     @property
     def block(self) -> int:
-        """Return how many words a topic has."""
+        """Return the number of words of a topic."""
         return self.settings.vocabulary // (self.settings.topics + 1)
 
     def words(self) -> list[str]:
-        """Spell every word: syllables, so that a tokeniser sees one token."""
+        """Return every word, made of syllables, so that a tokeniser sees one token."""
         syllables = [c + v for c in _CONSONANTS for v in _VOWELS]
         size = len(syllables)
         return [
@@ -45,7 +45,15 @@ class Vocabulary:
     def texts(
         self, topics: NDArray[np.int16], weight: NDArray[np.float32], *, words: int, purpose: Stream, part: int
     ) -> NDArray[np.int32]:
-        """Draw the words of texts of these topics: numbers, sorted within a row, with repetitions."""
+        """Return the word numbers of random texts, one row per text, sorted, with repetitions.
+
+        Args:
+            topics: The two topics of every text.
+            weight: The share of the first topic.
+            words: About how many distinct words a text has.
+            purpose: The random stream to draw from.
+            part: The number of the chunk of texts.
+        """
         rng = stream(self.settings.seed, purpose, part)
         shape = (len(topics), max(round(words * DRAWS_PER_WORD), 1))
         choice = rng.random(shape, dtype=np.float32)
@@ -64,7 +72,7 @@ class Vocabulary:
 
 
 def word_columns(drawn: NDArray[np.int32], spelled: pa.Array) -> dict[str, pa.Array]:
-    """Turn drawn words into columns: distinct words, how often each occurs, and plain text with the repetitions."""
+    """Return columns of drawn words: distinct words, their frequencies, and plain text with the repetitions."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -75,8 +83,8 @@ def word_columns(drawn: NDArray[np.int32], spelled: pa.Array) -> dict[str, pa.Ar
     counts = np.diff(np.append(starts, drawn.size)).astype(np.int16)
     distinct = drawn.ravel()[starts]
     offsets = np.concatenate([[0], np.cumsum(first.sum(axis=1))]).astype(np.int32)
-    every = np.arange(0, rows * width + 1, width, dtype=np.int32)
-    all_words = pa.ListArray.from_arrays(pa.array(every), spelled.take(pa.array(drawn.ravel())))
+    row_starts = np.arange(0, rows * width + 1, width, dtype=np.int32)
+    all_words = pa.ListArray.from_arrays(pa.array(row_starts), spelled.take(pa.array(drawn.ravel())))
     return {
         "words": pa.ListArray.from_arrays(pa.array(offsets), pa.DictionaryArray.from_arrays(distinct, spelled)),
         "frequencies": pa.ListArray.from_arrays(pa.array(offsets), pa.array(counts)),

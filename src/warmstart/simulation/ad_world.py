@@ -1,4 +1,4 @@
-"""An ad month on disk, and the exact value of any policy in it."""
+"""A simulated ad month on disk, with the exact value of any policy."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ Choice = Callable[[int, "NDArray[Any]", "NDArray[Any]", "NDArray[Any]"], "NDArra
 
 @dataclass(frozen=True, eq=False)
 class AdWorld:
-    """A month that ``simulate`` wrote.
+    """A simulated month, written by ``simulate``.
 
-    ``chosen[day, segment, page]``: the place, among the page's candidates, of the ad that the logger chose; ``starts``
-    and ``stops``: the days on which ads could be shown.
+    ``chosen[day, segment, page]``: the logging policy's choice, a position among the page's candidates; ``starts`` and
+    ``stops``: the days on which ads could be shown.
     """
 
     folder: Path
@@ -48,12 +48,12 @@ class AdWorld:
 
     def __repr__(self) -> str:
         numbers = self.settings
-        size = f"{numbers.events:,} events, {numbers.contexts:,} pages, {numbers.actions:,} ads"
+        size = f"{numbers.events:,} events, {numbers.n_contexts:,} pages, {numbers.n_actions:,} ads"
         return f"AdWorld({printable(self.folder)}: {size})"
 
     @classmethod
     def open(cls, folder: str | Path) -> Self:
-        """Open a month that was written before."""
+        """Return a simulated month from its folder."""
         folder = Path(folder)
         truth = folder / "truth"
         try:
@@ -68,22 +68,22 @@ class AdWorld:
 
     @property
     def settings(self) -> AdSettings:
-        """Return the numbers that the month was made from."""
+        """Return the settings of the simulation."""
         return self.population.settings
 
     @property
     def events_path(self) -> Path:
-        """Return the log: page, ad, click, shown_at."""
+        """Return the path of the log: page, ad, click, shown_at."""
         return self.folder / "events.parquet"
 
     @property
     def contexts_path(self) -> Path:
-        """Return the pages' words."""
+        """Return the path of the pages' words."""
         return self.folder / "contexts.parquet"
 
     @property
     def actions_path(self) -> Path:
-        """Return the ads' words, starts and ends."""
+        """Return the path of the ads' words, starts and ends."""
         return self.folder / "actions.parquet"
 
     @cached_property
@@ -92,9 +92,9 @@ class AdWorld:
         return self.population.traffic()
 
     def true_value(self, policy: pa.Table, *, events: Events | None = None) -> float:
-        """Return what a policy (page, ad[, probability]) is expected to earn per event, exactly.
+        """Return the exact value of a policy (page, ad[, probability]): its expected reward per event.
 
-        On the traffic of a window, or in the population. Where the policy says nothing it earns nothing.
+        On the traffic of a window, or in the population. Pages without a decision earn nothing.
         """
         pages, ads, h = self._read(policy)
         if events is None:
@@ -114,7 +114,7 @@ class AdWorld:
         return total
 
     def best_policy(self, feasible: pa.Table | None = None) -> pa.Table:
-        """Choose on every page the ad with the highest click probability: of the rows given, or of all candidates."""
+        """Return the optimal policy: the ad of highest click probability per page, of the rows given or of all."""
         if feasible is None:
             return self._averaged(None, self._best)
         pages, ads, _ = self._read(feasible)
@@ -128,19 +128,19 @@ class AdWorld:
         return _table(pages[best], ads[best], np.ones(len(best)))
 
     def best_daily_policy(self, *, events: Events | None = None) -> pa.Table:
-        """Choose every day the best candidate that is live; averaged over the traffic of a window, or of the month."""
+        """Return the optimal policy of live ads by day, averaged over the traffic of a window, or of the month."""
         return self._averaged(events, self._best_live)
 
     def logging_policy(self, *, events: Events | None = None) -> pa.Table:
-        """Return what the logger chose, averaged over the traffic of a window, or of the month (paper, Eq. 3)."""
+        """Return the true logging policy, averaged over the traffic of a window, or of the month (paper, Eq. 3)."""
         return self._averaged(events, self._logged)
 
     def _averaged(self, events: Events | None, shares_of_day: Choice) -> pa.Table:
-        """Average what is chosen every day over the traffic of the days."""
+        """Return a policy that changes by day, averaged over the traffic of the days."""
         by_day = None if events is None else self._daily_traffic(events)
         parts = []
-        for begin in _chunks(self.settings.contexts):
-            pages = np.arange(begin, min(begin + CHUNK, self.settings.contexts))
+        for begin in _chunks(self.settings.n_contexts):
+            pages = np.arange(begin, min(begin + CHUNK, self.settings.n_contexts))
             ads = np.asarray(self.population.candidates[pages])
             mu = self.population.click_probability(pages, ads)
             shares = np.zeros(ads.shape)
@@ -175,7 +175,7 @@ class AdWorld:
         if missing := [name for name in (CONTEXT, ACTION) if name not in policy.column_names]:
             raise UsageError(f"The policy has no column {quoted(missing[0])}.")
         pages, ads = policy[CONTEXT].to_numpy().astype(np.int64), policy[ACTION].to_numpy().astype(np.int64)
-        for name, ids, known in ((CONTEXT, pages, self.settings.contexts), (ACTION, ads, self.settings.actions)):
+        for name, ids, known in ((CONTEXT, pages, self.settings.n_contexts), (ACTION, ads, self.settings.n_actions)):
             if ids.size and (ids.min() < 0 or ids.max() >= known):
                 raise UsageError(f"The policy has a {name} that is not in the world.", f"Numbers run to {known - 1}.")
         given = PROBABILITY in policy.column_names
@@ -187,7 +187,7 @@ class AdWorld:
         day = (table[TIME] // MICROSECONDS_PER_DAY - _FIRST_DAY_NUMBER).cast("float64") if self.settings.drift else None
         sums = {"n": table.count()} | ({} if day is None else {"days": day.sum()})
         found = events.engine.fetch_arrow(table.group_by("context_0").agg(**sums))
-        counts, days = np.zeros(self.settings.contexts), np.zeros(self.settings.contexts)
+        counts, days = np.zeros(self.settings.n_contexts), np.zeros(self.settings.n_contexts)
         pages = found["context_0"].to_numpy()
         counts[pages] = found["n"].to_numpy()
         if day is not None:
@@ -198,7 +198,7 @@ class AdWorld:
         table = self._checked(events).table
         day = table[TIME] // MICROSECONDS_PER_DAY - _FIRST_DAY_NUMBER
         found = events.engine.fetch_arrow(table.group_by("context_0", day=day).agg(n=table.count()))
-        counts = np.zeros((self.settings.days, self.settings.contexts), dtype=np.float32)
+        counts = np.zeros((self.settings.days, self.settings.n_contexts), dtype=np.float32)
         counts[found["day"].to_numpy().astype(np.int64), found["context_0"].to_numpy()] = found["n"].to_numpy()
         return counts
 

@@ -1,4 +1,4 @@
-"""Randomness that depends on the seed and on what is drawn, never on the order or the threads in which it is drawn."""
+"""Random streams by seed and purpose, reproducible whatever the order and the threads."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Stream(IntEnum):
-    """What a stream of random numbers is for."""
+    """The purpose of a stream of random numbers."""
 
     PAGES = 1
     ADS = 2
@@ -25,19 +25,19 @@ class Stream(IntEnum):
 
 
 def stream(seed: int, purpose: Stream, part: int = 0) -> np.random.Generator:
-    """Return the generator of one purpose and part."""
+    """Return the random generator of one purpose and part."""
     return np.random.default_rng([seed, int(purpose), part])
 
 
 def pair_hash(seed: int, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """Mix pairs of integers into 64 well-spread bits (the finaliser of SplitMix64, twice)."""
+    """Return a 64-bit hash of pairs of integers (the finaliser of SplitMix64, twice)."""
     offset = np.uint64((seed + 1) * 0x9E3779B97F4A7C15 % 2**64)
     mixed = _mix(one.astype(np.uint64) + offset)
     return _mix(mixed ^ (other.astype(np.uint64) + np.uint64(0xD1B54A32D192ED03)))
 
 
 def pair_normal(seed: int, one: NDArray[np.int64], other: NDArray[np.int64]) -> NDArray[np.float32]:
-    """Return a number for every pair, distributed nearly as a standard normal: the sum of four uniforms."""
+    """Return a nearly standard normal number for every pair: the sum of four uniforms."""
     bits = pair_hash(seed, one, other)
     total = np.zeros(bits.shape, dtype=np.float32)
     for i in range(4):

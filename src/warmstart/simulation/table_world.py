@@ -1,4 +1,4 @@
-"""Small enumerable worlds: contexts x actions x days, with the exact value of any policy."""
+"""Small simulated worlds (contexts x actions x days) with the exact value of any policy."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIRST_DAY = datetime(2026, 10, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, eq=False)
 class TableWorld:
-    """A world that fits in three tables.
+    """A simulated world in three arrays.
 
     ``traffic[x]``: probability of a context, the same every day; ``reward_means[x, a]``: click probabilities;
     ``logging[d, x, a]``: the logging policy of day d, deterministic or not. Every day has ``events_per_day`` events.
@@ -49,7 +49,7 @@ class TableWorld:
 
     @classmethod
     def month(cls, *, contexts: int = 60, actions: int = 24, events_per_day: int = 2000, seed: int = 0) -> TableWorld:
-        """Make a month of deterministic daily choices among actions that come and go."""
+        """Return a month in which the logging policy is deterministic by day and actions come and go."""
         rng = np.random.default_rng(seed)
         days = 30
         traffic = 1 / np.arange(1, contexts + 1)
@@ -86,12 +86,12 @@ class TableWorld:
 
     @property
     def average_logging(self) -> NDArray[np.float64]:
-        """Return pi(a|x) = the mean of pi_t(a|x) over events (paper, Eq. 3)."""
+        """Return the average logging policy, pi(a|x) = mean of pi_t(a|x) over events (paper, Eq. 3)."""
         mean: NDArray[np.float64] = self.logging.mean(axis=0)
         return mean
 
     def draw(self, *, seed: int) -> pa.Table:
-        """Draw a log: context, action, reward, time."""
+        """Return a random log: context, action, reward, time."""
         rng = np.random.default_rng(seed)
         total = self.days * self.events_per_day
         day = np.repeat(np.arange(self.days), self.events_per_day)
@@ -102,7 +102,7 @@ class TableWorld:
         return self._log(x, a, reward.astype(float), day)
 
     def logs(self) -> Iterator[tuple[float, pa.Table]]:
-        """Enumerate every log this world can write, with its probability. Only for worlds of a few events."""
+        """Yield every possible log with its probability; only for worlds of a few events."""
         day = np.repeat(np.arange(self.days), self.events_per_day)
         for outcome in itertools.product(*(self._outcomes(d) for d in day.tolist())):
             probability = float(np.prod([p for p, *_ in outcome]))
@@ -110,7 +110,7 @@ class TableWorld:
             yield probability, self._log(x, a, reward, day)
 
     def rewardings(self, log: pa.Table) -> Iterator[tuple[float, pa.Table]]:
-        """Enumerate every reward outcome of a log's contexts and actions, with its probability."""
+        """Yield the log with every possible outcome of its rewards, with its probability."""
         x = self._positions(log["context"].to_pylist(), self.contexts)
         a = self._positions(log["action"].to_pylist(), self.actions)
         means = self.reward_means[x, a]
@@ -122,7 +122,7 @@ class TableWorld:
                 yield probability, log.set_column(position, "reward", [reward])
 
     def true_value(self, policy: pa.Table | NDArray[np.float64], *, events: Events | None = None) -> float:
-        """Return the exact value of a policy: expected earnings per event on a window's traffic, or in the population.
+        """Return the exact value of a policy: expected reward per event on a window's traffic, or in the population.
 
         ``policy`` is a table (context, action, probability) or an array [context, action].
         """
@@ -131,7 +131,7 @@ class TableWorld:
         return float(traffic @ (h * self.reward_means).sum(axis=1))
 
     def policy_array(self, policy: pa.Table) -> NDArray[np.float64]:
-        """Turn a policy's table into an array [context, action]."""
+        """Return a policy's table as an array [context, action]."""
         rows = policy.to_pydict()
         h = np.zeros_like(self.reward_means)
         at = self._positions(rows["context"], self.contexts), self._positions(rows["action"], self.actions)
@@ -139,7 +139,7 @@ class TableWorld:
         return h
 
     def policy_from_array(self, h: NDArray[np.float64]) -> pa.Table:
-        """Turn an array [context, action] into a table (context, action, probability)."""
+        """Return an array [context, action] as a table (context, action, probability)."""
         import pyarrow as pa
 
         x, a = np.nonzero(h)
@@ -155,28 +155,28 @@ class TableWorld:
         return shares
 
     def _outcomes(self, day: int) -> list[tuple[float, int, int, float]]:
-        found = []
+        outcomes = []
         for x, a in zip(*np.nonzero(self.logging[day]), strict=True):
-            seen = self.traffic[x] * self.logging[day, x, a]
+            shown = self.traffic[x] * self.logging[day, x, a]
             mean = self.reward_means[x, a]
-            found += [(seen * p, int(x), int(a), r) for p, r in ((mean, 1.0), (1 - mean, 0.0)) if seen * p > 0]
-        return found
+            outcomes += [(shown * p, int(x), int(a), r) for p, r in ((mean, 1.0), (1 - mean, 0.0)) if shown * p > 0]
+        return outcomes
 
     def _log(self, x: NDArray[Any], a: NDArray[Any], reward: NDArray[Any], day: NDArray[Any]) -> pa.Table:
         import pyarrow as pa
 
         second = np.tile(np.arange(self.events_per_day) * (86_400 / self.events_per_day), self.days)
-        seconds = (day * 86_400 + second) * 1_000_000
+        microseconds = (day * 86_400 + second) * 1_000_000
         start = (FIRST_DAY - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
         return pa.table(
             {
                 "context": pa.array(np.array(self.contexts)[x]),
                 "action": pa.array(np.array(self.actions)[a]),
                 "reward": reward,
-                "time": pa.array(start + seconds.astype("int64"), pa.timestamp("us", "UTC")),
+                "time": pa.array(start + microseconds.astype("int64"), pa.timestamp("us", "UTC")),
             }
         )
 
     def _positions(self, names: list[str], known: tuple[str, ...]) -> NDArray[np.int64]:
-        where = {name: i for i, name in enumerate(known)}
-        return np.array([where[name] for name in names], dtype=np.int64)
+        position = {name: i for i, name in enumerate(known)}
+        return np.array([position[name] for name in names], dtype=np.int64)

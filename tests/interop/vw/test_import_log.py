@@ -68,6 +68,7 @@ def test_wrong_calls_are_usage_errors(tmp_path):
         with pytest.raises(ws.UsageError):
             ws.import_vw(path, tmp_path / "out", **options)
     (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "mine.txt").touch()
     with pytest.raises(ws.UsageError):
         ws.import_vw(path, tmp_path / "there")
     with pytest.raises(ws.SourceError):

@@ -32,7 +32,7 @@ def test_malformed_lines_can_be_counted_instead(tmp_path):
     assert len(rows) == 2
     assert result.about["malformed"]["lines"] == 2
     assert "line 2" in result.about["malformed"]["first"][0]
-    assert any("2 malformed lines" in note for note in result.notes())
+    assert any("2 malformed lines" in note for note in result.notes)
 
 
 def test_a_terminal_cannot_be_talked_to_through_a_log(tmp_path):

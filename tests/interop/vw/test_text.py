@@ -43,7 +43,7 @@ def test_of_several_costs_the_one_with_a_probability_was_shown(tmp_path):
 def test_equal_actions_of_an_event_are_told(tmp_path):
     result, _ = import_text(tmp_path, "0:0:0.5 | a\n| a\n\n0:0:0.5 | a\n| b\n\n")
     assert result.about["equal_actions"] == 1
-    assert any("equal features" in note for note in result.notes())
+    assert any("equal features" in note for note in result.notes)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Constant bets: an interval that pays for the coefficients that are there, not for the largest there could be.
+"""Betting confidence interval with constant bets: its width depends on the coefficients present, not on 1 / tau.
 
 If the mean of the expected terms were m, the product over events of 1 + L * (term - m) would have expectation at most 1
 for any L fixed beforehand, whatever the order and however unequal the terms (the mean of logarithms is at most the
@@ -12,49 +12,32 @@ first of them is that bound itself.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from warmstart.estimators.intervals.bisection import STEPS, last_ruled_out
+from warmstart.estimators.intervals.terms import RATIO
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from warmstart.estimators.intervals.methods import TermSums
+    from warmstart.estimators.intervals.terms import Coefficients, Ends, TermSums
 
     Floats = NDArray[np.float64]
 
-# Coefficients are told apart by this ratio; each end rounds them to its own disadvantage.
-RATIO = 1.0005
 FACTORS, WEIGHTS = np.array([0.25, 1.0, 4.0]), np.array([0.1, 0.8, 0.1])
 # Means are tested in spans of this ratio, with the same bets inside a span; below the last one, with its bets.
 SPAN, SPANS = 1.2, 120
 # No bet risks more than this share on one event.
 MOST_AT_RISK = 0.99
-STEPS = 60
 
 
-@dataclass(frozen=True, eq=False)
-class Coefficients:
-    """How rewards spread over coefficients: ``rewards[i]`` of them at coefficients between low[i] and high[i]."""
-
-    low: Floats
-    high: Floats
-    rewards: Floats
-
-    @classmethod
-    def of_bins(cls, bins: NDArray[np.int64], rewards: Floats) -> Coefficients:
-        """Read bins of the logarithm to the base RATIO."""
-        margin, powers = 1e-12, bins.astype(np.float64)
-        low, high = np.power(RATIO, powers), np.power(RATIO, powers + 1)
-        return cls(low * (1 - margin), high * (1 + margin), rewards)
-
-
-def bets_ends(terms: TermSums, delta: float) -> tuple[float, float]:
-    """Return the ends; each fails with probability at most delta / 2."""
+def bets_ends(terms: TermSums, delta: float) -> Ends:
+    """Return the betting confidence interval; each end fails with probability at most delta / 2."""
     most = terms.range_total / terms.events
     if terms.largest <= 0 or terms.range_square_total <= 0:
         return 0.0, most
@@ -64,11 +47,11 @@ def bets_ends(terms: TermSums, delta: float) -> tuple[float, float]:
 
 
 def _lower(terms: TermSums, spans: Floats, limit: float) -> float:
-    found, nothing = _known(terms)
+    spread, nothing = _spread(terms)
 
     def evidence(m: float, bets: Floats) -> float:
         able = bets * m < 1
-        logs = np.log1p(bets[able, None] * (found.low - m)) @ found.rewards + nothing * np.log1p(-bets[able] * m)
+        logs = np.log1p(bets[able, None] * (spread.low - m)) @ spread.rewards + nothing * np.log1p(-bets[able] * m)
         return log_mean(logs, WEIGHTS[able])
 
     planned = np.outer(_chernoff_bets(spans, terms, limit, above=True), FACTORS)
@@ -81,10 +64,10 @@ def _lower(terms: TermSums, spans: Floats, limit: float) -> float:
 
 
 def _upper(terms: TermSums, spans: Floats, limit: float) -> float:
-    found, nothing = _known(terms)
+    spread, nothing = _spread(terms)
 
     def evidence(m: float, bets: Floats) -> float:
-        logs = np.log1p(-bets[:, None] * (found.high - m)) @ found.rewards + nothing * np.log1p(bets * m)
+        logs = np.log1p(-bets[:, None] * (spread.high - m)) @ spread.rewards + nothing * np.log1p(bets * m)
         return log_mean(logs, WEIGHTS)
 
     *below, most = spans.tolist()
@@ -98,7 +81,7 @@ def _upper(terms: TermSums, spans: Floats, limit: float) -> float:
     return ruled_out
 
 
-def _known(terms: TermSums) -> tuple[Coefficients, float]:
+def _spread(terms: TermSums) -> tuple[Coefficients, float]:
     if terms.coefficients is None:
         raise ValueError("bets need to know how rewards spread over coefficients")
     return terms.coefficients, terms.events - float(terms.coefficients.rewards.sum())
@@ -130,19 +113,3 @@ def log_mean(logs: Floats, weights: Floats) -> float:
         return -math.inf
     top = float(logs.max())
     return top + math.log(float(weights @ np.exp(logs - top)))
-
-
-def last_ruled_out(ruled_out: Callable[[float], bool], start: float, kept: float) -> float:
-    """Find by bisection the last point, going from one end to one that is kept, that is ruled out; the end if none."""
-    if not ruled_out(start):
-        return start
-    out = start
-    for _ in range(STEPS):
-        middle = (out + kept) / 2
-        if middle in (out, kept):
-            break
-        if ruled_out(middle):
-            out = middle
-        else:
-            kept = middle
-    return out

@@ -4,54 +4,27 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from warmstart.core.errors import SourceError, UsageError
-from warmstart.core.files import atomic_folder
-from warmstart.core.parquet import write_parquet
-from warmstart.core.text import counted, printable, quoted
+from warmstart.core.files import check_output, write_output, write_parquet
+from warmstart.core.progress import Progress, silent
+from warmstart.core.text import printable, quoted
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import Features
 from warmstart.interop.records import CostRange, EventBatches, Example, check_cost_range, event_schema
 from warmstart.interop.vw.json import JsonFeatures, read_json
-from warmstart.interop.vw.lines import LogFile, MalformedLines, Report, named_files, numbered_lines
+from warmstart.interop.vw.lines import LogFile, MalformedLines, named_files, numbered_lines
 from warmstart.interop.vw.text import SHARED, read_adf, read_cb
 from warmstart.interop.vw.text_features import TextFeatures
+from warmstart.results import Imported
 
 VWFormat = Literal["cb", "cb_adf", "dsjson", "json"]
 FIRST_LINES = 2_000
 EVENTS, CONTEXTS, ACTIONS, ABOUT = "events.parquet", "contexts.parquet", "actions.parquet", "about.json"
 UNREWARDED = "events-with-costs.parquet"
-
-
-@dataclass(frozen=True)
-class Imported:
-    """A folder of tables that another tool's log became, and what is known about them."""
-
-    folder: Path
-    about: dict[str, Any]
-
-    @property
-    def events(self) -> Path:
-        """Return the file of events: context, action, reward, cost[, propensity, feasible, ...]."""
-        return self.folder / EVENTS
-
-    @property
-    def contexts(self) -> Path:
-        """Return the file of contexts: their words with weights."""
-        return self.folder / CONTEXTS
-
-    @property
-    def actions(self) -> Path:
-        """Return the file of actions: their words with weights."""
-        return self.folder / ACTIONS
-
-    def notes(self) -> list[str]:
-        """Say what was read, and what to know before using it."""
-        return notes(self.about)
 
 
 def import_vw(
@@ -63,7 +36,7 @@ def import_vw(
     choice_first: bool = False,
     from_export: bool = False,
     skip_malformed: bool = False,
-    on_progress: Report | None = None,
+    on_progress: Progress = silent,
 ) -> Imported:
     """Turn Vowpal Wabbit's contextual-bandit logs into a folder of tables: events, contexts and actions.
 
@@ -74,7 +47,7 @@ def import_vw(
 
     Args:
         sources: the log's files, plain or gzipped.
-        out: the folder to write.
+        out: the folder to write: a new or an empty one.
         format: lines of ``cb``, blocks of ``cb_adf``, ``dsjson`` or ``json``; "auto" tells by the first lines.
         cost_range: the lowest and the highest cost, if you know them.
         choice_first: every ``cb`` line begins with a policy's choice, as for ``vw --eval``.
@@ -89,17 +62,16 @@ def import_vw(
     if choice_first and kind != "cb":
         raise UsageError("Only lines of --cb can begin with a policy's choice.")
     check_cost_range(cost_range)
-    if out.exists():
-        raise UsageError(f"{quoted(str(out))} exists already.", "Name a new folder.")
+    check_output(out, inputs=paths, folder=True)
     malformed, batches = MalformedLines(skip_malformed), EventBatches()
-    with atomic_folder(out) as folder:
+    with write_output(out, inputs=paths, folder=True) as folder:
         with (
             FeatureTable("context").written_to(folder / CONTEXTS) as contexts,
             FeatureTable("action").written_to(folder / ACTIONS) as actions,
         ):
             read = _reader(kind, contexts, actions, choice_first=choice_first, from_export=from_export)
             examples = (example for path in paths for example in read(LogFile(path, malformed, on_progress)))
-            write_parquet(folder / UNREWARDED, batches.read(examples), event_schema())
+            write_parquet(folder / UNREWARDED, batches.read(examples))
         if not batches.examples:
             raise SourceError(f"{printable(paths[0])} has no examples.", "Is it empty, or of another format?")
         costs = CostRange.choose(batches.low, batches.high, cost_range)
@@ -161,27 +133,3 @@ def _write_rewards(folder: Path, costs: CostRange, columns: Sequence[str]) -> No
         tables = chain([event_schema().empty_table()], batches)
         write_parquet(folder / EVENTS, (costs.with_rewards(table, columns) for table in tables))
     (folder / UNREWARDED).unlink()
-
-
-def notes(about: dict[str, Any]) -> list[str]:
-    """Say what was read, and what to know before using it."""
-    costs = about["costs"]
-    sides = f"{counted(about['contexts'], 'context')}, {counted(about['actions'], 'action')}"
-    events = f"{counted(about['events'], 'event')}, {about['unlabelled']:,} examples without a label; {sides}."
-    said = [
-        events,
-        f"reward = ({costs['high']:g} - cost) / {costs['high'] - costs['low']:g} ({costs['rule']}).",
-    ]
-    if about["propensities"] == 0:
-        said.append("There are no probabilities in it: propensities will be estimated.")
-    elif about["propensities"] < about["events"]:
-        said.append(f"WARNING: only {about['propensities']:,} of {about['events']:,} events have a probability.")
-    if about["malformed"]["lines"]:
-        said.append(f"WARNING: {counted(about['malformed']['lines'], 'malformed line')} left out.")
-        said += about["malformed"]["first"]
-    if about["equal_actions"]:
-        said.append(
-            f"WARNING: in {counted(about['equal_actions'], 'event')} several actions have equal features, so they are "
-            "one action here, whose logged probability is that of one of them."
-        )
-    return said

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, TypeVar
 
 from warmstart.core.errors import MalformedLineError, SourceError, UsageError
+from warmstart.core.progress import Progress, silent
 from warmstart.core.text import first_lines, printable, quoted
 
 GZIP_MAGIC = b"\x1f\x8b"
@@ -20,7 +21,6 @@ PROGRESS_EVERY = 4096
 NO_UTF8 = "surrogateescape"
 
 T = TypeVar("T")
-Report = Callable[[str, float], None]
 
 
 class BadLineError(Exception):
@@ -51,11 +51,11 @@ class LogFile:
 
     path: Path
     malformed: MalformedLines
-    report: Report | None = None
+    on_progress: Progress = silent
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Give the lines of the file without their ends, numbered from 1."""
-        return numbered_lines(self.path, self.report)
+        return numbered_lines(self.path, self.on_progress)
 
     def parse(self, parse_line: Callable[[str], T]) -> Iterator[T]:
         """Give what ``parse_line`` returns for each line that is not blank; it raises BadLineError for a bad one."""
@@ -79,7 +79,7 @@ def named_files(sources: str | Path | Sequence[str | Path]) -> list[Path]:
     return paths
 
 
-def numbered_lines(path: Path, report: Report | None = None) -> Iterator[tuple[int, str]]:
+def numbered_lines(path: Path, on_progress: Progress = silent) -> Iterator[tuple[int, str]]:
     """Give the lines of a file without their ends, numbered from 1."""
     size = max(path.stat().st_size, 1)
     try:
@@ -88,8 +88,8 @@ def numbered_lines(path: Path, report: Report | None = None) -> Iterator[tuple[i
             raw.seek(0)
             with _text(raw, compressed=compressed) as lines:
                 for i, line in enumerate(lines, start=1):
-                    if report is not None and i % PROGRESS_EVERY == 0:
-                        report(f"reading {path.name}", min(raw.tell() / size, 1.0))
+                    if i % PROGRESS_EVERY == 0:
+                        on_progress(f"reading {path.name}", min(raw.tell() / size, 1.0))
                     end = -2 if line.endswith("\r\n") else -1 if line.endswith("\n") else None
                     yield i, line[:end]
     except (EOFError, zlib.error, gzip.BadGzipFile, OSError) as error:

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any
 import ibis
 
 from warmstart.core.errors import DataError
+from warmstart.core.files import write_parquet
 from warmstart.core.names import ACTION
-from warmstart.core.parquet import write_parquet
-from warmstart.engine import describe, offenders
+from warmstart.engine import describe, example_rows
+from warmstart.events import counted_propensity
 from warmstart.interop.features import NO_FEATURES, Features, escape
 from warmstart.interop.propensities import CLIPPED, clip_propensity
 from warmstart.interop.vw.featurize import features_of_key, featurize
-from warmstart.propensity import counted_propensity
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -135,7 +135,7 @@ def _with_features(
         return numbered.mutate(**{FEATURES: ibis.null("string")})
     texts = engine.open_files([str(path)], "parquet").table
     counts = texts.group_by(*given).agg(rows=texts.count())
-    if source is not None and (twice := offenders(engine, counts.filter(counts.rows > 1).drop("rows"), given)):
+    if source is not None and (twice := example_rows(engine, counts.filter(counts.rows > 1).drop("rows"), given)):
         raise DataError(f"{describe(source)} has two rows for one key ({twice}).")
     texts = texts.select(FEATURES, **{key: texts[key].cast(numbered[key].type()) for key in given})
     return numbered.left_join(texts, list(given)).select(*given, NUMBER, FEATURES)

@@ -10,12 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from warmstart.core.errors import DataError, MalformedLineError, SourceError, UsageError
-from warmstart.core.files import atomic_file
+from warmstart.core.files import check_output, write_output, write_parquet
 from warmstart.core.names import PROBABILITY
-from warmstart.core.text import counted, printable, quoted
+from warmstart.core.text import printable, quoted
 from warmstart.interop.export_log import companion
 from warmstart.interop.vw.lines import named_files, numbered_lines
 from warmstart.interop.vw.numbering import FEASIBLE, ROWS, context_tag
+from warmstart.results import Decisions
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,21 +24,6 @@ if TYPE_CHECKING:
 Scores = Literal["costs", "probabilities"]
 SUM_TOLERANCE = 1e-3
 ONE_EACH = "Predict the exported contexts file, with -t and without --passes."
-
-
-@dataclass(frozen=True)
-class Decisions:
-    """A file of decisions, how many contexts it decides, and how many rows it has."""
-
-    path: Path
-    contexts: int
-    rows: int
-
-    def notes(self) -> list[str]:
-        """Say what was written."""
-        return [
-            f"Wrote {counted(self.rows, 'decision')} for {counted(self.contexts, 'context')} to {printable(self.path)}."
-        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +50,7 @@ def import_predictions(
     *,
     scores: Scores | None = None,
     first_number: Literal[0, 1] | None = None,
+    force: bool = False,
 ) -> Decisions:
     """Turn what ``vw -t -d train.contexts.vw -p FILE`` wrote into a table of decisions, which ``evaluate`` takes.
 
@@ -78,9 +65,9 @@ def import_predictions(
         out: the Parquet file to write.
         scores: "costs" or "probabilities".
         first_number: 0 or 1, where the numbers cannot tell.
+        force: replace a file that this library did not write; an input is never replaced.
     """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     [path], out = named_files(predictions), Path(out)
     if scores is not None and scores not in get_args(Scores):
@@ -88,16 +75,21 @@ def import_predictions(
     if first_number not in (None, 0, 1):
         raise UsageError(f"Actions are numbered from 0 or from 1, not from {quoted(first_number)}.")
     keys = _ExportedKeys.open(Path(exported))
+    check_output(out, inputs=[path, exported, keys.contexts, companion(Path(exported), "actions.parquet")], force=force)
     summary = _Summary.of(_predictions(path))
     first = 0 if keys.has_feasible or summary.lists else _first_number(summary, keys, first_number, path)
     decisions = _decisions(path, keys, scores=_scores(summary, scores, path), first=first)
     schema = keys.schema().append(pa.field(PROBABILITY, pa.float64()))
-    decided = written = 0
-    with atomic_file(out) as temporary, pq.ParquetWriter(temporary, schema) as writer:
+    decided = 0
+
+    def tables() -> Iterator[pa.Table]:
+        nonlocal decided
         while batch := list(islice(decisions, ROWS)):
-            rows = [row for of_context in batch for row in of_context]
-            writer.write_table(pa.Table.from_pylist(rows, schema=schema))
-            decided, written = decided + len(batch), written + len(rows)
+            decided += len(batch)
+            yield pa.Table.from_pylist([row for of_context in batch for row in of_context], schema=schema)
+
+    with write_output(out, force=True) as temporary:  # what may not be replaced was refused before the work
+        written = write_parquet(temporary, tables())
     return Decisions(out, decided, written)
 
 

@@ -1,0 +1,69 @@
+"""Inverse propensity scoring (IPS, IPW), clipped: the mean of reward * probability / max(propensity, tau).
+
+Given contexts and actions it never overestimates in expectation where propensities are counts of the evaluated window.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warmstart.core.names import PROBABILITY, PROPENSITY
+from warmstart.estimators.intervals import RATIO, Coefficients, TermSums
+from warmstart.estimators.weights import importance_weight
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from warmstart.engine import Engine
+
+
+def sums(rows: ir.Table, tau: float, propensity: str = PROPENSITY) -> dict[str, ir.Value]:
+    """Sum c * reward, its square, c and c^2 over events, c the clipped weight with a column of propensities."""
+    c = (rows.n > 0).ifelse(importance_weight(rows[PROBABILITY], rows[propensity], tau), 0.0)
+    totals = {
+        "reward": (c * rows.reward_sum).sum(),
+        "reward_sq": (c * c * rows.reward_sq_sum).sum(),
+        "weight": (c * rows.n).sum(),
+        "weight_sq": (c * c * rows.n).sum(),
+        "largest": c.max(),
+    }
+    return {f"{propensity}_{name}": total for name, total in totals.items()}
+
+
+def finish(totals: Mapping[str, float], events: float) -> tuple[float, float]:
+    """Return the mean of c * reward and its variance."""
+    value = totals["propensity_reward"] / events
+    return value, (totals["propensity_reward_sq"] / events - value**2) / events
+
+
+def terms(
+    totals: Mapping[str, float], events: float, bound: float, coefficients: Coefficients | None, propensity: str
+) -> TermSums:
+    """Return what a confidence interval for the value needs.
+
+    Args:
+        totals: The sums of ``sums``.
+        events: T, all events of the window.
+        bound: What no weight exceeds, known beforehand: 1 / tau.
+        coefficients: Rewards by weight, for the intervals that need them.
+        propensity: The column of propensities that was summed with.
+    """
+    names = ("reward", "reward_sq", "weight", "weight_sq", "largest")
+    total, square_total, weight, weight_sq, largest = (totals[f"{propensity}_{name}"] for name in names)
+    return TermSums(events, total, square_total, weight, weight_sq, largest, bound, coefficients)
+
+
+def rewards_by_weight(engine: Engine, rows: ir.Table, tau: float, propensity: str) -> Coefficients:
+    """Return the histogram of rewards over the logarithm of their weight, in steps of RATIO."""
+    c = importance_weight(rows[PROBABILITY], rows[propensity], tau)
+    shown = rows.mutate(c=c).filter(rows.n > 0, c > 0, rows.reward_sum > 0)
+    bins = shown.group_by(bin=(shown.c.ln() / math.log(RATIO)).floor().cast("int64"))
+    fetched = engine.fetch(bins.agg(rewards=shown.reward_sum.sum()).order_by("bin"))
+    return Coefficients.of_bins(
+        np.array([row["bin"] for row in fetched], dtype=np.int64),
+        np.array([row["rewards"] for row in fetched], dtype=np.float64),
+    )

@@ -1,0 +1,28 @@
+"""Self-normalised inverse propensity scoring (SNIPS): as if traffic that is not supported earned like the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from warmstart.estimators import ips
+from warmstart.estimators.weights import clipped
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+
+def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
+    """Sum what IPS sums, and c^2 * reward."""
+    c = clipped(rows, tau)
+    return {**ips.sums(rows, tau), "reward_by_weight_sq": (c * c * rows.reward_sum).sum()}
+
+
+def finish(totals: Mapping[str, float], _: float) -> tuple[float, float]:
+    """Return sum(c * r) / sum(c) and its variance, that of a ratio, linearised: sum(c^2 * (r - value)^2) / sum(c)^2."""
+    weight = totals["propensity_weight"]
+    if weight <= 0:
+        return float("nan"), float("nan")
+    value = totals["propensity_reward"] / weight
+    squares = totals["propensity_reward_sq"] - 2 * value * totals["reward_by_weight_sq"]
+    return value, (squares + value**2 * totals["propensity_weight_sq"]) / weight**2

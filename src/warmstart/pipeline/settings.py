@@ -1,0 +1,123 @@
+"""The settings that commands share, declared once: which log, which engine, which windows.
+
+A field's name is the Python name and, with dashes, the option's; its metadata is what the command line shows. This
+module imports nothing heavy, because the command line reads it to answer ``--help``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from warmstart.core.errors import UsageError
+from warmstart.core.window import Moment
+
+if TYPE_CHECKING:
+    from warmstart.engine import Engine, LocalEngine
+    from warmstart.events import Events
+
+ENGINES = ("duckdb", "spark")
+
+
+def _shown(text: str, metavar: str | None = None, **more: Any) -> dict[str, Any]:
+    """Describe a setting for the command line.
+
+    ``words`` are completed by a shell, ``least`` is the smallest number, ``argument`` makes it positional, ``typed`` is
+    the type of an optional value where the command line takes fewer types than Python.
+    """
+    return {"help": text, "metavar": metavar, **more}
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineSettings:
+    """Where to compute, and with how much."""
+
+    engine: str = field(
+        default="duckdb",
+        metadata=_shown("Where to compute: duckdb, spark or spark://HOST:PORT.", "NAME", words=ENGINES),
+    )
+    memory_limit: str | None = field(default=None, metadata=_shown("The engine's memory, such as 4GB.", "SIZE"))
+    threads: int | None = field(default=None, metadata=_shown("The engine's threads.", "N", least=1))
+
+    def connect(self) -> LocalEngine:
+        """Connect to the engine."""
+        from warmstart.engine import connect
+
+        return connect(self.engine, memory_limit=self.memory_limit, threads=self.threads)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LogSettings:
+    """A log of events (context, action, reward) and the names of its columns, as ``read_events`` takes them."""
+
+    events: list[str] | None = field(
+        default=None,
+        metadata=_shown(
+            "The log: Parquet, CSV or JSON files, folders or globs, a DuckDB file, or postgres://USER@HOST/DATABASE.",
+            "EVENTS...",
+            argument=True,
+        ),
+    )
+    context: list[str] = field(
+        metadata=_shown("What was known before acting (state, user, page). May be repeated.", "COLUMN")
+    )
+    action: str = field(metadata=_shown("What was shown (arm, item, treatment).", "COLUMN"))
+    reward: str = field(metadata=_shown("What came of it, in [0, 1].", "COLUMN"))
+    time: str | None = field(default=None, metadata=_shown("When: a timestamp, a date or an epoch integer.", "COLUMN"))
+    propensity: str | None = field(
+        default=None,
+        metadata=_shown("The logged probability of what was shown (pscore), if it was recorded.", "COLUMN"),
+    )
+    event_id: str | None = field(default=None, metadata=_shown("What tells events apart, for random folds.", "COLUMN"))
+    table: str | None = field(
+        default=None,
+        metadata=_shown("The table, [SCHEMA.]NAME, of a database; alone, one that the engine knows.", "NAME"),
+    )
+    reward_range: tuple[float, float] = field(
+        default=(0.0, 1.0), metadata=_shown("The scale of rewards, if it is not [0, 1].", "LO HI")
+    )
+    drop_nulls: bool = field(
+        default=False, metadata=_shown("Leave out rows with nulls, NaN or infinities, and count them.")
+    )
+
+    def __post_init__(self) -> None:
+        if not self.events and self.table is None:
+            raise UsageError("Name the log: files, or --table NAME (table=...).")
+
+    def open(self, engine: str | Engine = "duckdb") -> Events:
+        """Read the log and check every value that will be used."""
+        from warmstart.events import read_events
+
+        columns = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "events"}
+        return read_events(self.events, engine=engine, **columns)
+
+
+@dataclass(frozen=True, kw_only=True)
+class WindowSettings:
+    """Which events to learn from and which to evaluate on (train/test split in time); by default all of them."""
+
+    train_until: Moment | None = field(
+        default=None, metadata=_shown("Use the events before this time only.", "TIME", typed=str)
+    )
+    train_fraction: float | None = field(default=None, metadata=_shown("Use the first F of the events only.", "F"))
+    test_from: Moment | None = field(
+        default=None, metadata=_shown("Evaluate events from this time on; train on earlier.", "TIME", typed=str)
+    )
+    test_fraction: float | None = field(
+        default=None, metadata=_shown("Evaluate the last F of the events; train on earlier.", "F")
+    )
+
+    def __post_init__(self) -> None:
+        for moment, fraction in (("train_until", "train_fraction"), ("test_from", "test_fraction")):
+            share = getattr(self, fraction)
+            if share is None:
+                continue
+            if getattr(self, moment) is not None:
+                raise UsageError(f"{_both(moment)} and {_both(fraction)} exclude each other.", "Give one of them.")
+            if not 0 < share < 1:
+                raise UsageError(f"{_both(fraction)} must lie between 0 and 1, and is {share:g}.")
+
+
+def _both(name: str) -> str:
+    """Name a setting as in Python and as on the command line."""
+    return f"{name} (--{name.replace('_', '-')})"

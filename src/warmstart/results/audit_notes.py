@@ -1,0 +1,244 @@
+"""An audit in sentences, for those who decide."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warmstart.core.text import counted, more, percent
+
+if TYPE_CHECKING:
+    from warmstart.results.audit import Audit, Check
+
+# Below this share of traffic with a choice, there is next to nothing to compare.
+TOO_LITTLE = 0.01
+# A gain that would have to be larger than this is none that a log can be said to prove.
+TOO_MUCH = 1.0
+MANY_COPIES = 0.01
+# Between this and the level of a check lies what may be chance and may be not.
+WEAK = 0.05
+FEWEST_EVENTS = 100
+HIDDEN = "whether the logging policy used something that predicts the reward and is not in the context columns"
+
+
+def verdict(audit: Audit) -> tuple[str, str, str]:
+    """Say what can be asked of this log, what cannot, and which tau to begin with."""
+    power, alone = audit.power, audit.exploration.by_actions[0].traffic
+    share, gain = percent(power.contested), more(power.smallest_gain)
+    can = f"Other policies can be compared with the logging policy on {share} of the traffic"
+    if power.contested < TOO_LITTLE:
+        few = f"on {share} of its traffic were two actions or more shown often enough to be compared"
+        can = f"Next to nothing can be asked of this log: {few}."
+    elif power.smallest_gain is None:
+        can = f"Two actions or more were shown often enough on {share} of the traffic"
+        can += ", but without a mean reward above zero nothing can be said of gains."
+    elif power.smallest_gain > TOO_MUCH:
+        can += f", but this log is too small to prove a gain that anyone would expect: it would have to be {gain}."
+    else:
+        can += f", and one that earns {gain} there will probably be proven better."
+    if _many_copies(audit):
+        copies = percent((audit.log.duplicates or 0) / audit.log.events)
+        can = f"First of all, {copies} of the events are exact copies of others: remove them, or believe nothing. {can}"
+    return can, _cannot(audit, alone), _where_to_begin(audit)
+
+
+def _cannot(audit: Audit, alone: float) -> str:
+    never = (
+        f"what other actions would earn on the {percent(alone)} of traffic in contexts where a single action was shown"
+    )
+    parts = [never] if percent(alone) != "0 %" else []
+    parts.append(HIDDEN)
+    if not audit.checks or any(check.p_value is None for check in audit.checks):
+        parts.append("whether rewards drift or the logging policy reacts to them")
+    fired = any(check.fires for check in audit.checks)
+    caution = "; and there are signs of drift or reaction, which may bend every estimate" if fired else ""
+    return f"The log cannot say {', nor '.join(parts)}{caution}."
+
+
+def _where_to_begin(audit: Audit) -> str:
+    power = audit.power
+    if power.contested < TOO_LITTLE:
+        if audit.log.events_per_context.ninety <= 1:
+            return "Begin with coarser context columns: nearly every context occurs once, and nothing can be compared."
+        return "Begin by exploring: show other actions in the busiest contexts, at random, and write down how often."
+    choice = next(at.choice for at in audit.exploration.support if at.tau == power.tau)
+    return (
+        f"Begin with tau = {power.tau:g}: on {percent(choice)} of the traffic two actions or more were shown so often."
+    )
+
+
+def _many_copies(audit: Audit) -> bool:
+    return (audit.log.duplicates or 0) > MANY_COPIES * audit.log.events
+
+
+def notes(audit: Audit) -> list[str]:
+    """Return in plain words what the numbers say, the verdict last."""
+    lines = [*about_the_log(audit), about_evenness(audit)]
+    if audit.origin is None:
+        lines.append(
+            "Without a time column, nothing can be said about the calendar, drift, reaction, or actions that come and "
+            "go: name it with time=... (--time)."
+        )
+    else:
+        lines += [*about_the_origin(audit), *about_checks(audit)]
+        lines += [*about_contexts(audit), *about_churn(audit)]
+    lines.append(f"Nobody can tell from a log {HIDDEN}; if it did, every estimate from this log is off.")
+    lines += [*about_power(audit), *about_exploring(audit)]
+    return [*lines, *(f"VERDICT: {sentence}" for sentence in verdict(audit))]
+
+
+def about_the_log(audit: Audit) -> list[str]:
+    """Say what the log holds."""
+    lines = ["Events per context and per action: least | quarter | median | three quarters | 99 % | most."]
+    if audit.log.duplicates:
+        lines.append(
+            f"Exact copies of another event, time included: {audit.log.duplicates:,}. They are counted here as real."
+        )
+    live = " that are live on the day (UTC)" if audit.exploration.live else ""
+    lines.append(
+        f"'uniform' chooses at random among the actions shown in the context{live}; it is supported where the log "
+        f"showed its choice at least tau of the time. On average the log holds as much choice as "
+        f"{audit.exploration.effective_actions:.2f} equally frequent actions a context."
+    )
+    return lines
+
+
+def about_evenness(audit: Audit) -> str:
+    """Say whether actions were drawn evenly."""
+    even = audit.exploration.even
+    if not even.contexts:
+        return "No context is busy enough to tell whether its actions were drawn evenly."
+    fair = "about what a fair draw gives" if even.rejected < 0.03 else "a fair draw gives 1 %"
+    return (
+        f"Too uneven for a fair draw among their actions: {percent(even.rejected)} of "
+        f"{counted(even.contexts, 'context')} busy enough to tell ({fair})."
+    )
+
+
+def about_the_origin(audit: Audit) -> list[str]:
+    """Say where the choice comes from."""
+    origin = audit.origin
+    if origin is None or origin.calendar is None:
+        return ["No context has events enough to tell the calendar from chance."]
+    if origin.calendar > 0.9:
+        words = "The choice is the calendar's: within a day the logging policy is all but deterministic."
+    elif origin.calendar > 0.5:
+        words = "Most of the choice comes from changes between days; the rest is choice within a day."
+    elif origin.calendar > 0.1:
+        words = "Some of the choice comes from changes between days; most of it is made within a day."
+    else:
+        words = "The choice is made within the day, at random or by something the log lacks; days hardly matter."
+    return [words]
+
+
+def about_checks(audit: Audit) -> list[str]:
+    """Say what the tests show; and, if one fires, how to read it and what to do."""
+    lines = [about_check(audit, check) for check in audit.checks]
+    if any(check.fires for check in audit.checks):
+        lines.append(
+            "Strong reaction also looks like drift, and the other way round: read it as drift or reaction. Evaluate on "
+            "shorter windows, and ask who runs the logging policy what it reacts to."
+        )
+    return lines
+
+
+def about_check(audit: Audit, check: Check) -> str:
+    """Say what a test shows, how large it is beside the mean reward, and what follows."""
+    if check.effect is None or check.p_value is None:
+        return f"{check.question} {_why_unknown(audit)}"
+    rate = abs(audit.log.reward_rate)
+    what = {
+        "drift": "a trend common to all, from the first day to the last",
+        "reaction": "the reward that goes with a typical change of the share the next day",
+    }[check.name]
+    if not check.fires:
+        span = f"{percent((check.lower or 0.0) / rate)} to {percent((check.upper or 0.0) / rate)}" if rate else "-"
+        clear = "" if check.p_value >= WEAK else "clear "
+        return f"{check.question} No {clear}sign of it ({_p(check.p_value)}): {what} is {span} of the mean reward."
+    follows = {
+        ("drift", True): "rewards rise on the whole; estimates lean towards actions shown late",
+        ("drift", False): "rewards fall on the whole; estimates lean towards actions shown early",
+        ("reaction", True): "what did well is shown more, which makes estimates too low",
+        ("reaction", False): "what did well is shown less, which makes estimates too HIGH: 'at least' may not hold",
+    }[check.name, check.effect > 0]
+    doubt = ""
+    if check.may_be_chance:
+        doubt = f" If rewards of a context hang together, it may still be chance ({_p(check.clustered_p)})."
+    share = percent(check.effect / rate) if rate else "-"
+    sign = f"There is a sign of it ({_p(check.p_value)}): {what} is {share} of the mean reward"
+    return f"{check.question} {sign}; {follows}.{doubt}"
+
+
+def _why_unknown(audit: Audit) -> str:
+    if audit.log.days == 1:
+        return "The log has a single day, so nobody can tell."
+    return "Rewards do not differ between days in any cell, so nobody can tell."
+
+
+def about_contexts(audit: Audit) -> list[str]:
+    """Say how the contexts changed."""
+    drift = audit.context_drift
+    if drift is None:
+        return []
+    line = f"{percent(drift.unseen_before)} of the traffic from {drift.cut} on is in contexts never seen before"
+    if drift.p_value is not None:
+        line += (
+            f"; the shares of contexts before and after differ by {drift.distance:.3f} (0 not at all, 1 entirely; "
+            f"{_p(drift.p_value)} if events came independently)"
+        )
+    return [f"{line}. In contexts that are new, nothing is known of other actions."]
+
+
+def about_churn(audit: Audit) -> list[str]:
+    """Say what coming and going actions do."""
+    churn = audit.churn
+    if churn is None:
+        return []
+    whole = (
+        f"{percent(churn.actions_all_window)} of the actions, with {percent(churn.traffic_all_window)} of the traffic"
+    )
+    lines = [f"{whole}, were live from the first day to the last."]
+    if churn.weight_ratio_all is not None and churn.weight_ratio_train is not None:
+        lines.append(
+            "On the last 35 % of events, weights counted in all data (the paper's choice) would multiply the rewards "
+            f"of uniform by {churn.weight_ratio_all:.2f} on average (weight ratio), and weights from before by "
+            f"{churn.weight_ratio_train:.2f}; 1 is right. Weights from the evaluated window, the default, give 1."
+        )
+    return lines
+
+
+def about_power(audit: Audit) -> list[str]:
+    """Say what proven means."""
+    if audit.power.smallest_gain is None:
+        return []
+    policy = f"takes one supported action in every contested context at tau = {audit.power.tau:g}"
+    proven = "a 95 % confidence interval for the gain lies above 0, with a chance (power) of 80 %"
+    return [f"'Proven' means: {proven}, for a policy that {policy} (normal approximation)."]
+
+
+def about_exploring(audit: Audit) -> list[str]:
+    """Say what exploring would buy."""
+    explore = audit.explore
+    if not explore.rows:
+        return ["Every context was shown two actions or more."]
+    lines = [f"{percent(explore.traffic)} of the traffic has a single action."]
+    if not worth_exploring(audit):
+        return [f"{lines[0]} That is too little, or too scattered, to be worth exploring."]
+    parts = [
+        f"{percent(plan.share)} ({counted(plan.events, 'event')}) would prove one that earns {more(plan.smallest_gain)}"
+        for plan in explore.experiments
+        if plan.smallest_gain is not None and plan.smallest_gain <= TOO_MUCH
+    ]
+    if parts:
+        lines.append(f"Giving some of it, at random, to one other action for as long as this log: {'; '.join(parts)}.")
+    return [" ".join(lines)]
+
+
+def worth_exploring(audit: Audit) -> bool:
+    """Tell whether contexts with one action have traffic enough, and come back often enough, to learn from."""
+    explore = audit.explore
+    busiest = explore.rows[0][-3] if explore.rows else 0
+    return explore.traffic >= TOO_LITTLE and busiest >= FEWEST_EVENTS
+
+
+def _p(value: float | None) -> str:
+    return "p unknown" if value is None else "p < 0.0001" if value < 0.0001 else f"p = {value:.2g}"

@@ -1,0 +1,168 @@
+"""How every result shows itself: in a terminal, in a notebook, as a dictionary, JSON, Arrow or pandas."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass
+from html import escape
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+# Version of the JSON contract: fields are added, never renamed, while it stays.
+SCHEMA = 1
+# Columns that hold text even where every row lacks it; other columns without a value hold numbers.
+TEXT_COLUMNS = ("policy", "best_estimator")
+CAPTION = "text-align: left; font-weight: bold; white-space: nowrap"
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Rows of text under a header; the first ``left`` columns align left, the others right."""
+
+    title: str
+    header: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    left: int = 0
+
+    def text(self) -> str:
+        """Lay the table out in plain text.
+
+        >>> print(TextTable("Fruit", ("name", "n"), [("fig", "12")], left=1).text())
+        Fruit
+        name   n
+        ----  --
+        fig   12
+        """
+        widths = self._widths()
+        rule = ["-" * width for width in widths]
+        return "\n".join([self.title, *(self._line(line, widths) for line in (self.header, rule, *self.rows))])
+
+    @property
+    def width(self) -> int:
+        """Return how many characters wide the laid-out table is."""
+        return sum(self._widths()) + 2 * (len(self.header) - 1)
+
+    def records(self) -> str:
+        """Lay each row out below the other, for a screen too narrow for the table.
+
+        >>> print(TextTable("Fruit", ("name", "n"), [("fig", "12")], left=1).records())
+        Fruit
+        - name: fig
+          n: 12
+        """
+        lines = [self.title]
+        for row in self.rows:
+            pairs = [f"{name}: {cell}" for name, cell in zip(self.header, row, strict=True)]
+            lines += [f"- {pairs[0]}", *(f"  {pair}" for pair in pairs[1:])]
+        return "\n".join(lines)
+
+    def html(self) -> str:
+        """Return the table as HTML, everything in it escaped."""
+        head = "".join(self._cell("th", cell, i) for i, cell in enumerate(self.header))
+        body = "".join(
+            f"<tr>{''.join(self._cell('td', cell, i) for i, cell in enumerate(row))}</tr>" for row in self.rows
+        )
+        caption = f'<caption style="{CAPTION}">{escape(self.title)}</caption>'
+        table = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+        return f'<table style="margin-bottom: 1em">{caption}{table}</table>'
+
+    def _widths(self) -> list[int]:
+        return [max(len(line[i]) for line in (self.header, *self.rows)) for i in range(len(self.header))]
+
+    def _line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
+        padded = [
+            cell.ljust(width) if i < self.left else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return "  ".join(padded).rstrip()
+
+    def _cell(self, tag: str, text: str, column: int) -> str:
+        side = "left" if column < self.left else "right"
+        return f'<{tag} style="text-align: {side}; padding: 0.1em 0.6em">{escape(text)}</{tag}>'
+
+
+class Result:
+    """A dataclass with ``tables`` or ``notes`` that prints, shows in a notebook and converts to other formats."""
+
+    @property
+    def tables(self) -> list[TextTable]:
+        """Return the tables that people look at."""
+        return []
+
+    @property
+    def notes(self) -> list[str]:
+        """Return in plain words what the numbers are and what they rest on."""
+        return []
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain dictionaries, as ``--json`` prints it; non-finite numbers are None."""
+        return {"schema": SCHEMA, **fields_of(self)}
+
+    def to_json(self) -> str:
+        """Return everything as JSON."""
+        return json.dumps(self.to_dict(), indent=2, allow_nan=False)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as a pyarrow table."""
+        import pyarrow as pa
+
+        rows = plain(self._rows())
+        table = pa.table({name: [row[name] for row in rows] for name in (rows[0] if rows else ())})
+        for place, field in enumerate(table.schema):
+            if pa.types.is_null(field.type):
+                kind = pa.string() if field.name in TEXT_COLUMNS else pa.float64()
+                table = table.set_column(place, field.name, table[field.name].cast(kind))
+        return table
+
+    def to_pandas(self) -> Any:
+        """Return the rows as a pandas frame."""
+        return self.to_arrow().to_pandas()
+
+    def _rows(self) -> list[dict[str, Any]]:
+        """Return flat rows for a data frame; by default one per number, named by its path in ``to_dict``."""
+        return [{"name": name, "value": value} for name, value in _numbers(self.to_dict()) if name != "schema"]
+
+    def __str__(self) -> str:
+        return "\n\n".join([*(table.text() for table in self.tables), *(["\n".join(self.notes)] if self.notes else [])])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return "".join([*(table.html() for table in self.tables), *(f"<p>{escape(note)}</p>" for note in self.notes)])
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON can hold it: dataclasses as dictionaries, non-finite numbers as None, the rest as text.
+
+    >>> plain({"ends": (0.5, float("inf"))})
+    {'ends': [0.5, None]}
+    """
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): plain(part) for key, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(part) for part in value]
+    if hasattr(value, "to_dict"):
+        return value.to_dict()
+    return fields_of(value) if is_dataclass(value) else str(value)
+
+
+def fields_of(record: Any) -> dict[str, Any]:
+    """Return a dataclass as a dictionary that JSON can hold."""
+    return {field.name: plain(getattr(record, field.name)) for field in fields(record)}
+
+
+def _numbers(value: Any, path: str = "") -> Iterator[tuple[str, float]]:
+    if isinstance(value, int | float):
+        yield path, float(value)
+    elif isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from _numbers(part, f"{path}.{key}" if path else str(key))

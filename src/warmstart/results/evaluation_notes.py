@@ -1,0 +1,132 @@
+"""An evaluation in sentences: which events, which weights, what the numbers are and what they rest on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warmstart.core.text import counted, quoted, shortened
+
+if TYPE_CHECKING:
+    from warmstart.results.evaluation import Evaluation
+
+ASSUMPTIONS = (
+    "It rests on this: (1) the context columns hold everything the logging policy used that also predicts the "
+    "reward - this cannot be tested from the log; (2) an action's mean reward in a context does not drift "
+    "inside the window; (3) nothing inside the window reacts to rewards inside it; (4) the policy was not "
+    "chosen with this window's rewards; and rewards are independent across events."
+)
+WINDOWS = {"evaluated": "the evaluated window", "train": "the training window", "all": "all data"}
+BEST_ESTIMATES = {
+    "snips": "the value divided by the share of weight behind it (self-normalised IPS), as if what is not supported "
+    "earned like the rest",
+    "dm": "what the reward model expects everywhere (direct method)",
+    "ips": "the value itself",
+}
+DOUBLY_ROBUST = "the reward model's expectation, corrected by the log where it has evidence (doubly robust)"
+
+
+def notes(evaluation: Evaluation) -> list[str]:
+    """Return in plain words what the numbers are and what they rest on."""
+    return [
+        *_warnings(evaluation),
+        *_about_windows(evaluation),
+        *_about_tau(evaluation),
+        *evaluation.propensities.notes,
+        *_about_intervals(evaluation),
+        _about_value(evaluation),
+        *_about_best(evaluation),
+        ASSUMPTIONS,
+    ]
+
+
+def _warnings(evaluation: Evaluation) -> list[str]:
+    if not evaluation.learned_here:
+        return []
+    names = ", ".join(quoted(name) for name in evaluation.learned_here)
+    what = "learned from events of the evaluated window: the value is too high, and no end is certified"
+    return [f"WARNING: {names} {what}. Evaluate on later events."]
+
+
+def _about_windows(evaluation: Evaluation) -> list[str]:
+    windows, log = evaluation.windows, evaluation.log
+    lines = [f"Evaluated: {windows.evaluated}."]
+    if windows.train is not None:
+        lines.append(f"Training: {windows.train}.")
+    else:
+        whole = "No split was asked: the evaluated window is the whole log"
+        lines.append(
+            f"{whole if windows.whole_log else 'There is no training window'}, and feasible actions come from the "
+            f"evaluated window. {log.one_action_share:.1%} of its traffic is in contexts where a single action was "
+            "shown."
+        )
+    live = ""
+    if windows.live:
+        live = ", live on the day (UTC)"
+    elif any(e.policy == "uniform" for e in evaluation):
+        live = ", assuming that they could be shown all window"
+    if evaluation.propensities.counted:
+        lines.append(f"Weights (inverse propensities) {evaluation.propensities.words}.")
+    lines.append(f"Feasible actions from {WINDOWS[windows.feasible_from]}{live}.")
+    if log.dropped:
+        lines.append(f"{counted(log.dropped, 'row')} without a value left out.")
+    return lines
+
+
+def _about_tau(evaluation: Evaluation) -> list[str]:
+    choice = next((e.tau_choice for e in evaluation if e.tau_choice is not None), None)
+    if choice is None:
+        return []
+    start = "tau was chosen for the least expected error, from contexts, actions and"
+    if not evaluation.propensities.counted:
+        return [f"{start} the mean reward of what a policy matched."]
+    low, high = evaluation.reward_range
+    known = (
+        f"the training window's mean reward, {evaluation.number(low + (high - low) * choice.rate)}"
+        if choice.rate_is_known
+        else "no mean reward, for want of a training window (so for the smallest worst case over all mean rewards)"
+    )
+    return [f"{start} {known}; the evaluated rewards had no say, so the intervals hold as they are."]
+
+
+def _about_intervals(evaluation: Evaluation) -> list[str]:
+    first, source = evaluation.first, evaluation.propensities
+    if not source.counted:
+        return []
+    if first.guarantee == "approximate":
+        return [f"The interval '{first.interval}' is approximate, so no end is certified; 'bets' gives ends that are."]
+    if not source.certified:
+        ratio = "the weight ratio = its share in this window / the propensity used; above 1 it counts too much"
+        ends = "'at least' and 'at most' use the evaluated window's own counts"
+        return [f"Weights {source.words} multiply each chosen action's reward by {ratio}. {ends}."]
+    names = dict.fromkeys(e.policy for e in evaluation if e.policy not in evaluation.learned_here)
+    if not names:
+        return ["No end is certified."]
+    sure = f"With probability {1 - first.delta:.6g}, for all policies and taus at once"
+    bounds = ", ".join(_joint_lower(evaluation, name) for name in names)
+    return [f"{sure}, expected earnings on this window's traffic are at least {bounds} per event."]
+
+
+def _joint_lower(evaluation: Evaluation, policy: str) -> str:
+    best = max(e.joint_lower for e in evaluation if e.policy == policy)
+    return f"{evaluation.number(best)} ({shortened(policy, 30)})"
+
+
+def _about_value(evaluation: Evaluation) -> str:
+    lowest = evaluation.reward_range[0]
+    nothing = "nothing" if lowest == 0 else f"the lowest reward, {lowest:g},"
+    meaning = (
+        "'value' is the mean of reward x probability / max(propensity, tau) (clipped inverse propensity scoring): in "
+        f"full where the policy is supported, in part where clipped, {nothing} where its action was never shown or it "
+        "says nothing."
+    )
+    if evaluation.propensities.counted:
+        meaning += " 'at least' and 'at most' bound expected earnings on all this traffic, each row for itself."
+    return meaning
+
+
+def _about_best(evaluation: Evaluation) -> list[str]:
+    best = next((e.best for e in evaluation if not e.is_logging and e.best is not None), None)
+    if best is None:
+        return []
+    what = BEST_ESTIMATES.get(best.estimator, DOUBLY_ROBUST)
+    return [f"'best estimate' ({best.estimator}) is a point estimate of all traffic, and no bound: {what}."]

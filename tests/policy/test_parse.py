@@ -1,0 +1,30 @@
+"""Names and kinds of policies."""
+
+import pytest
+
+import warmstart as ws
+from warmstart.policy import parse_policies
+
+
+def test_names_are_split_at_the_first_equals_sign_unless_the_whole_is_a_path(tmp_path):
+    odd = tmp_path / "a=b.csv"
+    odd.write_text("context,action\n")
+    named = parse_policies(["mine=x=y.csv", str(odd), "logging", "constant:a=b"])
+    assert [(policy.name, policy.source) for policy in named] == [
+        ("mine", "x=y.csv"),
+        ("a=b", str(odd)),
+        ("logging", "logging"),
+        ("constant:a=b", "constant:a=b"),
+    ]
+
+
+def test_keywords_win_over_files(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "logging").write_text("")
+    assert parse_policies("logging")[0].keyword == "logging"
+    assert parse_policies("./logging")[0].keyword is None
+
+
+def test_two_policies_of_one_name_are_refused():
+    with pytest.raises(ws.UsageError, match="2 policies are called 'uniform'"):
+        parse_policies(["uniform", "uniform"])
