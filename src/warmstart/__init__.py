@@ -37,12 +37,12 @@ if TYPE_CHECKING:
     from warmstart.estimators import regret_bound as regret_bound
     from warmstart.events import Events as Events
     from warmstart.events import read_events as read_events
-    from warmstart.interop.coba import from_coba as from_coba
-    from warmstart.interop.export import export as export
-    from warmstart.interop.obp import from_obp as from_obp
-    from warmstart.interop.obp import to_obp as to_obp
-    from warmstart.interop.vw.import_log import import_vw as import_vw
-    from warmstart.interop.vw.predictions import import_predictions as import_predictions
+    from warmstart.interop import export as export
+    from warmstart.interop import from_coba as from_coba
+    from warmstart.interop import from_obp as from_obp
+    from warmstart.interop import import_predictions as import_predictions
+    from warmstart.interop import import_vw as import_vw
+    from warmstart.interop import to_obp as to_obp
     from warmstart.joining import join as join
     from warmstart.pipeline import audit as audit
     from warmstart.pipeline import compare_propensities as compare_propensities
@@ -100,12 +100,12 @@ _HOMES = {
     "Exported": "warmstart.results",
     "Imported": "warmstart.results",
     "ImportedTables": "warmstart.results",
-    "export": "warmstart.interop.export",
-    "from_coba": "warmstart.interop.coba",
-    "from_obp": "warmstart.interop.obp",
-    "import_predictions": "warmstart.interop.vw.predictions",
-    "import_vw": "warmstart.interop.vw.import_log",
-    "to_obp": "warmstart.interop.obp",
+    "export": "warmstart.interop",
+    "from_coba": "warmstart.interop",
+    "from_obp": "warmstart.interop",
+    "import_predictions": "warmstart.interop",
+    "import_vw": "warmstart.interop",
+    "to_obp": "warmstart.interop",
     "join": "warmstart.joining",
     "audit": "warmstart.pipeline",
     "compare_propensities": "warmstart.pipeline",

@@ -23,9 +23,7 @@ def test_the_words_are_those_that_the_rooms_take():
     from warmstart.core.names import WINDOW_NAMES
     from warmstart.engine import connect
     from warmstart.estimators import ESTIMATORS
-    from warmstart.interop.export import ExportFormat
-    from warmstart.interop.vw.import_log import VWFormat
-    from warmstart.interop.vw.predictions import Scores
+    from warmstart.interop import ExportFormat, Scores, VWFormat
     from warmstart.policy.parse import KEYWORDS
     from warmstart.results import Duplicates, IntervalName, Repeated, SourceName
     from warmstart.reward.product import LossName

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from tests.support import join_reference as reference
 
 import warmstart as ws
-from warmstart.joining.span import span
+from warmstart.joining.join import _microseconds
 
 START = datetime(2026, 10, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -48,7 +48,7 @@ def compare(impressions, outcomes, path, engine, *, window, until, keep_young, d
     options = {"keep_young": keep_young, "duplicates": duplicates, "repeated": repeated}
 
     def ours():
-        found = ws.join(
+        result = ws.join(
             table(impressions, ("shown_at", "number")),
             table(outcomes, ("clicked_at", "worth")),
             path,
@@ -63,7 +63,7 @@ def compare(impressions, outcomes, path, engine, *, window, until, keep_young, d
         )
         rows = pq.read_table(path).to_pylist()
         got = [(r["number"], r["reward"], r["outcome_time"] and (r["outcome_time"] - START) / HOUR) for r in rows]
-        return sorted(got, key=str), found
+        return sorted(got, key=str), result
 
     try:
         written, counts = reference.join(plain(impressions), plain(outcomes), window=window, until=until, **options)
@@ -75,9 +75,9 @@ def compare(impressions, outcomes, path, engine, *, window, until, keep_young, d
         with pytest.raises(ws.EmptyWindowError):
             ours()
         return "empty"
-    rows, found = ours()
+    rows, result = ours()
     assert rows == sorted(written, key=str)
-    shown, came = found.impressions, found.outcomes
+    shown, came = result.impressions, result.outcomes
     assert (shown.read, shown.written) == (len(impressions), len(written))
     assert (shown.with_nulls, shown.too_young, shown.rewarded) == (
         counts["impressions with nulls"],
@@ -194,37 +194,37 @@ def shown_and_clicks():
 
 def test_without_times_an_outcome_is_a_reward_of_1_and_other_columns_stay(tmp_path):
     shown, clicks = shown_and_clicks()
-    found = ws.join(shown, clicks, tmp_path / "log.parquet", on={"id": "click_of"})
+    result = ws.join(shown, clicks, tmp_path / "log.parquet", on={"id": "click_of"})
     log = pq.read_table(tmp_path / "log.parquet").sort_by("id")
     assert log.column_names == ["id", "page", "ad", "note", "reward"]
     assert log["reward"].to_pylist() == [0, 1, 0]
     assert log["note"].to_pylist() == [None, "x", None]
-    assert (found.outcomes.duplicates, found.outcomes.never_shown) == (1, 1)
+    assert (result.outcomes.duplicates, result.outcomes.never_shown) == (1, 1)
     events = ws.read_events(tmp_path / "log.parquet", context="page", action="ad", reward="reward")
     assert events.window.events == 3
-    assert "<table" in found._repr_html_()
+    assert "<table" in result._repr_html_()
 
 
 def test_the_window_is_half_open_and_so_is_until(tmp_path):
     shown = pa.table({"id": [1, 2, 3], "at": [1_780_000_000, 1_780_000_000, 1_780_000_100]})
     clicks = pa.table({"id": [1, 2], "when": [1_780_000_059, 1_780_000_060]})
     times = {"impression_time": "at", "outcome_time": "when", "window": "1m"}
-    found = ws.join(shown, clicks, tmp_path / "log.parquet", on="id", **times)
+    result = ws.join(shown, clicks, tmp_path / "log.parquet", on="id", **times)
     # The last outcome is just where the windows of 1 and 2 end, so these are known, and 3 is not.
-    assert found.impressions == type(found.impressions)(read=3, with_nulls=0, too_young=1, written=2, rewarded=1)
-    assert found.outcomes.outside_window == 1
-    found = ws.join(shown, clicks, tmp_path / "log.parquet", on="id", until=1_780_000_160, **times)
-    assert found.impressions.written == 3
-    found = ws.join(shown, clicks, tmp_path / "log.parquet", on="id", until="2026-06-01", keep_young=True, **times)
+    assert result.impressions == type(result.impressions)(read=3, with_nulls=0, too_young=1, written=2, rewarded=1)
+    assert result.outcomes.outside_window == 1
+    result = ws.join(shown, clicks, tmp_path / "log.parquet", on="id", until=1_780_000_160, **times)
+    assert result.impressions.written == 3
+    result = ws.join(shown, clicks, tmp_path / "log.parquet", on="id", until="2026-06-01", keep_young=True, **times)
     assert pq.read_table(tmp_path / "log.parquet").num_rows == 3
-    assert "may still rise" in str(found)
+    assert "may still rise" in str(result)
 
 
 def test_times_may_be_text_dates_or_integers_of_different_units(tmp_path):
     shown = pa.table({"id": [1, 2], "at": ["2026-10-01T00:00:00Z", "2026-10-01T02:00:00+02:00"]})
     clicks = pa.table({"id": [1, 2], "when": [1_790_812_800_000, 1_790_812_799_999]})
-    found = ws.join(shown, clicks, tmp_path / "log.parquet", on="id", impression_time="at", outcome_time="when")
-    assert (found.impressions.rewarded, found.outcomes.before) == (1, 1)
+    result = ws.join(shown, clicks, tmp_path / "log.parquet", on="id", impression_time="at", outcome_time="when")
+    assert (result.impressions.rewarded, result.outcomes.before) == (1, 1)
 
 
 def test_names_that_differ_in_case_only_are_kept_apart(tmp_path):
@@ -317,13 +317,13 @@ def test_a_failed_join_leaves_the_earlier_file(tmp_path, duckdb, monkeypatch):
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1.5h", 5400), ("30m", 1800), ("2w", 1_209_600)])
 def test_windows_are_read(text, seconds):
-    assert span(text) == seconds * 1_000_000
+    assert _microseconds(text, timed=True) == seconds * 1_000_000
 
 
 @pytest.mark.parametrize("text", ["0d", "7", "7 days", "-1d", "٣d", "1e3d", "99999w"])
 def test_what_is_no_window_is_refused(text):
     with pytest.raises(ws.UsageError):
-        span(text)
+        _microseconds(text, timed=True)
 
 
 def test_the_command(tmp_path):

@@ -38,7 +38,7 @@ def export(
 
     from rich.console import Console
 
-    from warmstart.interop.export import export as write
+    from warmstart.interop import export as write
     from warmstart.pipeline import training_window
     from warmstart.report import ProgressDisplay
 

@@ -64,7 +64,7 @@ def vw(
 
     from warmstart.core.errors import UsageError
     from warmstart.core.text import printable
-    from warmstart.interop.vw.import_log import import_vw
+    from warmstart.interop import import_vw
     from warmstart.report import ProgressDisplay
 
     if len(files) < 2:
@@ -104,7 +104,7 @@ def predictions(
     force: ForceOption = False,
 ) -> None:
     """Turn what Vowpal Wabbit would choose for exported contexts into decisions that evaluate takes."""
-    from warmstart.interop.vw.predictions import import_predictions
+    from warmstart.interop import import_predictions
 
     result = import_predictions(
         predictions, contexts, out, scores=cast("Any", scores), first_number=cast("Any", first_number), force=force

@@ -106,8 +106,9 @@ def write_parquet(path: Path, tables: Iterable[pa.Table], *, mark: str = __versi
         for table in tables:
             metadata = {**(table.schema.metadata or {}), PARQUET_MARK: mark}
             writer = writer or pq.ParquetWriter(path, table.schema.with_metadata(metadata), compression="zstd")
-            writer.write_table(table.cast(writer.schema))
-            rows += table.num_rows
+            if table.num_rows:
+                writer.write_table(table.cast(writer.schema))
+                rows += table.num_rows
     finally:
         if writer is not None:
             writer.close()

@@ -5,7 +5,7 @@ from warmstart.features.folds import other_folds, scikit_learn, weighted_copy
 from warmstart.features.hashed import CONSTANT, CONSTANT_VALUE, TOKEN, FeatureSettings, feature_rows
 from warmstart.features.hashing import buckets
 from warmstart.features.keys import KeyEncoder
-from warmstart.features.read import Features, read_features
+from warmstart.features.read import Features, feature_batches, read_features
 from warmstart.features.read_distributed import DistributedFeatures, read_features_distributed
 from warmstart.features.rows import FeatureRows
 
@@ -21,6 +21,7 @@ __all__ = [
     "KeyEncoder",
     "Matrix",
     "buckets",
+    "feature_batches",
     "feature_rows",
     "other_folds",
     "read_features",

@@ -1,4 +1,4 @@
-"""coba's interactions."""
+"""coba's logged interactions as tables."""
 
 from __future__ import annotations
 
@@ -7,36 +7,43 @@ from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any
 
-from warmstart.core.errors import DataError, UsageError
+from warmstart.core.errors import DataError, SourceError, UsageError
 from warmstart.core.text import quoted
-from warmstart.interop.frames import tables_of
-from warmstart.interop.vw.feature_table import Side
-from warmstart.interop.vw.features import Features, canonical
-from warmstart.interop.vw.records import Example, checked_range
+from warmstart.interop.feature_table import FeatureTable
+from warmstart.interop.features import Features, canonical
+from warmstart.interop.records import CostRange, EventBatches, Example, costs_of_rewards
 from warmstart.results import ImportedTables
 
 
 def from_coba(
     interactions: Iterable[Mapping[str, Any]], *, reward_range: tuple[float, float] | None = None
 ) -> ImportedTables:
-    """Turn coba's logged interactions, or dicts with their keys, into tables.
+    """Return coba's logged interactions, or dicts with their keys, as tables of events, contexts and actions.
 
     Keys: ``context``, ``action``, ``reward`` and, where known, ``probability`` and ``actions``. A context is nothing, a
-    value, a sequence or a mapping of values, and so is an action; text becomes the word ``name=text``, a number the
-    word ``name`` with that weight. A simple action is its own key, everything else has the md5 of its features.
-    Rewards outside [0, 1] are scaled by ``reward_range``, or by the range found.
+    value, a sequence or a mapping of values, and so is an action; text becomes the feature ``name=text``, a number the
+    feature ``name`` with that weight. A simple action is its own key, everything else has the md5 of its features.
+    Rewards outside [0, 1] are scaled by ``reward_range``, or by the range of the rewards.
 
-    >>> found = from_coba([{"context": {"page": "p"}, "action": "a", "reward": 1.0, "probability": 0.5}])
-    >>> found.events.select(["action", "reward", "propensity"]).to_pylist()
+    >>> tables = from_coba([{"context": {"page": "p"}, "action": "a", "reward": 1.0, "probability": 0.5}])
+    >>> tables.events.select(["action", "reward", "propensity"]).to_pylist()
     [{'action': 'a', 'reward': 1.0, 'propensity': 0.5}]
     """
-    contexts, actions = Side("context"), Side("action")
-    costs = None if reward_range is None else (-reward_range[1], -reward_range[0])
-    checked_range(costs)
-    return tables_of(_examples(interactions, contexts, actions), contexts, actions, costs, source="coba interactions")
+    import pyarrow as pa
+
+    cost_range = costs_of_rewards(reward_range)
+    contexts, actions, batches = FeatureTable("context"), FeatureTable("action"), EventBatches()
+    events = pa.concat_tables(batches.read(_examples(interactions, contexts, actions)))
+    if not batches.events:
+        raise SourceError(f"There are no events among the {batches.examples:,} of coba interactions.")
+    costs = CostRange.choose(batches.low, batches.high, cost_range)
+    tables = costs.with_rewards(events, batches.columns), contexts.table(), actions.table()
+    return ImportedTables(*tables, batches.summary("coba interactions", contexts, actions, costs))
 
 
-def _examples(interactions: Iterable[Mapping[str, Any]], contexts: Side, actions: Side) -> Iterator[Example]:
+def _examples(
+    interactions: Iterable[Mapping[str, Any]], contexts: FeatureTable, actions: FeatureTable
+) -> Iterator[Example]:
     for i, interaction in enumerate(interactions):
         if not isinstance(interaction, Mapping):
             raise UsageError(f"Interaction {i} is a {type(interaction).__name__}, not a mapping.")
@@ -48,44 +55,44 @@ def _examples(interactions: Iterable[Mapping[str, Any]], contexts: Side, actions
         features = _features(interaction.get("context"))
         context = features.key
         contexts.add(context, features)
-        among = interaction.get("actions")
+        feasible = interaction.get("actions")
         yield Example(
             context,
-            _action(interaction["action"], actions),
+            _add_action(interaction["action"], actions),
             -_number(interaction["reward"], i, "reward"),
             _probability(interaction.get("probability"), i),
-            None if among is None else [_action(action, actions) for action in among],
+            None if feasible is None else [_add_action(action, actions) for action in feasible],
         )
 
 
-def _action(action: Any, side: Side) -> str:
+def _add_action(action: Any, actions: FeatureTable) -> str:
+    """Add an action to the table and return its key."""
     simple = isinstance(action, str | Real)
-    key = str(action) if simple else _features(action).key
-    side.add(key, Features((key,), (1.0,)) if simple else _features(action))
+    features = Features((str(action),), (1.0,)) if simple else _features(action)
+    key = str(action) if simple else features.key
+    actions.add(key, features)
     return key
 
 
 def _features(value: Any) -> Features:
-    return canonical(_pairs(value, ""))
+    return canonical(_named_values(value, ""))
 
 
-def _pairs(value: Any, name: str) -> Iterator[tuple[str, float]]:
-    """Give the words of a value; parts of mappings and sequences are named by their path."""
+def _named_values(value: Any, name: str) -> Iterator[tuple[str, float]]:
+    """Give the features of a value; parts of mappings and sequences are named by their path."""
     if value is None:
         return
-    if isinstance(value, bool):
+    if isinstance(value, str | bool):
         yield (f"{name}={value}" if name else str(value)), 1.0
     elif isinstance(value, Real):
         if math.isfinite(value):
             yield name or "value", float(value)
-    elif isinstance(value, str):
-        yield (f"{name}={value}" if name else value), 1.0
     elif isinstance(value, Mapping):
-        for part, held in value.items():
-            yield from _pairs(held, f"{name}.{part}" if name else str(part))
+        for part, inner in value.items():
+            yield from _named_values(inner, f"{name}.{part}" if name else str(part))
     elif hasattr(value, "__iter__"):
-        for i, held in enumerate(value):
-            yield from _pairs(held, f"{name}[{i}]")
+        for i, inner in enumerate(value):
+            yield from _named_values(inner, f"{name}[{i}]")
     else:
         raise DataError(f"A feature of type {quoted(type(value).__name__)} cannot be read.")
 
@@ -99,7 +106,7 @@ def _number(value: Any, i: int, what: str) -> float:
 def _probability(value: Any, i: int) -> float | None:
     if value is None:
         return None
-    found = _number(value, i, "probability")
-    if not 0 < found <= 1:
-        raise DataError(f"Interaction {i}: the probability {found:g} is not in (0, 1].")
-    return found
+    probability = _number(value, i, "probability")
+    if not 0 < probability <= 1:
+        raise DataError(f"Interaction {i}: the probability {probability:g} is not in (0, 1].")
+    return probability

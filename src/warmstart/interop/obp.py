@@ -1,4 +1,4 @@
-"""Open Bandit Pipeline's feedback: a dict of arrays."""
+"""Open Bandit Pipeline's bandit feedback, a dict of arrays: in and out."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from warmstart.core.names import ACTION, PROBABILITY, PROPENSITY, REWARD
 from warmstart.core.text import counted, quoted
 from warmstart.core.version import __version__
 from warmstart.engine import open_source
-from warmstart.events import Events, open_cells
-from warmstart.interop.vw.features import key_of
-from warmstart.interop.vw.propensities import FLOORED, Source, check_tau, in_order, propensity_source, weighted_events
-from warmstart.interop.vw.records import CostRange, checked_range
+from warmstart.events import Events, counted_propensity, open_cells
+from warmstart.interop.features import md5_key
+from warmstart.interop.propensities import CLIPPED, Source, check_export, events_with_propensities, in_time_order
+from warmstart.interop.records import CostRange, costs_of_rewards
 from warmstart.results import ImportedTables
 
 if TYPE_CHECKING:
@@ -27,18 +27,17 @@ if TYPE_CHECKING:
 
 # A dense array of events x actions above this many numbers is refused: 800 MB.
 LARGEST = 100_000_000
-NUMBER = "number"
 
 
 def from_obp(
     feedback: Mapping[str, Any], *, action_dist: Any = None, reward_range: tuple[float, float] | None = None
 ) -> ImportedTables:
-    """Turn Open Bandit Pipeline's ``bandit_feedback`` into tables.
+    """Return Open Bandit Pipeline's ``bandit_feedback`` as tables of events, contexts and actions.
 
     Rows of ``context`` that are equal are one context; its numbers are columns ``x_0, x_1, ...`` of events and of
     contexts, those of ``action_context`` columns of actions. ``pscore``, where there is one, becomes ``propensity``.
     ``action_dist``, a policy's distribution in every round, becomes ``decisions``: the mean over a context's rounds.
-    Rewards outside [0, 1] are scaled by ``reward_range``, or by the range found.
+    Rewards outside [0, 1] are scaled by ``reward_range``, or by the range of the rewards.
 
     >>> feedback = {"context": [[0.5], [0.5]], "action": [0, 1], "reward": [1, 0], "pscore": [0.5, 0.5], "n_actions": 2}
     >>> from_obp(feedback).events.select(["action", "reward", "propensity", "x_0"]).to_pylist()[0]
@@ -52,26 +51,25 @@ def from_obp(
         raise DataError("The actions of the feedback are not numbers from 0 on.")
     context = _matrix(feedback, "context", rounds)
     reward = _column(feedback, REWARD, rounds)
+    position = _column(feedback, "position", rounds, optional=True)
     pscore = _column(feedback, "pscore", rounds, optional=True)
     if pscore is not None and not np.all((pscore > 0) & (pscore <= 1)):
         raise DataError("There are pscores outside (0, 1].", "Leave pscore out to have propensities estimated.")
-    costs = None if reward_range is None else (-reward_range[1], -reward_range[0])
-    scale = CostRange.of(-float(reward.max()), -float(reward.min()), checked_range(costs))
-    unique, first, inverse = np.unique(context, axis=0, return_index=True, return_inverse=True)
-    keys = np.array([key_of(",".join(map(repr, row.tolist()))) for row in unique])
-    numbers = {f"x_{i}": context[:, i] for i in range(context.shape[1])}
+    scale = CostRange.choose(-float(reward.max()), -float(reward.min()), costs_of_rewards(reward_range))
+    unique, inverse = np.unique(context, axis=0, return_inverse=True)
+    keys = np.array([md5_key(",".join(map(repr, row.tolist()))) for row in unique])
     events = {
         "context": keys[inverse.ravel()].tolist(),
         ACTION: action.astype(np.int64).tolist(),
         REWARD: ((scale.high + reward) / (scale.high - scale.low)).tolist(),
         **({} if pscore is None else {PROPENSITY: pscore.tolist()}),
-        **_position(feedback, rounds),
-        **{name: values.tolist() for name, values in numbers.items()},
+        **({} if position is None else {"position": position.astype(np.int64).tolist()}),
+        **_numbered_columns("x", context),
     }
     about = {"from": "obp feedback", "events": rounds, "costs": scale.to_dict(), "warmstart_version": __version__}
     return ImportedTables(
         pa.table(events),
-        pa.table({"context": keys.tolist(), **{name: values[first].tolist() for name, values in numbers.items()}}),
+        pa.table({"context": keys.tolist(), **_numbered_columns("x", unique)}),
         _actions(feedback, int(action.max()) + 1),
         about,
         None if action_dist is None else _decisions(action_dist, keys, inverse.ravel()),
@@ -81,15 +79,21 @@ def from_obp(
 def to_obp(events: Events, *, tau: float, policy: Any = None, propensities: Source = "auto") -> dict[str, Any]:
     """Return a window as Open Bandit Pipeline's dict of arrays, for small sets of actions: its arrays are dense.
 
-    ``pscore`` is max(propensity, tau). ``context``: a number is itself, any other value of a context column a column of
-    its own that is 1 where it holds. ``action`` counts from 0 in the order of ``actions``, which is added.
-    ``action_dist`` (rounds x actions x 1) is of ``policy``, a table of decisions (``policy_table`` makes one of any
-    policy), or else of the logging policy, as counted.
+    ``pscore`` is max(propensity, tau). In ``context``, columns of numbers stay and others are one-hot encoded.
+    ``action`` counts from 0 in the order of ``actions``, which is added. ``action_dist`` (rounds x actions x 1) is that
+    of the policy.
+
+    Args:
+        events: the window to return.
+        tau: the clipping constant of propensities, in (0, 1].
+        policy: a table of decisions (``policy_table`` makes one of any policy); without one, the logging policy.
+        propensities: "counts", "logged", or "auto": logged ones if the log has them.
     """
-    tau, source = check_tau(tau), propensity_source(events, propensities)
+    source = check_export(events, propensities, tau)
     with open_cells(events) as cells:
         columns = cells.columns
-        rows = cells.engine.fetch_arrow(in_order(weighted_events(cells, tau=tau, source=source), columns.keys))
+        ordered = in_time_order(events_with_propensities(cells, tau=tau, source=source), columns.keys)
+        rows = cells.engine.fetch_arrow(ordered)
         actions = sorted(set(rows[ACTION].to_pylist()))
         if len(actions) * rows.num_rows > LARGEST:
             raise UsageError(
@@ -98,10 +102,10 @@ def to_obp(events: Events, *, tau: float, policy: Any = None, propensities: Sour
             )
         numbers = {action: i for i, action in enumerate(actions)}
         contexts = list(zip(*(rows[key].to_pylist() for key in columns.context_keys), strict=True))
-        chosen = _logging(cells) if policy is None else _decided(cells, policy)
+        distributions = _by_context(cells, _logging_policy(cells) if policy is None else _opened(cells, policy))
         dist = np.zeros((rows.num_rows, len(actions), 1))
         for i, context in enumerate(contexts):
-            for action, probability in chosen.get(context, ()):
+            for action, probability in distributions.get(context, ()):
                 if action in numbers:
                     dist[i, numbers[action], 0] = probability
     return {
@@ -111,43 +115,43 @@ def to_obp(events: Events, *, tau: float, policy: Any = None, propensities: Sour
         "action": np.array([numbers[action] for action in rows[ACTION].to_pylist()], dtype=np.int64),
         "position": None,
         "reward": np.array(rows[REWARD].to_pylist(), dtype=np.float64),
-        "pscore": np.array(rows[FLOORED].to_pylist(), dtype=np.float64),
+        "pscore": np.array(rows[CLIPPED].to_pylist(), dtype=np.float64),
         "action_dist": dist,
         "actions": actions,
     }
 
 
-def _logging(cells: Cells) -> dict[tuple[Any, ...], list[tuple[Any, float]]]:
-    table = cells.table.filter(cells.table.n > 0)
-    return _by_context(cells, table.select(*cells.columns.keys, **{PROBABILITY: table.n / table.context_n}))
+def _logging_policy(cells: Cells) -> ir.Table:
+    shown = cells.table.filter(cells.table.n > 0)
+    return shown.select(*cells.columns.keys, **{PROBABILITY: counted_propensity(shown, "evaluated")})
 
 
-def _decided(cells: Cells, policy: Any) -> dict[tuple[Any, ...], list[tuple[Any, float]]]:
+def _opened(cells: Cells, policy: Any) -> ir.Table:
     given = {fixed: cells.columns.fixed_to_given[fixed] for fixed in cells.columns.keys}
-    return _by_context(cells, open_source(cells.engine, policy, given | {PROBABILITY: PROBABILITY}))
+    return open_source(cells.engine, policy, given | {PROBABILITY: PROBABILITY})
 
 
-def _by_context(cells: Cells, table: ir.Table) -> dict[tuple[Any, ...], list[tuple[Any, float]]]:
-    found: dict[tuple[Any, ...], list[tuple[Any, float]]] = {}
-    for row in cells.engine.fetch(table):
+def _by_context(cells: Cells, policy: ir.Table) -> dict[tuple[Any, ...], list[tuple[Any, float]]]:
+    """Return the actions of each context with their probabilities."""
+    distributions: dict[tuple[Any, ...], list[tuple[Any, float]]] = {}
+    for row in cells.engine.fetch(policy):
         context = tuple(row[key] for key in cells.columns.context_keys)
-        found.setdefault(context, []).append((row[ACTION], float(row[PROBABILITY])))
-    return found
+        distributions.setdefault(context, []).append((row[ACTION], float(row[PROBABILITY])))
+    return distributions
 
 
 def _one_hot(rows: pa.Table, keys: tuple[str, ...]) -> NDArray[np.float64]:
-    import pyarrow.types as kinds
+    from pyarrow import types
 
     parts = []
     for key in keys:
         values = rows[key].to_pylist()
-        if kinds.is_floating(rows[key].type) or kinds.is_integer(rows[key].type):
+        if types.is_floating(rows[key].type) or types.is_integer(rows[key].type):
             parts.append(np.array(values, dtype=np.float64)[:, None])
             continue
-        names = {value: i for i, value in enumerate(sorted(set(values)))}
+        names, codes = np.unique(np.array(values, dtype=object), return_inverse=True)
         if len(names) * len(values) > LARGEST:
             raise UsageError(f"{counted(len(names), 'context')} are too many for a dense array.", "Export instead.")
-        codes = np.array([names[value] for value in values])
         parts.append((codes[:, None] == np.arange(len(names))).astype(np.float64))
     return np.hstack(parts)
 
@@ -172,9 +176,8 @@ def _matrix(feedback: Mapping[str, Any], name: str, rows: int) -> NDArray[np.flo
     return array + 0.0
 
 
-def _position(feedback: Mapping[str, Any], rounds: int) -> dict[str, list[int]]:
-    position = _column(feedback, "position", rounds, optional=True)
-    return {} if position is None else {"position": position.astype(np.int64).tolist()}
+def _numbered_columns(prefix: str, matrix: NDArray[np.float64]) -> dict[str, list[float]]:
+    return {f"{prefix}_{i}": matrix[:, i].tolist() for i in range(matrix.shape[1])}
 
 
 def _actions(feedback: Mapping[str, Any], shown: int) -> pa.Table:
@@ -183,10 +186,8 @@ def _actions(feedback: Mapping[str, Any], shown: int) -> pa.Table:
     count = int(feedback.get("n_actions") or shown)
     if count < shown:
         raise DataError(f"n_actions is {count}, and there is an action {shown - 1}.")
-    described = _matrix(feedback, "action_context", count)
-    return pa.table(
-        {ACTION: list(range(count)), **{f"a_{i}": described[:, i].tolist() for i in range(described.shape[1])}}
-    )
+    features = _matrix(feedback, "action_context", count)
+    return pa.table({ACTION: list(range(count)), **_numbered_columns("a", features)})
 
 
 def _decisions(action_dist: Any, keys: NDArray[Any], inverse: NDArray[Any]) -> pa.Table:

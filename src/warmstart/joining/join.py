@@ -1,15 +1,19 @@
-"""Give every impression the reward that came later, in another table."""
+"""Join impressions with rewards that came later, in another table (delayed feedback)."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from warmstart.core.errors import DataError, EmptyWindowError, UsageError
 from warmstart.core.files import check_output, write_output, write_parquet
 from warmstart.core.names import REWARD, TIME
+from warmstart.core.parquet import with_given_names
 from warmstart.core.progress import Progress, silent
 from warmstart.core.text import quoted
 from warmstart.core.window import Moment, microseconds
@@ -22,21 +26,21 @@ from warmstart.joining.attribution import (
     attributed,
     impression_counts,
     outcome_counts,
+    repeated_keys,
     rewards,
     with_rewards,
 )
-from warmstart.joining.attribution import (
-    repeated as repeated_keys,
-)
-from warmstart.joining.sides import Side, check_keys_agree, open_impressions, open_outcomes
-from warmstart.joining.span import span
+from warmstart.joining.inputs import InputTable, check_keys_agree, fixed_names, open_impressions, open_outcomes
 from warmstart.results import Duplicates, Impressions, Joined, Outcomes, Repeated
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-    import pyarrow as pa
 
     from warmstart.engine import LocalEngine
+
+
+SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
+LONGEST = 100 * 366 * 86_400_000_000
 
 
 def join(
@@ -60,66 +64,76 @@ def join(
     force: bool = False,
     on_progress: Progress = silent,
 ) -> Joined:
-    """Write impressions with the rewards that came later as one Parquet file, which ``read_events`` takes.
+    """Join impressions with outcomes that came later (delayed rewards) into one Parquet file for ``read_events``.
 
-    ``on`` names the columns by which both tables know an impression; a mapping, if the outcomes have other names for
-    them. An outcome belongs to the last impression of its key at or before it (``repeated="error"``: a key with
-    outcomes has one impression). It counts if it comes less than ``window`` ("7d", "12h") after that, and never
-    before it. Two impressions of one key at one moment that have an outcome cannot be told apart: an error.
+    An outcome belongs to the last impression of its key at or before it. It counts if it comes less than ``window``
+    after that. Two impressions of one key at one moment that have an outcome cannot be told apart: an error. An
+    impression without an outcome has reward 0. An impression is too young if its window ends after ``until``: it is
+    left out, unless ``keep_young``. The file has all columns of the impressions, ``reward`` and, with times,
+    ``outcome_time``: that of the first outcome that counts. Rows come in no particular order.
 
-    ``reward`` is a column of the outcomes; without one, an outcome is a reward of 1. An impression without an outcome
-    has reward 0. ``duplicates``, of several outcomes of one impression: the ``first`` (of those at that moment, the
-    largest; the default where there are times), their ``sum``, their ``max`` (the default without times), or ``error``.
-
-    An impression is too young if its window ends after ``until``, the moment up to which outcomes are known: that of
-    the last outcome, if not given. It is left out, unless ``keep_young``. Rows without a key, time or reward are an
-    error; ``drop_nulls`` leaves them out and counts them.
-
-    The file has all columns of the impressions, ``reward`` and, with times, ``outcome_time``: that of the first outcome
-    that counts. Rows come in no particular order. A file that ``join`` did not write is replaced with ``force`` only,
-    an input never.
+    Args:
+        impressions: the table of what was shown.
+        outcomes: the table of what came of it.
+        out: the Parquet file to write.
+        on: the columns by which both tables know an impression; a mapping, if the outcomes have other names for them.
+        impression_time: the impressions' column of times.
+        outcome_time: the outcomes' column of times.
+        window: how long after an impression an outcome counts ("7d", "12h"); for ever, if not given.
+        until: the moment up to which outcomes are known; that of the last outcome, if not given.
+        keep_young: write impressions that are too young, too.
+        reward: a column of the outcomes; without one, an outcome is a reward of 1.
+        duplicates: of several outcomes of one impression, the ``first`` (of those at that moment, the largest; the
+            default where there are times), their ``sum``, their ``max`` (the default without times), or ``error``.
+        repeated: "error" if a key with outcomes may have one impression only.
+        drop_nulls: leave out and count rows without a key, time or reward, instead of raising an error.
+        impressions_table: the table in a database that ``impressions`` names.
+        outcomes_table: the table in a database that ``outcomes`` names.
+        engine: "duckdb", "spark", or an engine.
+        force: replace a file that this library did not write; an input is never replaced.
+        on_progress: called with the name of each step.
 
     >>> import pyarrow as pa, tempfile
     >>> shown = pa.table({"id": [1, 2], "page": ["p", "q"], "ad": ["a", "b"]})
     >>> clicks = pa.table({"id": [2, 2, 3]})
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     found = join(shown, clicks, Path(folder) / "log.parquet", on="id")
-    >>> found.impressions.rewarded, found.outcomes.duplicates, found.outcomes.never_shown
+    ...     joined = join(shown, clicks, Path(folder) / "log.parquet", on="id")
+    >>> joined.impressions.rewarded, joined.outcomes.duplicates, joined.outcomes.never_shown
     (1, 1, 1)
     """
-    ours, theirs = _names(on)
+    ours, theirs = _key_columns(on)
     timed = _both_or_neither(impression_time, outcome_time)
-    rules = Rules(_duplicates(duplicates, timed=timed), _window(window, timed=timed), None, keep_young)
+    rules = Rules(_duplicates(duplicates, timed=timed), _microseconds(window, timed=timed), None, keep_young)
     _check_call(rules, until, repeated)
     path = _checked_path(out, impressions, outcomes, force=force)
-    home, shown = resolve_engine(stored_table(impressions, impressions_table), engine)
-    if home.remote:
+    resolved, shown = resolve_engine(stored_table(impressions, impressions_table), engine)
+    if resolved.remote:
         raise UsageError(
             "Impressions do not leave the database that they are in.", "Copy both tables to Parquet, and join those."
         )
     on_progress("reading and checking")
-    left = open_impressions(home, shown, ours, impression_time, drop_nulls=drop_nulls)
-    _check_free(left, timed=timed)
+    left = open_impressions(resolved, shown, fixed_names(ours, impression_time), drop_nulls=drop_nulls)
+    _check_names_free(left, timed=timed)
     came = stored_table(outcomes, outcomes_table)
-    right = open_outcomes(home, came, theirs, outcome_time, reward, drop_nulls=drop_nulls)
+    right = open_outcomes(resolved, came, fixed_names(theirs, outcome_time, reward), drop_nulls=drop_nulls)
     check_keys_agree(left, right)
-    rules = _until(rules, until, left, right)
+    rules = replace(rules, until=_until(rules, until, left, right))
     on_progress("finding the impression of every outcome")
-    workshop, keys = cast("LocalEngine", home), left.keys
+    local, keys = cast("LocalEngine", resolved), left.keys
     with (
-        workshop.materialise(attributed(left.table, right.table, keys)) as found,
-        workshop.materialise(rewards(found, keys, rules)) as rewarded,
+        local.materialise(attributed(left.table, right.table, keys)) as attributions,
+        local.materialise(rewards(attributions, keys, rules)) as rewarded,
     ):
         _check_repeated(left, rewarded, repeated)
         _check_duplicates(left, rewarded, rules)
-        outcomes_by_fate = _outcomes(right, found, rewarded, rules)
+        outcome_fates = _outcomes(right, attributions, rewarded, rules)
         young = _too_young(left, rules)
         on_progress("writing")
-        written = _to_parquet(workshop, with_rewards(left.table, rewarded, keys, rules), left, path)
+        written = _write_rows(local, with_rewards(left.table, rewarded, keys, rules), left, path)
     return Joined(
         path,
-        Impressions(left.rows, left.with_nulls, young, written, outcomes_by_fate.rewarding),
-        outcomes_by_fate,
+        Impressions(left.rows, left.with_nulls, young, written, outcome_fates.rewarding),
+        outcome_fates,
         rules.duplicates,
         rules.window,
         rules.until,
@@ -128,8 +142,8 @@ def join(
     )
 
 
-def _outcomes(right: Side, found: ir.Table, rewarded: ir.Table, rules: Rules) -> Outcomes:
-    fates = right.engine.fetch(outcome_counts(found, rules))[0]
+def _outcomes(right: InputTable, attributions: ir.Table, rewarded: ir.Table, rules: Rules) -> Outcomes:
+    fates = right.engine.fetch(outcome_counts(attributions, rules))[0]
     sums = rewarded.agg(impressions=rewarded.count(), outcomes=rewarded[COUNT].sum().coalesce(0))
     sizes = right.engine.fetch(sums)[0]
     return Outcomes(
@@ -141,45 +155,35 @@ def _outcomes(right: Side, found: ir.Table, rewarded: ir.Table, rules: Rules) ->
     )
 
 
-def _too_young(left: Side, rules: Rules) -> int:
-    found = left.engine.fetch(impression_counts(left.table, rules))[0]
-    if found["left_out"] == left.rows - left.with_nulls:
+def _too_young(left: InputTable, rules: Rules) -> int:
+    counts = left.engine.fetch(impression_counts(left.table, rules))[0]
+    if counts["left_out"] == left.rows - left.with_nulls:
         raise EmptyWindowError(
             f"{left.where}: every impression is too young: outcomes are known up to one window after none of them.",
             "Take a shorter window, later outcomes, or keep the young (--keep-young).",
         )
-    return int(found["too_young"])
+    return int(counts["too_young"])
 
 
-def _to_parquet(engine: LocalEngine, rows: ir.Table, left: Side, path: Path) -> int:
-    import pyarrow as pa
-
-    tables = (_under_given_names(pa.Table.from_batches([batch]), left) for batch in engine.stream(rows))
+def _write_rows(engine: LocalEngine, rows: ir.Table, left: InputTable, path: Path) -> int:
+    given = {f"column_{i}": name for i, name in enumerate(left.columns)} | {REWARD: REWARD}
+    if TIME in left.given:
+        given[OUTCOME_TIME] = OUTCOME_TIME
+    tables = (with_given_names(batch, given, time=OUTCOME_TIME) for batch in engine.stream(rows))
     with write_output(path, force=True) as temporary:  # what may not be replaced was refused before the work
         return write_parquet(temporary, tables)
 
 
-def _under_given_names(table: pa.Table, left: Side) -> pa.Table:
-    import pyarrow as pa
-
-    given = {f"column_{i}": name for i, name in enumerate(left.kept)}
-    order = [*given, REWARD, *([OUTCOME_TIME] if TIME in left.given else [])]
-    table = table.select(order)
-    if TIME in left.given:
-        table = table.set_column(len(order) - 1, OUTCOME_TIME, table[OUTCOME_TIME].cast(pa.timestamp("us", "UTC")))
-    return table.rename_columns([given.get(name, name) for name in order])
-
-
-def _names(on: str | Sequence[str] | Mapping[str, str]) -> tuple[list[str], list[str]]:
+def _key_columns(on: str | Sequence[str] | Mapping[str, str]) -> tuple[list[str], list[str]]:
     if isinstance(on, str):
         on = [on]
-    ours, theirs = (list(on), list(on.values())) if isinstance(on, Mapping) else (list(on), list(on))
-    if not ours:
+    impression_keys, outcome_keys = list(on), list(on.values() if isinstance(on, Mapping) else on)
+    if not impression_keys:
         raise UsageError("Name at least one column to join on.")
-    for names in (ours, theirs):
+    for names in (impression_keys, outcome_keys):
         if twice := next((name for name in names if names.count(name) > 1), None):
             raise UsageError(f"Column {quoted(twice)} is given {names.count(twice)} times to join on.")
-    return ours, theirs
+    return impression_keys, outcome_keys
 
 
 def _both_or_neither(impression_time: str | None, outcome_time: str | None) -> bool:
@@ -188,18 +192,30 @@ def _both_or_neither(impression_time: str | None, outcome_time: str | None) -> b
     return impression_time is not None
 
 
-def _duplicates(asked: Duplicates | None, *, timed: bool) -> Duplicates:
-    if asked is not None and asked not in get_args(Duplicates):
-        raise UsageError(f"Duplicates cannot be {quoted(asked)}.", f"Choose {', '.join(get_args(Duplicates))}.")
-    if asked == "first" and not timed:
+def _duplicates(requested: Duplicates | None, *, timed: bool) -> Duplicates:
+    if requested is not None and requested not in get_args(Duplicates):
+        raise UsageError(f"Duplicates cannot be {quoted(requested)}.", f"Choose {', '.join(get_args(Duplicates))}.")
+    if requested == "first" and not timed:
         raise UsageError("Without times no outcome is the first.", "Choose sum, max or error.")
-    return asked or ("first" if timed else "max")
+    return requested or ("first" if timed else "max")
 
 
-def _window(window: str | timedelta | None, *, timed: bool) -> int | None:
-    if window is not None and not timed:
+def _microseconds(window: str | timedelta | None, *, timed: bool) -> int | None:
+    """Return the window of attribution in microseconds."""
+    if window is None:
+        return None
+    if not timed:
         raise UsageError("A window needs times.", "Name --impression-time and --outcome-time.")
-    return None if window is None else span(window)
+    if isinstance(window, timedelta):
+        span = window // timedelta(microseconds=1)
+    else:
+        written = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([smhdw])\s*", window, flags=re.ASCII)
+        if written is None:
+            raise UsageError(f"Cannot read {quoted(window)} as a window.", "Write it like 30m, 12h, 7d or 2w.")
+        span = int(Fraction(written[1]) * SECONDS[written[2]] * 1_000_000)
+    if not 0 < span <= LONGEST:
+        raise UsageError(f"A window of {quoted(str(window))} is none.", "It is longer than 0, and less than a century.")
+    return span
 
 
 def _check_call(rules: Rules, until: Moment | None, repeated: Repeated) -> None:
@@ -209,19 +225,18 @@ def _check_call(rules: Rules, until: Moment | None, repeated: Repeated) -> None:
         raise UsageError(f"Repeated keys cannot be {quoted(repeated)}.", f"Choose {', '.join(get_args(Repeated))}.")
 
 
-def _until(rules: Rules, until: Moment | None, left: Side, right: Side) -> Rules:
+def _until(rules: Rules, until: Moment | None, left: InputTable, right: InputTable) -> int | None:
+    """Return the moment up to which outcomes are known, in microseconds since 1970; None where there is no window."""
     if rules.window is None:
-        return rules
+        return None
     if until is None:
-        moment = right.last
-    elif isinstance(until, int):
-        ticks = right.ticks or left.ticks
-        if ticks is None:
-            raise UsageError(f"The integer {until} is no moment where times are not integers.", "Write 2026-10-21.")
-        moment = until * 1_000_000 // ticks
-    else:
-        moment = microseconds(until)
-    return Rules(rules.duplicates, rules.window, moment, rules.keep_young)
+        return right.last
+    if not isinstance(until, int):
+        return microseconds(until)
+    ticks = right.ticks or left.ticks
+    if ticks is None:
+        raise UsageError(f"The integer {until} is no moment where times are not integers.", "Write 2026-10-21.")
+    return until * 1_000_000 // ticks
 
 
 def _checked_path(out: str | Path, *sources: Any, force: bool) -> Path:
@@ -232,8 +247,8 @@ def _checked_path(out: str | Path, *sources: Any, force: bool) -> Path:
     return path
 
 
-def _check_free(left: Side, *, timed: bool) -> None:
-    taken = {name.casefold(): name for name in left.kept}
+def _check_names_free(left: InputTable, *, timed: bool) -> None:
+    taken = {name.casefold(): name for name in left.columns}
     for name in (REWARD, *([OUTCOME_TIME] if timed else [])):
         if name in taken:
             raise DataError(
@@ -241,16 +256,17 @@ def _check_free(left: Side, *, timed: bool) -> None:
             )
 
 
-def _check_repeated(left: Side, rewarded: ir.Table, repeated: Repeated) -> None:
+def _check_repeated(left: InputTable, rewarded: ir.Table, repeated: Repeated) -> None:
     timed = TIME in left.given
-    found = repeated_keys(left.table, rewarded, left.keys, also_in_time=timed and repeated == "last")
-    if example := example_rows(left.engine, found, left.given):
-        moment = " at one moment" if timed and repeated == "last" else ""
+    in_time = timed and repeated == "last"
+    keys = repeated_keys(left.table, rewarded, left.keys, also_in_time=in_time)
+    if example := example_rows(left.engine, keys, left.given):
+        moment = " at one moment" if in_time else ""
         hint = "Join on a column more, or remove copies" + ("." if timed else "; or name times.")
         raise DataError(f"{left.where}: several impressions of one key{moment} have an outcome ({example}).", hint)
 
 
-def _check_duplicates(left: Side, rewarded: ir.Table, rules: Rules) -> None:
+def _check_duplicates(left: InputTable, rewarded: ir.Table, rules: Rules) -> None:
     if rules.duplicates != "error":
         return
     twice = rewarded.filter(rewarded[COUNT] > 1).drop(SHOWN_AT, OUTCOME_TIME, REWARD)

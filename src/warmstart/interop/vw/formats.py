@@ -1,24 +1,28 @@
-"""How Vowpal Wabbit's formats spell features, contexts, actions and events."""
+"""How Vowpal Wabbit's formats write features, events, and contexts to choose for."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
 
-from warmstart.interop.vw.features import Features, escaped, grouped, number
+from warmstart.interop.features import Features, by_namespace, escape, format_number
+
+# The tag and the features of each action, by its number.
+Actions = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
-    """An event to be spelled: what is known of its context, its cost and what was shown with which probability.
+class ExportedEvent:
+    """An event to be written: its place from 1, its context's tag and features, and what was shown at which cost.
 
     ``feasible``: the numbers, from 0, of the actions that could be chosen; ``index``: which of these was shown;
-    ``propensities``: of all of these, where they are known; ``time``: microseconds since 1970.
+    ``probability``: its clipped propensity; ``propensities``: those of all feasible actions, where they are known;
+    ``time``: microseconds since 1970.
     """
 
+    number: int
     tag: str
     context: str
     feasible: Sequence[int]
@@ -29,107 +33,96 @@ class Shown:
     time: int | None = None
 
 
-class Spelling(Protocol):
-    """A format."""
+@dataclass(frozen=True)
+class Format:
+    """A format: functions that write the features of a context or an action, and an event."""
 
-    def features(self, features: Features) -> str:
-        """Spell features."""
-        ...
-
-    def event(self, place: int, shown: Shown, actions: Sequence[tuple[str, str]]) -> str:
-        """Spell an event; ``actions`` are tags and features by number."""
-        ...
+    features: Callable[[Features], str]
+    event: Callable[[ExportedEvent, Actions], str]
 
 
-class CbText:
-    """Lines of ``--cb``: ``action:cost:probability 'context|features``; actions are numbered from 1."""
+def text_features(features: Features) -> str:
+    """Write features as Vowpal Wabbit's text, from the first bar on.
 
-    def features(self, features: Features) -> str:
-        """Spell features."""
-        return vw_features(features)
-
-    def event(self, place: int, shown: Shown, actions: Sequence[tuple[str, str]]) -> str:  # noqa: ARG002
-        """Spell an event."""
-        action = shown.feasible[shown.index] + 1
-        return f"{action}:{number(shown.cost)}:{number(shown.probability)} '{shown.tag}{shown.context}\n"
-
-
-class AdfText:
-    """Blocks of ``--cb_adf``: a shared line, a line an action, an empty line."""
-
-    def features(self, features: Features) -> str:
-        """Spell features."""
-        return vw_features(features)
-
-    def event(self, place: int, shown: Shown, actions: Sequence[tuple[str, str]]) -> str:  # noqa: ARG002
-        """Spell an event."""
-        lines = _block(shown.tag, shown.context, shown.feasible, actions)
-        label = f"0:{number(shown.cost)}:{number(shown.probability)} "
-        lines[1 + shown.index] = label + lines[1 + shown.index]
-        return "\n".join(lines) + "\n\n"
-
-
-class DsJson:
-    """Decision-service logs, an object a line; the label's cost comes first."""
-
-    def features(self, features: Features) -> str:
-        """Spell features as the members of an object."""
-        parts = []
-        for namespace, pairs in grouped(features):
-            inner = ",".join(f"{_quoted(name)}:{number(weight)}" for name, weight in pairs)
-            parts.append(f"{_quoted(namespace)}:{{{inner}}}" if namespace else inner)
-        return ",".join(parts)
-
-    def event(self, place: int, shown: Shown, actions: Sequence[tuple[str, str]]) -> str:
-        """Spell an event."""
-        multi = ",".join(f"{{{_members(*actions[i])}}}" for i in shown.feasible)
-        label = f'"_label_cost":{number(shown.cost)},"_label_probability":{number(shown.probability)},'
-        label += f'"_label_Action":{shown.index + 1},"_labelIndex":{shown.index}'
-        others = [i for i in range(len(shown.feasible)) if i != shown.index and shown.propensities is not None]
-        known = [shown.index, *others]
-        ranked = ",".join(str(i + 1) for i in known)
-        probabilities = [shown.probability, *(shown.propensities[i] for i in others if shown.propensities)]
-        inside = f'{_members(shown.tag, shown.context)},"_multi":[{multi}]'
-        return (
-            f'{{{label},{_timestamp(shown.time)}"Version":"1","EventId":"{place}","a":[{ranked}],"c":{{{inside}}},'
-            f'"p":[{",".join(map(number, probabilities))}]}}\n'
-        )
-
-
-SPELLINGS: dict[str, Spelling] = {"vw-cb": CbText(), "vw-adf": AdfText(), "dsjson": DsJson()}
-
-
-def vw_features(features: Features) -> str:
-    """Spell features as text, from the first bar on.
-
-    >>> vw_features(Features(("age", "user^Tom Tom"), (0.5, 1.0)))
+    >>> text_features(Features(("age", "user^Tom Tom"), (0.5, 1.0)))
     '| age:0.5 |user Tom%20Tom'
     """
     parts = []
-    for namespace, pairs in grouped(features):
-        words = [escaped(name) if weight == 1 else f"{escaped(name)}:{number(weight)}" for name, weight in pairs]
-        parts.append(f"|{escaped(namespace) if namespace else ''} {' '.join(words)}")
+    for namespace, pairs in by_namespace(features):
+        names = [escape(name) if weight == 1 else f"{escape(name)}:{format_number(weight)}" for name, weight in pairs]
+        parts.append(f"|{escape(namespace) if namespace else ''} {' '.join(names)}")
     return " ".join(parts) or "|"
 
 
-def unlabelled_line(tag: str, context: str) -> str:
-    """Spell a context to choose for, for ``--cb``."""
+def json_features(features: Features) -> str:
+    """Write features as the members of a JSON object; a namespace is an object inside."""
+    parts = []
+    for namespace, pairs in by_namespace(features):
+        inner = ",".join(f"{_json_name(name)}:{format_number(weight)}" for name, weight in pairs)
+        parts.append(f"{_json_name(namespace)}:{{{inner}}}" if namespace else inner)
+    return ",".join(parts)
+
+
+def cb_event(event: ExportedEvent, actions: Actions) -> str:  # noqa: ARG001
+    """Write a line of ``--cb``: ``action:cost:probability 'context|features``; actions are numbered from 1."""
+    action = event.feasible[event.index] + 1
+    return f"{action}:{format_number(event.cost)}:{format_number(event.probability)} '{event.tag}{event.context}\n"
+
+
+def adf_event(event: ExportedEvent, actions: Actions) -> str:
+    """Write a block of ``--cb_adf``: a shared line, a line an action, an empty line."""
+    label = f"0:{format_number(event.cost)}:{format_number(event.probability)} "
+    return adf_block(event.tag, event.context, event.feasible, actions, labels={event.index: label})
+
+
+def dsjson_event(event: ExportedEvent, actions: Actions) -> str:
+    """Write a line of ``--dsjson``, a decision-service log; the label's cost comes first."""
+    multi = ",".join(f"{{{_members(*actions[i])}}}" for i in event.feasible)
+    label = f'"_label_cost":{format_number(event.cost)},"_label_probability":{format_number(event.probability)},'
+    label += f'"_label_Action":{event.index + 1},"_labelIndex":{event.index}'
+    propensities = {} if event.propensities is None else dict(enumerate(event.propensities))
+    # The action that was shown comes first, with its own probability.
+    probabilities = {event.index: event.probability} | {i: p for i, p in propensities.items() if i != event.index}
+    ranked = ",".join(str(i + 1) for i in probabilities)
+    context = f'{_members(event.tag, event.context)},"_multi":[{multi}]'
+    return (
+        f'{{{label},{_timestamp(event.time)}"Version":"1","EventId":"{event.number}","a":[{ranked}],"c":{{{context}}},'
+        f'"p":[{",".join(map(format_number, probabilities.values()))}]}}\n'
+    )
+
+
+FORMATS = {
+    "vw-cb": Format(text_features, cb_event),
+    "vw-adf": Format(text_features, adf_event),
+    "dsjson": Format(json_features, dsjson_event),
+}
+
+
+def cb_context(tag: str, context: str) -> str:
+    """Write a context to choose for, for ``--cb``."""
     return f"'{tag}{context}\n"
 
 
-def unlabelled_block(tag: str, context: str, feasible: Sequence[int], actions: Sequence[tuple[str, str]]) -> str:
-    """Spell a context to choose for, with its feasible actions, for ``--cb_adf``."""
-    return "\n".join(_block(tag, context, feasible, actions)) + "\n\n"
+def adf_block(
+    tag: str, context: str, feasible: Sequence[int], actions: Actions, *, labels: dict[int, str] | None = None
+) -> str:
+    """Write a context with its feasible actions, for ``--cb_adf``.
 
-
-def _block(tag: str, context: str, feasible: Sequence[int], actions: Sequence[tuple[str, str]]) -> list[str]:
-    return [f"shared '{tag}{context}", *(f"'{actions[i][0]}{actions[i][1]}" for i in feasible)]
+    Args:
+        tag: the context's key.
+        context: the context's features.
+        feasible: the numbers of the actions that can be chosen.
+        actions: tags and features of all actions.
+        labels: labels of feasible actions, by their index; none for a context to choose for.
+    """
+    lines = [f"{(labels or {}).get(i, '')}'{actions[n][0]}{actions[n][1]}\n" for i, n in enumerate(feasible)]
+    return f"shared '{tag}{context}\n{''.join(lines)}\n"
 
 
 def _members(tag: str, features: str) -> str:
     """Return an object's members: its tag, and its features if it has any."""
-    spelled = f'"_tag":{json.dumps(tag, ensure_ascii=False)}'
-    return f"{spelled},{features}" if features else spelled
+    member = f'"_tag":{json.dumps(tag, ensure_ascii=False)}'
+    return f"{member},{features}" if features else member
 
 
 def _timestamp(time: int | None) -> str:
@@ -139,7 +132,7 @@ def _timestamp(time: int | None) -> str:
     return f'"Timestamp":"{moment:%Y-%m-%dT%H:%M:%S.%f}Z",'
 
 
-def _quoted(name: str) -> str:
+def _json_name(name: str) -> str:
     """Quote a name; an underscore in front is escaped, because Vowpal Wabbit passes over such names."""
-    spelled = escaped(name)
-    return json.dumps(f"%5F{spelled[1:]}" if spelled.startswith("_") else spelled, ensure_ascii=False)
+    escaped = escape(name)
+    return json.dumps(f"%5F{escaped[1:]}" if escaped.startswith("_") else escaped, ensure_ascii=False)

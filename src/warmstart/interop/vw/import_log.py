@@ -1,29 +1,25 @@
-"""Vowpal Wabbit's logs as tables of events, contexts and actions."""
+"""Import Vowpal Wabbit's logs as tables of events, contexts and actions."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from warmstart.core.errors import SourceError, UsageError
-from warmstart.core.files import check_output, write_output
+from warmstart.core.files import check_output, write_output, write_parquet
 from warmstart.core.progress import Progress, silent
 from warmstart.core.text import printable, quoted
-from warmstart.core.version import __version__
-from warmstart.interop.vw.feature_table import Side
-from warmstart.interop.vw.features import Features
-from warmstart.interop.vw.json import JsonSide, read_json
-from warmstart.interop.vw.lines import Malformed, named_files, numbered_lines
-from warmstart.interop.vw.records import CostRange, EventColumns, Example, batches, checked_range, event_schema
+from warmstart.interop.feature_table import FeatureTable
+from warmstart.interop.features import Features
+from warmstart.interop.records import CostRange, EventBatches, Example, check_cost_range, event_schema
+from warmstart.interop.vw.json import JsonFeatures, read_json
+from warmstart.interop.vw.lines import LogFile, MalformedLines, named_files, numbered_lines
 from warmstart.interop.vw.text import SHARED, read_adf, read_cb
-from warmstart.interop.vw.text_features import SideReader
+from warmstart.interop.vw.text_features import TextFeatures
 from warmstart.results import Imported
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 VWFormat = Literal["cb", "cb_adf", "dsjson", "json"]
 FIRST_LINES = 2_000
@@ -42,92 +38,83 @@ def import_vw(
     skip_malformed: bool = False,
     on_progress: Progress = silent,
 ) -> Imported:
-    """Turn Vowpal Wabbit's logs, plain or gzipped, into a folder of tables that the other verbs take.
+    """Turn Vowpal Wabbit's contextual-bandit logs into a folder of tables: events, contexts and actions.
 
-    ``format``: lines of ``cb``, blocks of ``cb_adf``, ``dsjson``, ``json``; "auto" tells by the first lines. Equal
-    features are one context, and in all formats but ``cb``, where actions are numbers, one action; the key is their
-    md5. Costs become rewards in [0, 1]: (high - cost) / (high - low), where [low, high] is the ``cost_range``, or else
-    [-1, 0] or [0, 1] if all costs lie there, or else the range found. A log without probabilities gives events without
-    a propensity, which is what this library is for.
+    Equal features are one context, and in all formats but ``cb``, where actions are numbers, one action; the key is
+    their md5. Costs become rewards in [0, 1]: (high - cost) / (high - low), where [low, high] is the ``cost_range``, or
+    else [-1, 0] or [0, 1] if all costs lie there, or else the range of the costs. A log without probabilities gives
+    events without a propensity, which is what this library is for. The folder is written whole or not at all.
 
-    ``choice_first``: every ``cb`` line begins with a policy's choice, as for ``vw --eval``. ``from_export``: keys and
-    names are those that ``export`` wrote. ``skip_malformed`` counts lines that cannot be read instead of raising. The
-    folder is written whole or not at all.
+    Args:
+        sources: the log's files, plain or gzipped.
+        out: the folder to write: a new or an empty one.
+        format: lines of ``cb``, blocks of ``cb_adf``, ``dsjson`` or ``json``; "auto" tells by the first lines.
+        cost_range: the lowest and the highest cost, if you know them.
+        choice_first: every ``cb`` line begins with a policy's choice, as for ``vw --eval``.
+        from_export: keys and names are those that ``export`` wrote.
+        skip_malformed: count lines that cannot be read instead of raising an error.
+        on_progress: called with what is done and which share of it.
     """
     paths, out = named_files(sources), Path(out)
-    kind = _format(paths) if format == "auto" else format
+    kind = _detect_format(paths[0]) if format == "auto" else format
     if kind not in get_args(VWFormat):
         raise UsageError(f"There is no format {quoted(kind)}.", f"Choose auto, {', '.join(get_args(VWFormat))}.")
     if choice_first and kind != "cb":
         raise UsageError("Only lines of --cb can begin with a policy's choice.")
-    checked_range(cost_range)
+    check_cost_range(cost_range)
     check_output(out, inputs=paths, folder=True)
-    malformed, columns = Malformed(skip_malformed), EventColumns()
+    malformed, batches = MalformedLines(skip_malformed), EventBatches()
     with write_output(out, inputs=paths, folder=True) as folder:
-        with Side("context", folder / CONTEXTS) as contexts, Side("action", folder / ACTIONS) as actions:
-            reader = _Reader(kind, malformed, contexts, actions, choice_first=choice_first, by_tag=from_export)
-            examples = (example for path in paths for example in reader.read(path, on_progress))
-            _write(folder / UNREWARDED, batches(examples, columns), event_schema())
-        if not columns.examples:
+        with (
+            FeatureTable("context").written_to(folder / CONTEXTS) as contexts,
+            FeatureTable("action").written_to(folder / ACTIONS) as actions,
+        ):
+            read = _reader(kind, contexts, actions, choice_first=choice_first, from_export=from_export)
+            examples = (example for path in paths for example in read(LogFile(path, malformed, on_progress)))
+            write_parquet(folder / UNREWARDED, batches.read(examples))
+        if not batches.examples:
             raise SourceError(f"{printable(paths[0])} has no examples.", "Is it empty, or of another format?")
-        costs = CostRange.of(columns.low, columns.high, cost_range)
-        _write_rewarded(folder, costs, columns)
+        costs = CostRange.choose(batches.low, batches.high, cost_range)
+        _write_rewards(folder, costs, batches.columns)
         about = {
-            "from": f"vw {kind}",
+            **batches.summary(f"vw {kind}", contexts, actions, costs),
             "files": [str(path) for path in paths],
-            "examples": columns.examples,
-            "events": columns.events,
-            "unlabelled": columns.examples - columns.events,
-            "contexts": contexts.count,
-            "actions": actions.count,
-            "propensities": columns.present.get("propensity", 0),
-            "times": columns.present.get("time", 0),
-            "equal_actions": columns.equal_actions,
+            "unlabelled": batches.examples - batches.events,
+            "times": batches.present.get("time", 0),
+            "equal_actions": batches.equal_actions,
             "malformed": {"lines": malformed.lines, "first": malformed.messages},
-            "costs": costs.to_dict(),
-            "warmstart_version": __version__,
         }
         (folder / ABOUT).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return Imported(out, about)
 
 
-class _Reader:
-    """Reads files of one format into two sides and examples."""
-
-    def __init__(
-        self, kind: VWFormat, malformed: Malformed, contexts: Side, actions: Side, *, choice_first: bool, by_tag: bool
-    ) -> None:
-        self._kind = kind
-        self._malformed = malformed
-        self._choice_first = choice_first
-        self._actions = actions
-        self._text = SideReader(contexts, by_tag=by_tag), SideReader(actions, by_tag=by_tag)
-        self._json = JsonSide(contexts, by_tag=by_tag), JsonSide(actions, by_tag=by_tag)
-        self._numbers: set[str] = set()
-
-    def read(self, path: Path, on_progress: Progress) -> Iterator[Example]:
-        """Give the examples of a file."""
-        lines = numbered_lines(path, on_progress)
-        if self._kind == "cb":
-            found = read_cb(path, lines, self._malformed, self._text[0], choice_first=self._choice_first)
-            return self._numbered(found)
-        if self._kind == "cb_adf":
-            return read_adf(path, lines, self._malformed, *self._text)
-        return read_json(path, lines, self._malformed, *self._json)
-
-    def _numbered(self, examples: Iterator[Example]) -> Iterator[Example]:
-        """Put the actions of ``--cb``, which are numbers, into the table of actions, described by their number."""
-        for example in examples:
-            for number in (example.action, example.choice, *(example.feasible or ())):
-                if number is not None and number not in self._numbers:
-                    self._numbers.add(number)
-                    self._actions.add(number, Features((number,), (1.0,)))
-            yield example
+def _reader(
+    kind: VWFormat, contexts: FeatureTable, actions: FeatureTable, *, choice_first: bool, from_export: bool
+) -> Callable[[LogFile], Iterator[Example]]:
+    """Return a function that reads a file of this format, and adds its contexts and actions to the tables."""
+    if kind in ("dsjson", "json"):
+        objects = [JsonFeatures(table, from_export=from_export) for table in (contexts, actions)]
+        return lambda log: read_json(log, *objects)
+    texts = [TextFeatures(table, from_export=from_export) for table in (contexts, actions)]
+    if kind == "cb_adf":
+        return lambda log: read_adf(log, *texts)
+    known: set[str] = set()
+    return lambda log: _with_actions(read_cb(log, texts[0], choice_first=choice_first), actions, known)
 
 
-def _format(paths: Sequence[Path]) -> VWFormat:
+def _with_actions(examples: Iterator[Example], actions: FeatureTable, known: set[str]) -> Iterator[Example]:
+    """Add the actions of ``--cb``, which are numbers, to their table; the number is the feature."""
+    for example in examples:
+        for number in (example.action, example.choice, *(example.feasible or ())):
+            if number is not None and number not in known:
+                known.add(number)
+                actions.add(number, Features((number,), (1.0,)))
+        yield example
+
+
+def _detect_format(path: Path) -> VWFormat:
     """Tell the format by the first lines: JSON begins with a brace; blocks have blank lines or a shared one."""
-    lines = [line for _, line in islice(numbered_lines(paths[0]), FIRST_LINES)]
+    lines = [line for _, line in islice(numbered_lines(path), FIRST_LINES)]
     while lines and not lines[-1].strip():
         lines.pop()
     first = next((line for line in lines if line.strip()), "")
@@ -137,19 +124,12 @@ def _format(paths: Sequence[Path]) -> VWFormat:
     return "cb_adf" if blocks else "cb"
 
 
-def _write(path: Path, tables: Iterator[pa.Table], schema: pa.Schema) -> None:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for table in tables:
-            writer.write_table(table)
-
-
-def _write_rewarded(folder: Path, costs: CostRange, columns: EventColumns) -> None:
+def _write_rewards(folder: Path, costs: CostRange, columns: Sequence[str]) -> None:
     """Turn costs into rewards, now that their range is known, and leave out columns without a value."""
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(folder / UNREWARDED) as file:
-        tables = (costs.rewarded(file.read_row_group(group), columns.columns) for group in range(file.num_row_groups))
-        _write(folder / EVENTS, tables, costs.schema(columns.columns))
+        batches = (file.read_row_group(group) for group in range(file.num_row_groups))
+        tables = chain([event_schema().empty_table()], batches)
+        write_parquet(folder / EVENTS, (costs.with_rewards(table, columns) for table in tables))
     (folder / UNREWARDED).unlink()

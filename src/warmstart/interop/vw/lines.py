@@ -1,13 +1,14 @@
-"""Lines of text files, one at a time, compressed or not."""
+"""Lines of text files, one at a time, gzipped or not; malformed ones raise an error or are counted."""
 
 from __future__ import annotations
 
 import gzip
+import io
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from warmstart.core.errors import MalformedLineError, SourceError, UsageError
 from warmstart.core.progress import Progress, silent
@@ -19,26 +20,56 @@ PROGRESS_EVERY = 4096
 # Bytes that are no UTF-8 become these, and are then refused line by line.
 NO_UTF8 = "surrogateescape"
 
+T = TypeVar("T")
+
+
+class BadLineError(Exception):
+    """What is wrong with a line, before it is known which line it is."""
+
 
 @dataclass
-class Malformed:
-    """What to do about a malformed line: raise it, or count it and go on."""
+class MalformedLines:
+    """What to do about malformed lines: raise an error at the first, or skip and count them."""
 
     skip: bool = False
     lines: int = 0
     messages: list[str] = field(default_factory=list)
 
-    def met(self, error: MalformedLineError) -> None:
-        """Raise the error, or count it."""
+    def add(self, path: Path, number: int, error: BadLineError) -> None:
+        """Raise the error with the name of the file and the number of the line, or count it."""
+        malformed = MalformedLineError(str(path), number, str(error))
         if not self.skip:
-            raise error
+            raise malformed from error
         self.lines += 1
         if len(self.messages) < SHOWN_MESSAGES:
-            self.messages.append(error.message)
+            self.messages.append(malformed.message)
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """A log in a text file, with what to do about its malformed lines and where to report progress."""
+
+    path: Path
+    malformed: MalformedLines
+    on_progress: Progress = silent
+
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """Give the lines of the file without their ends, numbered from 1."""
+        return numbered_lines(self.path, self.on_progress)
+
+    def parse(self, parse_line: Callable[[str], T]) -> Iterator[T]:
+        """Give what ``parse_line`` returns for each line that is not blank; it raises BadLineError for a bad one."""
+        for number, line in self.lines():
+            if not line or line.isspace():
+                continue
+            try:
+                yield parse_line(check_utf8(line))
+            except BadLineError as error:
+                self.malformed.add(self.path, number, error)
 
 
 def named_files(sources: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Check that there is at least one file, and that all exist."""
+    """Return the paths of at least one file; refuse one that does not exist."""
     paths = [Path(sources)] if isinstance(sources, str | Path) else [Path(source) for source in sources]
     if not paths:
         raise UsageError("Name at least one file.")
@@ -65,19 +96,17 @@ def numbered_lines(path: Path, on_progress: Progress = silent) -> Iterator[tuple
         raise SourceError(f"Cannot read {printable(path)}: {first_lines(error)}") from error
 
 
-def in_utf8(path: Path, number: int, line: str) -> str:
+def check_utf8(line: str) -> str:
     """Return the line; refuse one with bytes that are no UTF-8."""
     if not line.isascii():
         try:
             line.encode("utf-8")
         except UnicodeEncodeError as error:
-            raise MalformedLineError(str(path), number, "it is not UTF-8") from error
+            raise BadLineError("it is not UTF-8") from error
     return line
 
 
 def _text(raw: IO[bytes], *, compressed: bool) -> IO[str]:
     if compressed:
         return gzip.open(raw, "rt", encoding="utf-8", errors=NO_UTF8, newline="\n")
-    import io
-
     return io.TextIOWrapper(raw, encoding="utf-8", errors=NO_UTF8, newline="\n")

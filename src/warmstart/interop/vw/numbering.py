@@ -1,9 +1,9 @@
-"""Contexts and actions of a window, numbered, and described in the words of a format."""
+"""Contexts and actions of a window, numbered, with their features as a format writes them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -12,78 +12,88 @@ from typing import TYPE_CHECKING, Any
 import ibis
 
 from warmstart.core.errors import DataError
+from warmstart.core.files import write_parquet
 from warmstart.core.names import ACTION
-from warmstart.core.text import quoted
-from warmstart.engine.sources import describe
-from warmstart.interop.vw.features import Features, escaped
-from warmstart.interop.vw.featurize import by_name, described
-from warmstart.propensity import counted_propensity
+from warmstart.engine import describe, example_rows
+from warmstart.events import counted_propensity
+from warmstart.interop.features import NO_FEATURES, Features, escape
+from warmstart.interop.propensities import CLIPPED, clip_propensity
+from warmstart.interop.vw.featurize import features_of_key, featurize
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
     import pyarrow as pa
 
-    from warmstart.engine import Engine, LocalEngine
+    from warmstart.engine import Engine
     from warmstart.events import Cells
-    from warmstart.interop.vw.formats import Spelling
+    from warmstart.interop.vw.formats import Format
 
 ROWS = 20_000
-NUMBER, FEATURES, FEASIBLE, FLOORED = "number", "features", "feasible", "floored"
-NOTHING = Features((), ())
+NUMBER, FEATURES, FEASIBLE = "number", "features", "feasible"
 
 
 @dataclass(frozen=True)
-class Numbered:
-    """The two sides of a window.
+class Numbering:
+    """The contexts and actions of a window, numbered from 0 in the order of their keys.
 
-    ``contexts``: their keys, number, features as spelled, and ``feasible``: the numbers of the actions shown there with
-    their propensities, at least tau. ``action_numbers``: actions and their numbers. ``actions``: tag and
-    features as spelled, by number. ``action_keys``: the actions, by number. ``bare``: how many had no row of features.
+    ``contexts``: their keys, ``number``, ``features`` as written, and ``feasible``: the numbers of the actions shown
+    there with their clipped propensities. ``action_numbers``: actions and their numbers. ``actions``: tag and features
+    as written, by number. ``action_keys``: the actions, by number. ``without_features``: how many contexts and actions
+    have no row in the feature tables.
     """
 
     contexts: ir.Table
     action_numbers: ir.Table
     actions: list[tuple[str, str]]
     action_keys: pa.Table
-    bare: int
+    without_features: int
 
 
 @contextmanager
-def open_numbered(cells: Cells, spelling: Spelling, contexts: Any, actions: Any, *, tau: float) -> Iterator[Numbered]:
-    """Number and describe contexts and actions; they are held in the engine until it is left."""
+def open_numbering(cells: Cells, format_: Format, contexts: Any, actions: Any, *, tau: float) -> Iterator[Numbering]:
+    """Number contexts and actions and write their features; the engine keeps these tables until it is left.
+
+    Args:
+        cells: the window.
+        format_: how features are written.
+        contexts: the feature table of contexts; without one, their keys are their features.
+        actions: the feature table of actions, likewise.
+        tau: the clipping constant of propensities.
+    """
     engine, columns = cells.engine, cells.columns
     shown = cells.table.filter(cells.table.n > 0)
-    acting, knowing = {ACTION: columns.action}, dict(zip(columns.context_keys, columns.context, strict=True))
-    with ExitStack() as stack, TemporaryDirectory() as folder:
-        numbers = stack.enter_context(_held(engine, _numbered(shown, acting)))
-        texts = _spelled(engine, actions, numbers, acting, spelling=spelling, side="action", folder=Path(folder))
-        known = engine.fetch_arrow(_with_features(numbers, texts, acting).order_by(NUMBER))
-        tags = [escaped(str(value)) for value in known[ACTION].to_pylist()]
-        features = [text or "" for text in known[FEATURES].to_pylist()]
-        spelled = [text or spelling.features(NOTHING) for text in features]
-        placed = stack.enter_context(_held(engine, _numbered(shown, knowing)))
-        texts = _spelled(engine, contexts, placed, knowing, spelling=spelling, side="context", folder=Path(folder))
-        rows = _with_features(placed, texts, knowing).join(_feasible(shown, numbers, knowing, tau=tau), list(knowing))
-        held = stack.enter_context(_held(engine, rows))
-        bare = engine.fetch(held.agg(n=held[FEATURES].isnull().cast("int64").sum()))[0]["n"] or 0
-        bare += known[FEATURES].null_count
-        yield Numbered(held, numbers, list(zip(tags, spelled, strict=True)), known.select([ACTION]), bare)
+    of_action, of_context = {ACTION: columns.action}, dict(zip(columns.context_keys, columns.context, strict=True))
+    with (
+        TemporaryDirectory() as temporary,
+        engine.materialise(_numbered(shown, of_action)) as action_numbers,
+        engine.materialise(_numbered(shown, of_context)) as context_numbers,
+    ):
+        folder = Path(temporary)
+        known = engine.fetch_arrow(
+            _with_features(engine, actions, action_numbers, of_action, format_=format_, folder=folder).order_by(NUMBER)
+        )
+        tags = [escape(str(action)) for action in known[ACTION].to_pylist()]
+        features = [text or format_.features(NO_FEATURES) for text in known[FEATURES].to_pylist()]
+        feasible = _feasible(shown, action_numbers, of_context, tau=tau)
+        rows = _with_features(engine, contexts, context_numbers, of_context, format_=format_, folder=folder).join(
+            feasible, list(of_context)
+        )
+        with engine.materialise(rows) as described:
+            missing = engine.fetch(described.agg(n=described[FEATURES].isnull().cast("int64").sum()))[0]["n"] or 0
+            yield Numbering(
+                described,
+                action_numbers,
+                list(zip(tags, features, strict=True)),
+                known.select([ACTION]),
+                missing + known[FEATURES].null_count,
+            )
 
 
 def context_tag(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
-    """Write a context as a tag: its value, escaped; those of several columns with commas between."""
+    """Return the tag of a context: its value, escaped; those of several columns with commas between."""
     if len(keys) == 1:
-        return escaped(str(row[keys[0]]))
-    return ",".join(escaped(str(row[key])).replace(",", "%2C") for key in keys)
-
-
-@contextmanager
-def _held(engine: LocalEngine, expression: ir.Table) -> Iterator[ir.Table]:
-    held = engine.materialise(expression)
-    try:
-        yield held
-    finally:
-        held.release()
+        return escape(str(row[keys[0]]))
+    return ",".join(escape(str(row[key])).replace(",", "%2C") for key in keys)
 
 
 def _numbered(table: ir.Table, given: Mapping[str, str]) -> ir.Table:
@@ -93,64 +103,48 @@ def _numbered(table: ir.Table, given: Mapping[str, str]) -> ir.Table:
 
 
 def _feasible(shown: ir.Table, numbers: ir.Table, given: Mapping[str, str], *, tau: float) -> ir.Table:
-    floored = ibis.greatest(counted_propensity(shown, "evaluated"), ibis.literal(tau).cast("float64"))
-    rows = shown.mutate(floored=floored).join(numbers, ACTION)
+    rows = shown.mutate(**{CLIPPED: clip_propensity(counted_propensity(shown, "evaluated"), tau)}).join(numbers, ACTION)
     # Sorted as pairs: Spark cannot collect in an order.
-    pairs = ibis.struct({NUMBER: rows[NUMBER], FLOORED: rows.floored}).collect().sort()
+    pairs = ibis.struct({NUMBER: rows[NUMBER], CLIPPED: rows[CLIPPED]}).collect().sort()
     return rows.group_by(*given).agg(**{FEASIBLE: pairs})
 
 
-def _with_features(numbered: ir.Table, texts: ir.Table, given: Mapping[str, str]) -> ir.Table:
-    cast = texts.select(FEATURES, **{key: texts[key].cast(numbered[key].type()) for key in given})
-    return numbered.left_join(cast, list(given)).select(*given, NUMBER, FEATURES)
-
-
-def _spelled(
-    engine: Engine,
-    source: Any,
-    numbered: ir.Table,
-    given: Mapping[str, str],
-    *,
-    spelling: Spelling,
-    side: str,
-    folder: Path,
+def _with_features(
+    engine: Engine, source: Any, numbered: ir.Table, given: Mapping[str, str], *, format_: Format, folder: Path
 ) -> ir.Table:
-    """Write keys and features as spelled, from a table or from the keys themselves, a batch at a time; open that."""
+    """Return keys, numbers and features as a format writes them; null for a key without a row in the feature table.
+
+    Args:
+        engine: where the log is.
+        source: the feature table; without one, the keys themselves are the features.
+        numbered: the keys of the window with their numbers.
+        given: the user's names of the key columns.
+        format_: how features are written.
+        folder: a temporary folder for the features.
+    """
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
+    side = "action" if ACTION in given else "context"
+    batches = _keys_as_features(engine, numbered, given, side) if source is None else featurize(engine, source, given)
+    tables = (
+        keys.append_column(FEATURES, pa.array([format_.features(row) for row in rows], pa.string()))
+        for keys, rows in batches
+    )
     path = folder / f"{side}.parquet"
-    batches = _named(engine, numbered, given, side) if source is None else _told(engine, source, given)
-    with ExitStack() as stack:
-        writer = None
-        for keys, rows in batches:
-            texts = pa.array([spelling.features(row) for row in rows], pa.string())
-            table = keys.append_column(FEATURES, texts)
-            writer = writer or stack.enter_context(pq.ParquetWriter(path, table.schema))
-            writer.write_table(table)
-    opened = engine.open_files([str(path)], "parquet").table
-    if source is not None:
-        _check_once(engine, opened, given, describe(source))
-    return opened
+    if not write_parquet(path, tables):
+        return numbered.mutate(**{FEATURES: ibis.null("string")})
+    texts = engine.open_files([str(path)], "parquet").table
+    counts = texts.group_by(*given).agg(rows=texts.count())
+    if source is not None and (twice := example_rows(engine, counts.filter(counts.rows > 1).drop("rows"), given)):
+        raise DataError(f"{describe(source)} has two rows for one key ({twice}).")
+    texts = texts.select(FEATURES, **{key: texts[key].cast(numbered[key].type()) for key in given})
+    return numbered.left_join(texts, list(given)).select(*given, NUMBER, FEATURES)
 
 
-def _named(
+def _keys_as_features(
     engine: Engine, numbered: ir.Table, given: Mapping[str, str], side: str
 ) -> Iterator[tuple[pa.Table, list[Features]]]:
     import pyarrow as pa
 
     for batch in engine.stream(numbered.select(*given), ROWS):
-        yield pa.Table.from_batches([batch]), [by_name(given, side, row) for row in batch.to_pylist()]
-
-
-def _told(engine: Engine, source: Any, given: Mapping[str, str]) -> Iterator[tuple[pa.Table, list[Features]]]:
-    for keys, rows in described(engine, source, list(given.values()), what=describe(source)):
-        yield keys.rename_columns(list(given)), rows
-
-
-def _check_once(engine: Engine, table: ir.Table, given: Mapping[str, str], where: str) -> None:
-    counts = table.group_by(*given).agg(rows=table.count())
-    twice = engine.fetch(counts.filter(counts.rows > 1).limit(1))
-    if twice:
-        named = ", ".join(f"{name} = {quoted(twice[0][fixed])}" for fixed, name in given.items())
-        raise DataError(f"{where} has two rows for one key ({named}).")
+        yield pa.Table.from_batches([batch]), [features_of_key(given, side, row) for row in batch.to_pylist()]

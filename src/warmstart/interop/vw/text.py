@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Generic, TypeVar
+from functools import lru_cache, partial
+from itertools import groupby
 
-from warmstart.core.errors import MalformedLineError
 from warmstart.core.text import quoted
-from warmstart.interop.vw.lines import Malformed, in_utf8
-from warmstart.interop.vw.records import Example
-from warmstart.interop.vw.text_features import REMEMBERED, BadTextError, SideReader
+from warmstart.interop.records import Example
+from warmstart.interop.vw.lines import BadLineError, LogFile, check_utf8
+from warmstart.interop.vw.text_features import REMEMBERED, TextFeatures
 
-T = TypeVar("T")
 SHARED = "shared"
-TOUCHES = "touches the bar, where Vowpal Wabbit reads a tag"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,42 +25,30 @@ class Label:
     probability: float | None
 
 
-class Remembered(Generic[T]):
-    """A function of a text that remembers its last answers."""
-
-    def __init__(self, function: Callable[[str], T]) -> None:
-        self._function = function
-        self._known: dict[str, T] = {}
-
-    def __call__(self, text: str) -> T:
-        """Return the answer for a text."""
-        found = self._known.get(text)
-        if found is None:
-            found = self._function(text)
-            if len(self._known) >= REMEMBERED:
-                self._known.clear()
-            self._known[text] = found
-        return found
+def _split_line(line: str) -> tuple[str, str]:
+    """Return what stands before the first bar and after it: labels, and features."""
+    labels, bar, features = line.partition("|")
+    if not bar:
+        raise BadLineError("it has no bar, so no features")
+    return labels, features
 
 
-def _labels(head: str) -> tuple[tuple[Label, ...], str | None]:
-    """Read what stands before the first bar: labels and a tag."""
-    tokens = head.replace("\t", " ").split(" ")
+def _labels(text: str) -> tuple[tuple[Label, ...], str | None]:
+    """Return the labels and the tag of what stands before the first bar."""
+    tokens = text.replace("\t", " ").split(" ")
     tag = tokens.pop() or None
     tokens = [token for token in tokens if token]
     if tag is not None and not tag.startswith("'") and _looks_like_a_label(tag):
-        raise BadTextError(f"{quoted(tag)} {TOUCHES}; put a space between")
+        raise BadLineError(f"{quoted(tag)} touches the bar, where Vowpal Wabbit reads a tag; put a space between")
     if tag is None and tokens and tokens[-1].startswith("'"):
         tag = tokens.pop()
     return tuple(map(_label, tokens)), None if tag is None else tag.removeprefix("'")
 
 
 def _looks_like_a_label(text: str) -> bool:
-    if text == SHARED:
-        return True
     try:
         _label(text)
-    except BadTextError:
+    except BadLineError:
         return False
     return True
 
@@ -73,159 +58,121 @@ def _label(token: str) -> Label:
     if action == SHARED and not numbers:
         return Label(SHARED, None, None)
     if not (action.isascii() and action.isdigit()) or len(numbers) > 2:
-        raise BadTextError(f"the label {quoted(token)} is not action:cost[:probability]")
+        raise BadLineError(f"the label {quoted(token)} is not action:cost[:probability]")
     try:
         values = [float(text) for text in numbers]
     except ValueError as error:
-        raise BadTextError(f"the label {quoted(token)} holds no number where one is needed") from error
+        raise BadLineError(f"the label {quoted(token)} holds no number where one is needed") from error
     if not all(map(math.isfinite, values)):
-        raise BadTextError(f"the label {quoted(token)} is not finite")
+        raise BadLineError(f"the label {quoted(token)} is not finite")
     probability = values[1] if len(values) > 1 else None
     if probability is not None and not 0 < probability <= 1:
-        raise BadTextError(f"the probability of {quoted(token)} is not in (0, 1]")
+        raise BadLineError(f"the probability of {quoted(token)} is not in (0, 1]")
     return Label(action, values[0] if values else None, probability)
 
 
-def observed(labels: tuple[Label, ...]) -> Label | None:
+def _shown(labels: tuple[Label, ...]) -> Label | None:
     """Return the label of what was shown: the one with a cost or, of several, the one with a probability too."""
     costed = [label for label in labels if label.cost is not None]
     if len(costed) > 1:
         costed = [label for label in costed if label.probability is not None]
         if len(costed) != 1:
-            raise BadTextError("several actions have costs, and not exactly one has a probability: which was shown?")
+            raise BadLineError("several actions have costs, and not exactly one has a probability: which was shown?")
     return costed[0] if costed else None
 
 
-def read_cb(
-    path: Path,
-    lines: Iterable[tuple[int, str]],
-    malformed: Malformed,
-    contexts: SideReader,
-    *,
-    choice_first: bool,
-) -> Iterator[Example]:
-    """Read lines of ``--cb``: the words are the context, the label's number is the action."""
-    heads = Remembered(_choosing if choice_first else _cb_head)
-    for number, raw in lines:
-        if not raw or raw.isspace():
-            continue
-        try:
-            head, bar, text = (raw if raw.isascii() else in_utf8(path, number, raw)).partition("|")
-            if not bar:
-                raise BadTextError("it has no bar, so no features")  # noqa: TRY301
-            label, tag = heads(head)
-            yield Example(contexts.key(text, tag), *label)
-        except BadTextError as error:
-            malformed.met(MalformedLineError(str(path), number, str(error)))
-        except MalformedLineError as error:
-            malformed.met(error)
+CbFields = tuple[str | None, float | None, float | None, list[str] | None, str | None]
 
 
-CbLabel = tuple[str | None, float | None, float | None, list[str] | None, str | None]
+def read_cb(log: LogFile, contexts: TextFeatures, *, choice_first: bool) -> Iterator[Example]:
+    """Read lines of ``--cb``: the features are the context, the label's number is the action.
+
+    ``choice_first``: every line begins with a policy's choice, as for ``vw --eval``.
+    """
+    read_labels = lru_cache(REMEMBERED)(partial(_cb_labels, choice_first=choice_first))
+
+    def example(line: str) -> Example:
+        labels, features = _split_line(line)
+        fields, tag = read_labels(labels)
+        return Example(contexts.key(features, tag), *fields)
+
+    return log.parse(example)
 
 
-def _cb_head(head: str) -> tuple[CbLabel, str | None]:
+def _cb_labels(text: str, *, choice_first: bool) -> tuple[CbFields, str | None]:
     """Return action, cost, probability, feasible actions and choice, and the tag."""
-    labels, tag = _labels(head)
-    return _cb_label(labels, None), tag
-
-
-def _choosing(head: str) -> tuple[CbLabel, str | None]:
-    """Return the same for a line that begins with a policy's choice."""
-    labels, tag = _labels(head)
-    if not labels or labels[0].cost is not None:
-        raise BadTextError("it does not begin with a policy's choice")
-    return _cb_label(labels[1:], labels[0].action), tag
-
-
-def _cb_label(labels: tuple[Label, ...], choice: str | None) -> CbLabel:
+    labels, tag = _labels(text)
+    choice = None
+    if choice_first:
+        if not labels or labels[0].cost is not None:
+            raise BadLineError("it does not begin with a policy's choice")
+        choice, labels = labels[0].action, labels[1:]
     if any(label.action in (SHARED, "0") for label in labels):
-        raise BadTextError("actions are numbered from 1 in --cb; is it a --cb_adf log?")
-    shown = observed(labels)
+        raise BadLineError("actions are numbered from 1 in --cb; is it a --cb_adf log?")
+    shown = _shown(labels)
     feasible = [label.action for label in labels] if len(labels) > 1 else None
     if shown is None:
-        return None, None, None, feasible, choice
-    return shown.action, shown.cost, shown.probability, feasible, choice
+        return (None, None, None, feasible, choice), tag
+    return (shown.action, shown.cost, shown.probability, feasible, choice), tag
 
 
-Heads = Remembered[tuple[tuple[Label, ...], str | None]]
+def read_adf(log: LogFile, contexts: TextFeatures, actions: TextFeatures) -> Iterator[Example]:
+    """Read blocks of ``--cb_adf``: the shared line is the context, every other line an action.
 
-
-def read_adf(
-    path: Path,
-    lines: Iterable[tuple[int, str]],
-    malformed: Malformed,
-    contexts: SideReader,
-    actions: SideReader,
-) -> Iterator[Example]:
-    """Read blocks of ``--cb_adf``: the shared line is the context, every other line an action."""
-    labels: Heads = Remembered(_labels)
-    for block in _blocks(lines):
+    A block with a malformed line is left out whole, if such lines are counted.
+    """
+    read_labels = lru_cache(REMEMBERED)(_labels)
+    for is_blank, group in groupby(log.lines(), lambda numbered: not numbered[1] or numbered[1].isspace()):
+        if is_blank:
+            continue
+        block, numbered = _Block(read_labels, contexts, actions), list(group)
         try:
-            yield _adf_block(path, block, labels, contexts, actions)
-        except MalformedLineError as error:
-            malformed.met(error)
-
-
-def _blocks(lines: Iterable[tuple[int, str]]) -> Iterator[list[tuple[int, str]]]:
-    block: list[tuple[int, str]] = []
-    for number, line in lines:
-        if line and not line.isspace():
-            block.append((number, line))
-        elif block:
-            yield block
-            block = []
-    if block:
-        yield block
-
-
-def _adf_block(
-    path: Path, block: list[tuple[int, str]], reader: Heads, contexts: SideReader, actions: SideReader
-) -> Example:
-    found = _Block(reader, contexts, actions)
-    for number, line in block:
-        try:
-            found.add(in_utf8(path, number, line))
-        except BadTextError as error:
-            raise MalformedLineError(str(path), number, str(error)) from error
-    if not found.feasible:
-        raise MalformedLineError(str(path), block[0][0], "the block has no action")
-    return found.example()
+            for number, line in numbered:  # noqa: B007  where an error is reported
+                block.add(check_utf8(line))
+            number = numbered[0][0]
+            yield block.example()
+        except BadLineError as error:
+            log.malformed.add(log.path, number, error)
 
 
 class _Block:
-    """What is known of a block so far."""
+    """The lines of a block of ``--cb_adf`` that were read so far."""
 
-    def __init__(self, reader: Heads, contexts: SideReader, actions: SideReader) -> None:
-        self._reader, self._contexts, self._actions = reader, contexts, actions
+    def __init__(
+        self,
+        read_labels: Callable[[str], tuple[tuple[Label, ...], str | None]],
+        contexts: TextFeatures,
+        actions: TextFeatures,
+    ) -> None:
+        self._read_labels, self._contexts, self._actions = read_labels, contexts, actions
         self._context: str | None = None
         self._shown: Label | None = None
         self._action: str | None = None
-        self.feasible: list[str] = []
+        self._feasible: list[str] = []
 
     def add(self, line: str) -> None:
-        """Take the next line."""
-        head, bar, text = line.partition("|")
-        if not bar:
-            raise BadTextError("it has no bar, so no features")
-        labels, tag = self._reader(head)
+        """Read the next line."""
+        text, features = _split_line(line)
+        labels, tag = self._read_labels(text)
         if len(labels) > 1:
-            raise BadTextError("it has more than one label")
+            raise BadLineError("it has more than one label")
         label = labels[0] if labels else None
         if label is not None and label.action == SHARED:
-            if self.feasible or self._context is not None:
-                raise BadTextError("'shared' does not stand on the first line of a block")
-            self._context = self._contexts.key(text, tag)
+            if self._feasible or self._context is not None:
+                raise BadLineError("'shared' does not stand on the first line of a block")
+            self._context = self._contexts.key(features, tag)
             return
-        self.feasible.append(self._actions.key(text, tag))
+        self._feasible.append(self._actions.key(features, tag))
         if label is not None and label.cost is not None:
             if self._shown is not None:
-                raise BadTextError("a second action of the block has a cost: which was shown?")
-            self._shown, self._action = label, self.feasible[-1]
+                raise BadLineError("a second action of the block has a cost: which was shown?")
+            self._shown, self._action = label, self._feasible[-1]
 
     def example(self) -> Example:
-        """Return the event; without a shared line, nothing was known."""
+        """Return the event; without a shared line, its context has no features."""
+        if not self._feasible:
+            raise BadLineError("the block has no action")
         context = self._contexts.key("", None) if self._context is None else self._context
         if self._shown is None:
-            return Example(context, None, feasible=self.feasible)
-        return Example(context, self._action, self._shown.cost, self._shown.probability, self.feasible)
+            return Example(context, None, feasible=self._feasible)
+        return Example(context, self._action, self._shown.cost, self._shown.probability, self._feasible)

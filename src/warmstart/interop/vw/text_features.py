@@ -1,16 +1,25 @@
-"""The features of a line of Vowpal Wabbit's text, from the first bar on."""
+"""The features in a line of Vowpal Wabbit's text format: what stands after the first bar."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from warmstart.core.text import quoted
-from warmstart.interop.vw.feature_table import Side
-from warmstart.interop.vw.features import Features, canonical, key_of, unescaped, unescaped_word, word
+from warmstart.interop.feature_table import FeatureTable
+from warmstart.interop.features import (
+    SEPARATOR,
+    Features,
+    canonical,
+    md5_key,
+    qualified,
+    unescape,
+    unescape_qualified,
+)
+from warmstart.interop.vw.lines import BadLineError
 
-# So many texts are remembered with their keys; then all are forgotten, to keep memory flat.
+# So many texts are remembered with their keys before all are forgotten, to bound memory.
 REMEMBERED = 50_000
 # Namespaces without weights, names in ASCII of which nothing has a meaning or needs an escape, weights that look like
 # numbers.
@@ -19,73 +28,73 @@ NAMESPACE = rf"{NAME}*(?: +(?:{NAME}+(?::[-+.0-9eE]+)?)?)*"
 PLAIN = re.compile(rf"{NAMESPACE}(?:\|{NAMESPACE})*")
 
 
-class BadTextError(Exception):
-    """What is wrong with a line, before it is known which line it is."""
+class TextFeatures:
+    """Reads the features of contexts or of actions into a feature table, and gives each text its key.
 
-
-class SideReader:
-    """Reads the features of one side, and gives each text its key.
-
-    ``by_tag``: the tag is the key, and escapes are undone: what ``export`` wrote.
+    ``from_export``: the tag is the key, and escapes are undone, as in what ``export`` wrote.
     """
 
-    def __init__(self, side: Side, *, by_tag: bool = False) -> None:
-        self._side = side
-        self._by_tag = by_tag
-        self._keys: dict[str, str] = {}
+    def __init__(self, table: FeatureTable, *, from_export: bool = False) -> None:
+        self._table = table
+        self._from_export = from_export
+        self._keys: dict[str | None, str] = {}
 
     def key(self, text: str, tag: str | None) -> str:
-        """Return the key of the features in a text; a new one goes to the side's table."""
-        if self._by_tag:
-            return self._tagged(text, tag)
-        key = self._keys.get(text)
+        """Return the key of the features in a text; they are added to the table when they are new."""
+        remembered = tag if self._from_export else text
+        key = self._keys.get(remembered)
         if key is None:
-            spelled, features = features_of(text)
-            key = key_of(spelled)
-            self._remember(text, key)
-            self._side.add(key, features, tag)
+            if self._from_export:
+                key = add_exported(self._table, parse_features(text), tag)
+            else:
+                canonical_text, features = read_features(text)
+                key = md5_key(canonical_text)
+                self._table.add(key, features, tag)
+            if len(self._keys) >= REMEMBERED:
+                self._keys.clear()
+            self._keys[remembered] = key
         return key
 
-    def _tagged(self, text: str, tag: str | None) -> str:
-        if tag is None:
-            raise BadTextError("it has no tag to take the key from")
-        key = self._keys.get(tag)
-        if key is None:
-            try:
-                key = unescaped(tag)
-                plain = [(unescaped_word(spelled), weight) for spelled, weight in parsed(text)]
-            except UnicodeDecodeError as error:
-                raise BadTextError("an escape in it is not UTF-8") from error
-            self._remember(tag, key)
-            self._side.add(key, canonical(plain))
-        return key
 
-    def _remember(self, text: str, key: str) -> None:
-        if len(self._keys) >= REMEMBERED:
-            self._keys.clear()
-        self._keys[text] = key
+def add_exported(table: FeatureTable, pairs: Iterable[tuple[str, float]], tag: str | None) -> str:
+    """Add features that ``export`` wrote to a table: the tag is their key; undo the escapes in it and in names."""
+    if tag is None:
+        raise BadLineError("it has no tag to take the key from")
+    try:
+        key = unescape(tag)
+        features = canonical([(unescape_qualified(name), weight) for name, weight in pairs])
+    except UnicodeDecodeError as error:
+        raise BadLineError("an escape in it is not UTF-8") from error
+    table.add(key, features)
+    return key
 
 
-def features_of(text: str) -> tuple[str, Features]:
-    """Read what stands after the first bar; return the canonical text and the features.
+def check_namespace(name: str) -> None:
+    """Refuse a namespace that cannot be told from a name in it."""
+    if SEPARATOR in name:
+        raise BadLineError(f"the namespace {quoted(name)} holds a ^, which stands between namespace and name")
 
-    >>> features_of("user Tom age:0.5 |item b a")[1].words
+
+def read_features(text: str) -> tuple[str, Features]:
+    """Return the canonical text and the features of what stands after the first bar.
+
+    >>> read_features("user Tom age:0.5 |item b a")[1].words
     ('item^a', 'item^b', 'user^Tom', 'user^age')
     """
     if ":" in text:
-        found = _plain(text) if PLAIN.fullmatch(text) else None
+        plain = PLAIN.fullmatch(text) is not None
     else:
         # The same question in a quarter of the time.
         plain = text.isascii() and text.isprintable() and "^" not in text and "%" not in text
-        found = _plain(text) if plain else None
-    if found is None:
-        features = canonical(parsed(text))
+    result = _read_plain(text) if plain else None
+    if result is None:
+        features = canonical(parse_features(text))
         return features.text, features
-    return found
+    return result
 
 
-def _plain(text: str) -> tuple[str, Features] | None:
-    """Read features in which nothing needs an escape, as most are, the quick way; None where the long way is needed."""
+def _read_plain(text: str) -> tuple[str, Features] | None:
+    """Read features in which nothing needs an escape, as most are, quickly; None where ``parse_features`` is needed."""
     words: list[str] = []
     weights: list[float] = []
     for part in text.split("|"):
@@ -112,12 +121,12 @@ def _plain(text: str) -> tuple[str, Features] | None:
         words.sort()
         return " ".join(words), Features(tuple(words), tuple(weights))
     pairs = sorted(summed.items())
-    spelled = " ".join([name if weight == 1 else f"{name}:{weight!r}" for name, weight in pairs])
-    return spelled, Features(tuple([name for name, _ in pairs]), tuple([weight for _, weight in pairs]))
+    canonical_text = " ".join([name if weight == 1 else f"{name}:{weight!r}" for name, weight in pairs])
+    return canonical_text, Features(tuple([name for name, _ in pairs]), tuple([weight for _, weight in pairs]))
 
 
-def parsed(text: str) -> Iterator[tuple[str, float]]:
-    """Give the words and weights of what stands after the first bar, as they come."""
+def parse_features(text: str) -> Iterator[tuple[str, float]]:
+    """Give names and weights of the features after the first bar, in the order in which they are written."""
     for part in text.replace("\t", " ").split("|"):
         tokens = part.split(" ")
         namespace, scale = _namespace(tokens[0])
@@ -127,7 +136,7 @@ def parsed(text: str) -> Iterator[tuple[str, float]]:
             if not token:
                 continue
             if ":" not in token:
-                yield (prefix + token if prefix else word("", token)), scale
+                yield (prefix + token if prefix else qualified("", token)), scale
                 continue
             name, _, rest = token.partition(":")
             if not name:
@@ -136,34 +145,33 @@ def parsed(text: str) -> Iterator[tuple[str, float]]:
             value = _value(rest, token)
             if value is None:
                 name, value = f"{name}^{rest}", 1.0
-            yield word(namespace, name), value * scale
+            yield qualified(namespace, name), value * scale
 
 
 def _namespace(token: str) -> tuple[str, float]:
     name, colon, rest = token.partition(":")
-    if "^" in name:
-        raise BadTextError(f"the namespace {quoted(name)} holds a ^, which stands between namespace and name")
+    check_namespace(name)
     if not colon:
         return name, 1.0
     try:
         scale = float(rest)
     except ValueError as error:
-        raise BadTextError(f"the weight of the namespace {quoted(token)} is no number") from error
+        raise BadLineError(f"the weight of the namespace {quoted(token)} is no number") from error
     if not math.isfinite(scale):
-        raise BadTextError(f"the weight of the namespace {quoted(token)} is not finite")
+        raise BadLineError(f"the weight of the namespace {quoted(token)} is not finite")
     return name, scale
 
 
 def _value(text: str, token: str) -> float | None:
     """Return a feature's number; None for a value that is text, which Vowpal Wabbit takes as a name."""
     if ":" in text:
-        raise BadTextError(f"the feature {quoted(token)} has two colons")
+        raise BadLineError(f"the feature {quoted(token)} has two colons")
     if not text:
-        raise BadTextError(f"the feature {quoted(token)} has no value")
+        raise BadLineError(f"the feature {quoted(token)} has no value")
     try:
         value = float(text)
     except ValueError:
         return None
     if not math.isfinite(value):
-        raise BadTextError(f"the feature {quoted(token)} is not finite")
+        raise BadLineError(f"the feature {quoted(token)} is not finite")
     return value

@@ -12,10 +12,12 @@ from tests.support.logs import random_log, read, table
 from tests.support.vw import average_loss, examples, vw
 
 import warmstart as ws
-from warmstart.interop.vw.text_features import parsed
+from warmstart.interop.vw.text_features import parse_features
 
 TAU = 0.1
+
 FILES = {"vw-cb": "train.vw", "vw-adf": "train.vw", "dsjson": "train.json"}
+
 # x0 shows a1, a3 and a4 less often than tau.
 ROWS = random_log(3)
 
@@ -34,8 +36,8 @@ def events(duckdb):
 @pytest.mark.parametrize("to", FILES)
 def test_what_was_exported_imports_as_the_same_events(events, to, tmp_path):
     ws.export(events, tmp_path / FILES[to], to=to, tau=TAU)
-    found = ws.import_vw(tmp_path / FILES[to], tmp_path / "back", from_export=True)
-    back = pq.read_table(found.events).to_pylist()
+    result = ws.import_vw(tmp_path / FILES[to], tmp_path / "back", from_export=True)
+    back = pq.read_table(result.events).to_pylist()
     numbers = pq.read_table(tmp_path / "train.actions.parquet")["action"].to_pylist()
     named = {str(i + 1): action for i, action in enumerate(numbers)} if to == "vw-cb" else {a: a for a in numbers}
     floored = propensities(ROWS)
@@ -96,103 +98,18 @@ def test_ips_of_vowpal_wabbit_is_ours(events, tmp_path):
     theirs = average_loss(vw("--cb", 5, "--eval", "--cb_type", "ips", "-d", tmp_path / "eval.vw")[1])
     assert -theirs == pytest.approx(ours, abs=2e-6)
     estimator = ips.Estimator()
-    found = ws.import_vw(tmp_path / "eval.vw", tmp_path / "back", choice_first=True, from_export=True)
-    for row in pq.read_table(found.events).to_pylist():
+    result = ws.import_vw(tmp_path / "eval.vw", tmp_path / "back", choice_first=True, from_export=True)
+    for row in pq.read_table(result.events).to_pylist():
         estimator.add_example(row["propensity"], row["reward"], float(row["choice"] == row["action"]))
     assert estimator.get() == pytest.approx(ours)
 
 
-def test_a_policy_that_vowpal_wabbit_learned_comes_back_and_is_evaluated(events, tmp_path):
-    path, model, predicted = tmp_path / "train.vw", tmp_path / "model", tmp_path / "predicted.txt"
-    ws.export(events, path, to="vw-cb", tau=TAU)
-    said = vw("--cb", 5, "--cb_type", "ips", "-d", path, "-f", model)[1]
-    assert average_loss(said) < 0
-    vw("-t", "-i", model, "-d", tmp_path / "train.contexts.vw", "-p", predicted)
-    found = ws.import_predictions(predicted, path, tmp_path / "decisions.parquet", first_number=None)
-    rows = pq.read_table(found.path).to_pylist()
-    assert [row["context"] for row in rows] == [f"x{i}" for i in range(6)]
-    numbers = [int(line.split()[0]) for line in predicted.read_text().splitlines() if line.strip()]
-    assert [row["action"] for row in rows] == [f"a{number}" for number in numbers]
-    assert ws.evaluate(str(found.path), events, tau=TAU)["decisions"].support.undecided == 0
-
-
-def test_probabilities_come_back_over_the_feasible_actions(events, tmp_path):
-    path, model, predicted = tmp_path / "train.vw", tmp_path / "model", tmp_path / "predicted.txt"
-    ws.export(events, path, to="vw-adf", tau=TAU)
-    vw("--cb_explore_adf", "--epsilon", 0.2, "-q", "::", "-d", path, "-f", model)
-    vw("-t", "-i", model, "-d", tmp_path / "train.contexts.vw", "-p", predicted)
-    with pytest.raises(ws.UsageError, match="sum to 1"):
-        ws.import_predictions(predicted, path, tmp_path / "decisions.parquet")
-    found = ws.import_predictions(predicted, path, tmp_path / "decisions.parquet", scores="probabilities")
-    rows = pq.read_table(found.path).to_pylist()
-    assert {(row["context"], row["action"]) for row in rows} == {(x, a) for x, a, *_ in ROWS}
-    sums = Counter()
-    for row in rows:
-        sums[row["context"]] += row["probability"]
-    assert all(total == pytest.approx(1) for total in sums.values())
-    assert ws.evaluate(str(found.path), events, tau=TAU)["decisions"].matched == len(ROWS)
-
-
-@pytest.fixture(scope="module")
-def small(duckdb, tmp_path_factory):
-    """Two contexts, of three and two actions, in both kinds of text."""
-    rows = [("x", a, 1.0, 0) for a in ("a", "b", "c")] + [("y", "b", 0.0, 0), ("y", "c", 0.0, 0)]
-    folder = tmp_path_factory.mktemp("small")
-    for to in ("vw-cb", "vw-adf"):
-        ws.export(read(rows, duckdb), folder / f"{to}.vw", to=to, tau=TAU)
-    return folder
-
-
-def predict(small, tmp_path, text, to="vw-adf", **options):
-    (tmp_path / "p.txt").write_text(text)
-    found = ws.import_predictions(tmp_path / "p.txt", small / f"{to}.vw", tmp_path / "d.parquet", **options)
-    return [tuple(row.values()) for row in pq.read_table(found.path).to_pylist()]
-
-
-def test_of_scores_the_least_cost_is_chosen_and_numbers_are_of_the_feasible_actions(small, tmp_path):
-    assert predict(small, tmp_path, "0:0.5,2:-1,1:3 x\n\n1:0.1,0:0.2 y\n\n") == [("x", "c", 1.0), ("y", "c", 1.0)]
-    assert predict(small, tmp_path, "2 x\n\n0 y\n\n") == [("x", "c", 1.0), ("y", "b", 1.0)]
-
-
-def test_lone_numbers_count_from_0_or_1_and_must_be_told_where_they_do_not_tell(small, tmp_path):
-    assert predict(small, tmp_path, "3\n1\n", to="vw-cb") == [("x", "c", 1.0), ("y", "a", 1.0)]
-    assert predict(small, tmp_path, "0\n1\n", to="vw-cb") == [("x", "a", 1.0), ("y", "b", 1.0)]
-    with pytest.raises(ws.UsageError, match="from 0 or from 1"):
-        predict(small, tmp_path, "1\n2\n", to="vw-cb")
-    assert predict(small, tmp_path, "1\n2\n", to="vw-cb", first_number=0) == [("x", "b", 1.0), ("y", "c", 1.0)]
-    assert predict(small, tmp_path, "1\n2\n", to="vw-cb", first_number=1) == [("x", "a", 1.0), ("y", "b", 1.0)]
-    with pytest.raises(ws.UsageError, match="count from 0"):
-        predict(small, tmp_path, "0\n2\n", to="vw-cb", first_number=1)
-
-
-@pytest.mark.parametrize(
-    ("text", "what"),
-    [
-        ("0 x\n", "fewer"),
-        ("0 x\n0 y\n0 z\n", "more"),
-        ("0 y\n0 x\n", "of the context 'y'"),
-        ("0 x\n2 y\n", "index 2"),
-        ("0 x\nnonsense y\n", "no prediction"),
-        ("0:nan x\n0 y\n", "not finite"),
-    ],
-)
-def test_predictions_that_are_not_of_these_contexts_are_refused(small, tmp_path, text, what):
-    with pytest.raises(ws.DataError, match=what):
-        predict(small, tmp_path, text)
-    assert not [path for path in tmp_path.iterdir() if "d.parquet" in path.name]
-
-
-def test_scores_that_sum_to_no_1_are_no_probabilities(small, tmp_path):
-    with pytest.raises(ws.DataError, match="no probabilities"):
-        predict(small, tmp_path, "0:0.5,1:0.1,2:0.2\n0:0.5,1:0.5\n", scores="probabilities")
-
-
 def test_parquet_has_the_logs_columns_with_propensity_and_weight(events, tmp_path):
     ws.export(events, tmp_path / "train.parquet", to="parquet", tau=TAU)
-    found = pq.read_table(tmp_path / "train.parquet")
-    assert found.column_names == ["context", "action", "reward", "time", "propensity", "weight"]
+    result = pq.read_table(tmp_path / "train.parquet")
+    assert result.column_names == ["context", "action", "reward", "time", "propensity", "weight"]
     counted = propensities(ROWS)
-    assert Counter(tuple(row.values()) for row in found.to_pylist()) == Counter(
+    assert Counter(tuple(row.values()) for row in result.to_pylist()) == Counter(
         (*row.values(), counted[row["context"], row["action"]], 1 / max(counted[row["context"], row["action"]], TAU))
         for row in table(ROWS).to_pylist()
     )
@@ -221,10 +138,10 @@ def test_features_of_any_kind_become_words(duckdb, tmp_path):
             "hot": [False],
         }
     )
-    found = ws.export(
+    result = ws.export(
         read(rows, duckdb), tmp_path / "train.vw", to="vw-adf", tau=TAU, contexts=contexts, actions=actions
     )
-    assert found.bare == 1
+    assert result.bare == 1
     blocks = sorted((tmp_path / "train.vw").read_text().split("\n\n"))
     assert blocks[1:] == [
         "shared 'x| w\n0:-1:1 'a| 50 brew cold hot=False price:2",
@@ -237,6 +154,17 @@ def test_a_key_twice_among_the_features_is_refused_and_nothing_is_left(events, t
     with pytest.raises(ws.DataError, match="two rows for one key"):
         ws.export(events, tmp_path / "train.vw", to="vw-cb", tau=TAU, contexts=contexts)
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("as_file", [False, True])
+def test_an_empty_table_of_features_leaves_every_context_without(events, tmp_path, as_file):
+    contexts = pa.table({"context": pa.array([], pa.string()), "words": pa.array([], pa.list_(pa.string()))})
+    if as_file:
+        pq.write_table(contexts, tmp_path / "contexts.parquet")
+    source = tmp_path / "contexts.parquet" if as_file else contexts
+    exported = ws.export(events, tmp_path / "train.vw", to="vw-cb", tau=TAU, contexts=source)
+    assert exported.bare == 6
+    assert all(line.endswith("|") for line in (tmp_path / "train.vw").read_text().splitlines())
 
 
 @pytest.mark.parametrize(
@@ -262,14 +190,14 @@ def test_any_names_and_rewards_survive_the_way_out_and_back(duckdb, tmp_path_fac
     log = pa.table({name: [row[i] for row in rows] for i, name in enumerate(("x", "a", "r"))})
     events = ws.read_events(log, context="x", action="a", reward="r", engine=duckdb)
     ws.export(events, folder / "train.vw", to=to, tau=TAU)
-    found = ws.import_vw(
+    result = ws.import_vw(
         folder / "train.vw", folder / "back", from_export=True, format={"vw-cb": "cb", "vw-adf": "cb_adf"}.get(to, to)
     )
-    back = pq.read_table(found.events).to_pylist()
+    back = pq.read_table(result.events).to_pylist()
     numbers = pq.read_table(folder / "train.actions.parquet")["a"].to_pylist()
     action = (lambda key: numbers[int(key) - 1]) if to == "vw-cb" else (lambda key: key)
     assert Counter((row["context"], action(row["action"]), row["reward"]) for row in back) == Counter(rows)
-    described = {row["context"]: row["words"] for row in pq.read_table(found.contexts).to_pylist()}
+    described = {row["context"]: row["words"] for row in pq.read_table(result.contexts).to_pylist()}
     assert described == {x: [f"context^x={x}"] for x, _, _ in rows}
 
 
@@ -288,4 +216,4 @@ def test_tags_and_features_with_odd_characters_are_one_token_each(duckdb, tmp_pa
     lines = (tmp_path / "train.vw").read_text().splitlines()
     assert lines[0] == "shared 'a%20page%3A%2050%25%7Cx|context context=a%20page%3A%2050%25%7Cx"
     assert len(lines) == 3
-    assert len(list(parsed(lines[1].partition("|")[2]))) == 1
+    assert len(list(parse_features(lines[1].partition("|")[2]))) == 1

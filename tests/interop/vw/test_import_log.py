@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's own test files: all read, with the counts and the features that it sees itself."""
+"""Imported logs: what becomes of probabilities and costs; Vowpal Wabbit's own test files, as it reads them itself."""
 
 import json
 import re
@@ -6,9 +6,74 @@ from collections import Counter
 
 import pyarrow.parquet as pq
 import pytest
-from tests.support.vw import audited, vw
+from tests.support.vw import audited, import_text, vw
 
 import warmstart as ws
+
+
+def test_a_log_without_probabilities_has_no_propensity_column(tmp_path):
+    result, rows = import_text(tmp_path, "1:-1 | a b\n2:0 | a b\n")
+    assert [set(row) for row in rows] == [{"context", "action", "reward", "cost"}] * 2
+    assert result.about["propensities"] == 0
+    events = ws.read_events(result.events, context="context", action="action", reward="reward")
+    assert ws.evaluate("constant:1", events, tau=0.1)["constant:1"].value == 1.0
+
+
+def test_with_probabilities_read_events_takes_them(tmp_path):
+    result, rows = import_text(tmp_path, "1:-1:0.25 | a\n2:0:0.75 | a\n")
+    assert [row["propensity"] for row in rows] == [0.25, 0.75]
+    events = ws.read_events(result.events, context="context", action="action", reward="reward", propensity="propensity")
+    assert ws.evaluate("constant:1", events, tau=0.1)["constant:1"].value == 2.0
+
+
+def test_an_interruption_leaves_nothing(tmp_path):
+    path = tmp_path / "a.vw"
+    path.write_text("2:-1 | a\n" * 10_000)
+
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        ws.import_vw(path, tmp_path / "out", on_progress=interrupt)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.vw"]
+
+
+@pytest.mark.parametrize(
+    ("costs", "stated", "low", "high", "rewards"),
+    [
+        ([-1, 0, -0.5], None, -1, 0, [1, 0, 0.5]),
+        ([0, 1, 0.25], None, 0, 1, [1, 0, 0.75]),
+        ([2, -2, 0], None, -2, 2, [0, 1, 0.5]),
+        ([5, 5], None, 4, 5, [0, 0]),
+        ([0, 1], (-1, 3), -1, 3, [0.75, 0.5]),
+    ],
+)
+def test_costs_become_rewards_by_the_stated_rule(tmp_path, costs, stated, low, high, rewards):
+    result, rows = import_text(tmp_path, "".join(f"1:{cost} | a\n" for cost in costs), cost_range=stated)
+    assert (result.about["costs"]["low"], result.about["costs"]["high"]) == (low, high)
+    assert [row["reward"] for row in rows] == rewards
+    assert [row["cost"] for row in rows] == costs
+
+
+def test_costs_outside_the_stated_range_are_refused(tmp_path):
+    with pytest.raises(ws.RewardRangeError):
+        import_text(tmp_path, "1:2 | a\n", cost_range=(0, 1))
+    assert [path.name for path in tmp_path.iterdir()] == ["log.vw"]
+
+
+def test_wrong_calls_are_usage_errors(tmp_path):
+    path = tmp_path / "a.vw"
+    path.write_text("1:0 | a\n")
+    for options in ({"format": "csv"}, {"cost_range": (1, 0)}, {"format": "dsjson", "choice_first": True}):
+        with pytest.raises(ws.UsageError):
+            ws.import_vw(path, tmp_path / "out", **options)
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "mine.txt").touch()
+    with pytest.raises(ws.UsageError):
+        ws.import_vw(path, tmp_path / "there")
+    with pytest.raises(ws.SourceError):
+        ws.import_vw(tmp_path / "absent", tmp_path / "out")
+
 
 # file: (format, examples, events, contexts, actions, range of costs)
 FILES = {
@@ -32,7 +97,9 @@ FILES = {
     "rcv1_cb_eval": ("cb", 1000, 1000, 999, 2, (0, 1)),
     "rcv1_raw_cb_small.vw": ("cb", 1000, 1000, 999, 2, (0, 1)),
 }
+
 NOT_LOGS = {"LICENSE", "README.md", "tests.json", "ref"}
+
 # Test of tests.json: its file and its expected output.
 REFERENCES = {
     "rcv1_raw_cb_small.vw": "rcv1_raw_new_cb_ips.stderr",
@@ -81,9 +148,9 @@ def test_examples_are_those_of_the_expected_output(formats, name, tmp_path):
 
 
 def test_features_are_as_many_as_vowpal_wabbit_counts(formats, tmp_path):
-    found = imported(formats, "rcv1_cb_eval", tmp_path)
-    sizes = {row["context"]: len(row["words"]) for row in pq.read_table(found.contexts).to_pylist()}
-    events = pq.read_table(found.events)
+    result = imported(formats, "rcv1_cb_eval", tmp_path)
+    sizes = {row["context"]: len(row["words"]) for row in pq.read_table(result.contexts).to_pylist()}
+    events = pq.read_table(result.events)
     expected = (formats / "ref" / "rcv1_cb_eval.stderr").read_text()
     with_constants = sum(sizes[context] + 1 for context in events["context"].to_pylist())
     assert with_constants == int(re.search(r"total feature number = (\d+)", expected).group(1))
@@ -102,12 +169,12 @@ def test_features_are_as_many_as_vowpal_wabbit_counts(formats, tmp_path):
 )
 def test_words_and_weights_are_those_that_vowpal_wabbit_audits(formats, name, options, tmp_path):
     """Its audit of every action's line is the action's features and, where there are any, the shared ones."""
-    found = imported(formats, name, tmp_path)
+    result = imported(formats, name, tmp_path)
     contexts, actions = (
         {row[side]: _as_audited(row["words"], row["weights"]) for row in pq.read_table(file).to_pylist()}
-        for side, file in (("context", found.contexts), ("action", found.actions))
+        for side, file in (("context", result.contexts), ("action", result.actions))
     )
-    events = pq.read_table(found.events).to_pylist()
+    events = pq.read_table(result.events).to_pylist()
     ours = [contexts[e["context"]] | actions[key] for e in events for key in e["feasible"]]
     audit = audited(vw(*options, "-t", "--audit", "-d", formats / name)[0])
     theirs = [_as_audited(*zip(*line, strict=True)) for line in audit]
@@ -134,29 +201,29 @@ def test_json_and_text_of_the_same_log_are_the_same_tables(formats, tmp_path):
 
 
 def test_the_reuters_log_has_its_known_labels_and_value(formats, tmp_path):
-    found = imported(formats, "rcv1_raw_cb_small.vw", tmp_path)
-    rows = pq.read_table(found.events).to_pylist()
+    result = imported(formats, "rcv1_raw_cb_small.vw", tmp_path)
+    rows = pq.read_table(result.events).to_pylist()
     assert Counter((row["action"], row["cost"]) for row in rows) == {
         ("1", 0.0): 280,
         ("2", 1.0): 253,
         ("2", 0.0): 243,
         ("1", 1.0): 224,
     }
-    events = ws.read_events(found.events, context="context", action="action", reward="reward", propensity="propensity")
+    events = ws.read_events(result.events, context="context", action="action", reward="reward", propensity="propensity")
     # Cost of "always 2" by inverse propensities: 253 / .5 / 1000 = .506; its reward is 1 - cost, 243 / .5 / 1000.
     assert ws.evaluate("constant:2", events, tau=0.05)["constant:2"].value == pytest.approx(0.486)
 
 
 def test_costs_come_back_from_rewards(formats, tmp_path):
-    found = imported(formats, "cb_test_non_binary_costs.ldf", tmp_path)
-    costs, events = found.about["costs"], pq.read_table(found.events)
+    result = imported(formats, "cb_test_non_binary_costs.ldf", tmp_path)
+    costs, events = result.about["costs"], pq.read_table(result.events)
     for row in events.to_pylist():
         assert 0 <= row["reward"] <= 1
         assert costs["high"] - row["reward"] * (costs["high"] - costs["low"]) == pytest.approx(row["cost"])
 
 
 def test_fit_takes_the_tables(formats, tmp_path):
-    found = imported(formats, "cb_load.dat", tmp_path)
-    events = ws.read_events(found.events, context="context", action="action", reward="reward")
-    policy = ws.fit(events, contexts=found.contexts, actions=found.actions, strict=True, weight_bits=12)
+    result = imported(formats, "cb_load.dat", tmp_path)
+    events = ws.read_events(result.events, context="context", action="action", reward="reward")
+    policy = ws.fit(events, contexts=result.contexts, actions=result.actions, strict=True, weight_bits=12)
     assert policy.context_settings.weights == policy.action_settings.weights == {"words": "weights"}

@@ -1,0 +1,175 @@
+"""Impressions and outcomes under fixed names: keys, times and rewards cast and checked, other columns as they are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import ibis
+
+from warmstart.core.errors import ColumnError, DataError, EmptyWindowError, MissingValueError, no_such_column
+from warmstart.core.names import REWARD, TIME
+from warmstart.core.text import counted, quoted
+from warmstart.engine import describe, example_rows, open_every_column, open_source
+from warmstart.events import (
+    TIME_AS_WRITTEN,
+    ZONE_AT_THE_END,
+    as_key,
+    as_number,
+    as_time,
+    in_microseconds,
+    missing,
+    ticks_per_second,
+)
+from warmstart.joining.attribution import count_true
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from warmstart.engine import Engine
+
+
+@dataclass(frozen=True)
+class InputTable:
+    """Impressions or outcomes. ``given`` maps fixed names (``key_0, ..., time, reward``) to the user's.
+
+    ``columns``: the user's names of the columns ``column_0, ...``, which are passed on. ``rows`` and ``with_nulls``
+    count what was read; ``last`` is the last time, in microseconds since 1970; ``ticks``: integers a second, where
+    times are integers.
+    """
+
+    engine: Engine
+    table: ir.Table
+    given: Mapping[str, str]
+    where: str
+    columns: tuple[str, ...] = ()
+    rows: int = 0
+    with_nulls: int = 0
+    last: int = 0
+    ticks: int | None = None
+
+    @property
+    def keys(self) -> list[str]:
+        """Return the fixed names of the keys."""
+        return [name for name in self.given if name.startswith("key_")]
+
+
+def open_impressions(engine: Engine, source: Any, given: Mapping[str, str], *, drop_nulls: bool) -> InputTable:
+    """Open what was shown, with all its columns, in an engine; ``given`` as ``fixed_names`` returns it."""
+    where, opened = describe(source), open_every_column(engine, source)
+    for name in given.values():
+        if name not in opened.names:
+            raise no_such_column(name, opened.names, where=where)
+    if twice := next((name for name in opened.names if opened.names.count(name) > 1), None):
+        raise ColumnError(f"{where} has {opened.names.count(twice)} columns called {quoted(twice)}.")
+    columns = {f"column_{i}": opened.table[i] for i in range(len(opened.names))}
+    used = {fixed: opened.table[opened.names.index(name)] for fixed, name in given.items()}
+    table = opened.table.select(**columns, **used)
+    return _checked(InputTable(engine, table, given, where, opened.names), drop_nulls=drop_nulls)
+
+
+def open_outcomes(engine: Engine, source: Any, given: Mapping[str, str], *, drop_nulls: bool) -> InputTable:
+    """Open what came of it: keys, time and reward; without a column of rewards, an outcome is a reward of 1."""
+    table = open_source(engine, source, given, may_travel=True)
+    return _checked(InputTable(engine, table, given, describe(source)), drop_nulls=drop_nulls)
+
+
+def fixed_names(on: Sequence[str], time: str | None, reward: str | None = None) -> dict[str, str]:
+    """Map the fixed names of the key columns, and of the times and rewards where there are any, to the user's."""
+    keys = {f"key_{i}": name for i, name in enumerate(on)}
+    return keys | {fixed: name for fixed, name in ((TIME, time), (REWARD, reward)) if name is not None}
+
+
+def check_keys_agree(impressions: InputTable, outcomes: InputTable) -> None:
+    """Refuse keys of different types, which engines would cast each in its own way."""
+    for name in impressions.keys:
+        one, other = (each.table[name].type().copy(nullable=True) for each in (impressions, outcomes))
+        if one != other:
+            raise ColumnError(
+                f"{quoted(impressions.given[name])} is {one} in {impressions.where}, and "
+                f"{quoted(outcomes.given[name])} is {other} in {outcomes.where}.",
+                "Write them with one type.",
+            )
+
+
+def _checked(source: InputTable, *, drop_nulls: bool) -> InputTable:
+    """Cast keys, times and rewards, count what is missing, and leave out rows with nulls or refuse them."""
+    given, where, fetch = source.given, source.where, source.engine.fetch
+    try:
+        cast = replace(source, table=_cast(source))
+    except ColumnError:
+        if not fetch(source.table.agg(rows=source.table.count()))[0]["rows"]:
+            raise EmptyWindowError(f"{where} has no rows.") from None
+        raise
+    counts = fetch(_counts(cast))[0]
+    if not counts["rows"]:
+        raise EmptyWindowError(f"{where} has no rows.")
+    if counts["incomplete"] and not drop_nulls:
+        raise _missing_values(cast, counts)
+    if counts["incomplete"] == counts["rows"]:
+        raise EmptyWindowError(f"{where}: every row lacks a value; nothing is left.")
+    complete = cast.table.filter(*(~missing(cast.table[name]) for name in given))
+    checked = replace(cast, table=complete, rows=counts["rows"], with_nulls=counts["incomplete"])
+    return _with_times(checked, counts, epoch_integers=TIME in given and source.table[TIME].type().is_integer())
+
+
+def _cast(source: InputTable) -> ir.Table:
+    table, where = source.table, source.where
+    cast: dict[str, ir.Value] = {}
+    for fixed, name in source.given.items():
+        if fixed == TIME:
+            cast |= as_time(source.engine, table[TIME], name, where)
+        elif fixed == REWARD:
+            cast[REWARD] = as_number(table[REWARD], name, where)
+        else:
+            cast[fixed] = as_key(table[fixed], name, where, what="a key")
+    # Without times, all is at one moment; without rewards, an outcome is worth 1.
+    cast.setdefault(TIME, ibis.literal(0, "int64"))
+    cast.setdefault(REWARD, ibis.literal(1.0, "float64"))
+    return table.mutate(**cast)
+
+
+def _counts(source: InputTable) -> ir.Table:
+    table = source.table
+    lacks = {name: missing(table[name]) for name in source.given}
+    incomplete = ibis.or_(*lacks.values())
+    sums = {"rows": table.count(), "incomplete": count_true(incomplete)}
+    sums |= {f"missing_{name}": count_true(lack) for name, lack in lacks.items()}
+    time = incomplete.ifelse(ibis.null("int64"), table[TIME])
+    sums |= {"first": time.min(), "last": time.max()}
+    if TIME_AS_WRITTEN in table.columns:
+        zoned = table[TIME_AS_WRITTEN].re_search(ZONE_AT_THE_END)
+        sums |= {"zoned": count_true(zoned & ~incomplete), "unzoned": count_true(~zoned & ~incomplete)}
+    return table.agg(**sums)
+
+
+def _with_times(source: InputTable, counts: Mapping[str, Any], *, epoch_integers: bool) -> InputTable:
+    if counts.get("zoned") and counts.get("unzoned"):
+        raise ColumnError(
+            f"{source.where}: of the times in {quoted(source.given[TIME])}, {counts['zoned']:,} have a zone and "
+            f"{counts['unzoned']:,} have none.",
+            "Write all with a zone, or none.",
+        )
+    if not epoch_integers:
+        return replace(source, last=counts["last"])
+    ticks = ticks_per_second(counts["first"], counts["last"])
+    if ticks is None:
+        raise ColumnError(
+            f"{source.where}: the times in {quoted(source.given[TIME])} run from {counts['first']} to "
+            f"{counts['last']}, which are no seconds, milli-, micro- or nanoseconds since 1970.",
+            "Turn them into timestamps first.",
+        )
+    table = source.table.mutate(**{TIME: in_microseconds(source.table[TIME], ticks)})
+    return replace(source, table=table, last=counts["last"] * 1_000_000 // ticks, ticks=ticks)
+
+
+def _missing_values(source: InputTable, counts: Mapping[str, Any]) -> DataError:
+    lacking = {name: counts[f"missing_{name}"] for name in source.given if counts[f"missing_{name}"]}
+    rows = source.table.filter(missing(source.table[next(iter(lacking))])).select(*source.keys)
+    parts = [f"{quoted(source.given[name])} in {counted(n, 'row')}" for name, n in lacking.items()]
+    return MissingValueError(
+        f"{source.where} has nulls, NaN, infinities or times that cannot be read: {', '.join(parts)} "
+        f"({example_rows(source.engine, rows, source.given)}).",
+        "Pass drop_nulls=True (--drop-nulls) to go on without those rows, or mend the table.",
+    )
