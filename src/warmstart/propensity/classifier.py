@@ -104,7 +104,7 @@ def learn_propensity(
 ) -> PropensityModel:
     """Learn, for every fold, the probabilities of actions from the n events of the cells of all other folds.
 
-    ``model``: a scikit-learn classifier; without one, a multinomial logistic regression whose penalty is chosen on
+    ``model``: a scikit-learn classifier, cloned; without one, a multinomial logistic regression whose penalty is chosen on
     held-out events. Its probabilities are then raised to a power, ``p^t / sum of p^t``: the t that makes a held-out
     fifth of the events likeliest under a model of the other four; ``temperature`` sets it instead. At most ``most``
     rows are learned from (fewer with many actions), drawn so that weighted sums stay unbiased (see ``draw``).

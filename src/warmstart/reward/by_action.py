@@ -102,7 +102,7 @@ def learn_by_action(
     """Learn, for every fold and action, the mean reward of cells from the n events of those of all other folds.
 
     ``contexts``: distinct ones; ``which``: the position of every cell's.
-    ``model``: a scikit-learn regressor; without one, a logistic regression, whose penalty is the one of all actions
+    ``model``: a scikit-learn regressor, cloned; without one, a logistic regression, whose penalty is the one of all actions
     that predicts a held-out fifth of the rows best. An action of few events, or of rewards that never differ, has its
     mean, shrunk to that of all actions: ``(rewards + k * overall) / (n + k)``.
     """
