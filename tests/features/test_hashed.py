@@ -7,7 +7,15 @@ import pytest
 
 import warmstart as ws
 from warmstart.engine import connect
-from warmstart.features import CONSTANT_VALUE, FeatureSettings, KeyEncoder, buckets, feature_rows, read_features
+from warmstart.features import (
+    CONSTANT_VALUE,
+    Features,
+    FeatureSettings,
+    KeyEncoder,
+    buckets,
+    feature_rows,
+    read_features,
+)
 
 BITS = 16
 
@@ -67,7 +75,7 @@ def test_features_that_share_a_bucket_are_counted():
     rows = feature_rows(pa.table({"key": [1], "w": words}), 1, settings)
     assert rows.names == 200
     assert rows.used <= 32
-    assert rows.shared == pytest.approx(1 - rows.used / 200)
+    assert Features(settings, rows, 0).report()["sharing_a_bucket"] == pytest.approx(1 - rows.used / 200)
 
 
 @pytest.fixture

@@ -119,7 +119,7 @@ def test_a_regressor_is_cloned_and_stays_unfitted(fit_tau):
     rng = np.random.default_rng(0)
     log = {"page": rng.integers(0, 5, 400), "ad": rng.integers(0, 3, 400), "click": rng.random(400) < 0.3}
     events = ws.read_events(
-        pa.table({**log, "at": np.arange(400)}), context="page", action="ad", reward="click", time="at"
+        pa.table({**log, "at": 1_700_000_000 + np.arange(400)}), context="page", action="ad", reward="click", time="at"
     )
     pages = pa.table({"page": np.arange(5), "topic": ["a", "b", "a", "b", "c"]})
     regressor = ExtraTreesRegressor(n_estimators=3)

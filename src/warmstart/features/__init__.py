@@ -6,7 +6,7 @@ from warmstart.features.hashed import CONSTANT, CONSTANT_VALUE, TOKEN, FeatureSe
 from warmstart.features.hashing import buckets
 from warmstart.features.keys import KeyEncoder
 from warmstart.features.read import Features, feature_batches, read_features
-from warmstart.features.read_distributed import DistributedFeatures, read_features_distributed
+from warmstart.features.read_distributed import DistributedFeatures, read_features_distributed, rows_of_lists
 from warmstart.features.rows import FeatureRows
 
 __all__ = [
@@ -26,6 +26,7 @@ __all__ = [
     "other_folds",
     "read_features",
     "read_features_distributed",
+    "rows_of_lists",
     "scikit_learn",
     "weighted_copy",
 ]

@@ -91,11 +91,6 @@ class FeatureRows:
         """Return starts, buckets and values, as kernels take them."""
         return self.starts, self.buckets, self.values
 
-    @property
-    def shared(self) -> float:
-        """Return the share of features that lost a bucket of their own (hash collisions)."""
-        return 1 - self.used / self.names if self.names else 0.0
-
 
 def _used(buckets: NDArray[Any]) -> int:
     return int(np.count_nonzero(np.bincount(buckets)))

@@ -16,8 +16,7 @@ from warmstart.core.names import ACTION
 from warmstart.core.progress import Progress
 from warmstart.engine import PartitionedEngine, fetch_streamed, sample_by_key
 from warmstart.events import Events, open_cells
-from warmstart.features import DistributedFeatures, Features, KeyEncoder, read_features_distributed
-from warmstart.features.read_distributed import rows_of_lists
+from warmstart.features import DistributedFeatures, Features, KeyEncoder, read_features_distributed, rows_of_lists
 from warmstart.pipeline.fitted import (
     ChosenTau,
     FitResult,

@@ -14,8 +14,7 @@ from warmstart.core.names import ACTION, PROBABILITY
 from warmstart.core.text import quoted
 from warmstart.engine import PartitionedEngine, float_literal, is_partitioned
 from warmstart.engine.databases import is_storage
-from warmstart.features import FeatureRows, KeyEncoder, read_features, read_features_distributed
-from warmstart.features.read_distributed import rows_of_lists
+from warmstart.features import FeatureRows, KeyEncoder, read_features, read_features_distributed, rows_of_lists
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking_store import RankingInMemory
 from warmstart.reward import NUMBER

@@ -112,8 +112,8 @@ def learn_propensity(
         actions: The action of every row.
         n: The events of every row.
         folds: The fold of every row.
-        model: A scikit-learn classifier; without one, a multinomial logistic regression whose penalty is chosen on
-            held-out events.
+        model: A scikit-learn classifier, cloned; without one, a multinomial logistic regression whose penalty is
+            chosen on held-out events.
         temperature: The t of all folds, instead of fitting it.
         seed: Of samples and held-out events.
         most: Learn from at most this many rows (fewer with many actions), sampled without bias (see ``draw``).

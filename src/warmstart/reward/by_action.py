@@ -135,10 +135,19 @@ def learn_by_action(
 ) -> RewardByAction:
     """Learn, for every fold and action, the mean reward of cells from the n events of those of all other folds.
 
-    ``contexts``: distinct ones; ``which``: the position of every cell's.
-    ``model``: a scikit-learn regressor; without one, a logistic regression, whose penalty is the one of all actions
-    that predicts a held-out fifth of the rows best. An action of few events, or of rewards that never differ, has its
-    mean, shrunk to that of all actions: ``(rewards + k * overall) / (n + k)``.
+    An action of few events, or of rewards that never differ, has its mean, shrunk to that of all actions:
+    ``(rewards + k * overall) / (n + k)``.
+
+    Args:
+        contexts: The distinct contexts.
+        which: The position of every cell's context among them.
+        actions: The action of every cell.
+        n: Its events.
+        reward_sum: Its rewards.
+        folds: Its fold.
+        model: A scikit-learn regressor, cloned; without one, a logistic regression with the penalty that predicts a
+            held-out fifth of the rows of all actions best.
+        seed: Of random choices.
     """
     labels = KeyEncoder.of(actions)
     numbers = labels.numbers(actions)

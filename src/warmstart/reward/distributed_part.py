@@ -16,8 +16,7 @@ import numpy as np
 
 from warmstart.core.arrays import to_arrow, to_numpy
 from warmstart.engine.partitioned import PART
-from warmstart.features import FeatureRows, KeyEncoder
-from warmstart.features.read_distributed import rows_of_lists
+from warmstart.features import FeatureRows, KeyEncoder, rows_of_lists
 from warmstart.reward.credibility import CONTEXT_HALF, Credibility, factors, factors_of_cells
 from warmstart.reward.examples import SUMS, Examples
 from warmstart.reward.learner import CELL_DECAY, cell_stream, rank_feasible, repeat_if_short
