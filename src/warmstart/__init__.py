@@ -12,25 +12,24 @@ True
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from warmstart.core.version import __version__
+from warmstart.core import Door, __version__
 
 if TYPE_CHECKING:
-    from warmstart.core.errors import ColumnError as ColumnError
-    from warmstart.core.errors import DataError as DataError
-    from warmstart.core.errors import DecisionError as DecisionError
-    from warmstart.core.errors import EmptyWindowError as EmptyWindowError
-    from warmstart.core.errors import EngineError as EngineError
-    from warmstart.core.errors import MalformedLineError as MalformedLineError
-    from warmstart.core.errors import MissingValueError as MissingValueError
-    from warmstart.core.errors import OutputError as OutputError
-    from warmstart.core.errors import PropensityRangeError as PropensityRangeError
-    from warmstart.core.errors import RewardRangeError as RewardRangeError
-    from warmstart.core.errors import SourceError as SourceError
-    from warmstart.core.errors import UsageError as UsageError
-    from warmstart.core.errors import WarmstartError as WarmstartError
+    from warmstart.core import ColumnError as ColumnError
+    from warmstart.core import DataError as DataError
+    from warmstart.core import DecisionError as DecisionError
+    from warmstart.core import EmptyWindowError as EmptyWindowError
+    from warmstart.core import EngineError as EngineError
+    from warmstart.core import MalformedLineError as MalformedLineError
+    from warmstart.core import MissingValueError as MissingValueError
+    from warmstart.core import OutputError as OutputError
+    from warmstart.core import PropensityRangeError as PropensityRangeError
+    from warmstart.core import RewardRangeError as RewardRangeError
+    from warmstart.core import SourceError as SourceError
+    from warmstart.core import UsageError as UsageError
+    from warmstart.core import WarmstartError as WarmstartError
     from warmstart.engine import connect as connect
     from warmstart.estimators import bias_bounds as bias_bounds
     from warmstart.estimators import corollary_bound as corollary_bound
@@ -70,69 +69,26 @@ if TYPE_CHECKING:
     from warmstart.simulation import TableWorld as TableWorld
     from warmstart.simulation import simulate as simulate
 
-# Names are resolved when first used, so that importing the library stays quick.
-_ERRORS = (
-    *("ColumnError", "DataError", "DecisionError", "EmptyWindowError", "EngineError"),
-    *(
-        "MalformedLineError",
-        "MissingValueError",
-        "OutputError",
-        "PropensityRangeError",
-        "RewardRangeError",
-        "SourceError",
-        "UsageError",
-        "WarmstartError",
-    ),
+_door = Door.to(
+    __name__,
+    {
+        "core": "ColumnError DataError DecisionError EmptyWindowError EngineError MalformedLineError MissingValueError "
+        "OutputError PropensityRangeError RewardRangeError SourceError UsageError WarmstartError",
+        "engine": "connect",
+        "estimators": "bias_bounds corollary_bound regret_bound",
+        "events": "Events read_events",
+        "interop": "export from_coba from_obp import_predictions import_vw to_obp",
+        "joining": "join",
+        "pipeline": "audit compare_propensities evaluate evaluation_windows fit policy_table true_value",
+        "policy": "FittedPolicy load_policy save_policy",
+        "report": "save_report",
+        "results": "Audit Decisions Evaluation Exported Imported ImportedTables Joined PropensityComparison Selection "
+        "ValueEstimate select",
+        "simulation": "AdWorld TableWorld simulate",
+    },
 )
-_HOMES = {
-    **dict.fromkeys(_ERRORS, "warmstart.core.errors"),
-    "Audit": "warmstart.results",
-    "ValueEstimate": "warmstart.results",
-    "Evaluation": "warmstart.results",
-    "Joined": "warmstart.results",
-    "PropensityComparison": "warmstart.results",
-    "Selection": "warmstart.results",
-    "select": "warmstart.results",
-    "connect": "warmstart.engine",
-    "Events": "warmstart.events",
-    "read_events": "warmstart.events",
-    "Decisions": "warmstart.results",
-    "Exported": "warmstart.results",
-    "Imported": "warmstart.results",
-    "ImportedTables": "warmstart.results",
-    "export": "warmstart.interop",
-    "from_coba": "warmstart.interop",
-    "from_obp": "warmstart.interop",
-    "import_predictions": "warmstart.interop",
-    "import_vw": "warmstart.interop",
-    "to_obp": "warmstart.interop",
-    "join": "warmstart.joining",
-    "audit": "warmstart.pipeline",
-    "compare_propensities": "warmstart.pipeline",
-    "evaluate": "warmstart.pipeline",
-    "evaluation_windows": "warmstart.pipeline",
-    "fit": "warmstart.pipeline",
-    "FittedPolicy": "warmstart.policy",
-    "load_policy": "warmstart.policy",
-    "save_policy": "warmstart.policy",
-    "policy_table": "warmstart.pipeline",
-    "true_value": "warmstart.pipeline",
-    "save_report": "warmstart.report",
-    "AdWorld": "warmstart.simulation",
-    "TableWorld": "warmstart.simulation",
-    "simulate": "warmstart.simulation",
-    "bias_bounds": "warmstart.estimators",
-    "corollary_bound": "warmstart.estimators",
-    "regret_bound": "warmstart.estimators",
-}
-
-__all__ = [*_HOMES, "__version__"]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'warmstart' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+__all__ = [*_door.homes, "__version__"]  # noqa: PLE0604
+__getattr__ = _door.resolve
 
 
 def __dir__() -> list[str]:

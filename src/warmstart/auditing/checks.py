@@ -14,7 +14,7 @@ import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING, NamedTuple
 
-from warmstart.core.names import DAY, MICROSECONDS_PER_DAY
+from warmstart.core import DAY, MICROSECONDS_PER_DAY
 from warmstart.results import Check
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import ibis
 
 from warmstart.auditing.origin import EPOCH
-from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY
+from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY
 from warmstart.results import Churn, ContextDrift
 
 if TYPE_CHECKING:

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warmstart.core.arrays import to_numpy
-from warmstart.core.names import ACTION, MICROSECONDS_PER_DAY, TIME
-from warmstart.core.window import iso
+from warmstart.core import ACTION, MICROSECONDS_PER_DAY, TIME, iso, to_numpy
 from warmstart.results import LogFacts, Spread
 
 if TYPE_CHECKING:

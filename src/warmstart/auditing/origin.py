@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.names import DAY
+from warmstart.core import DAY
 from warmstart.results import Origin, SwitchDay
 
 if TYPE_CHECKING:

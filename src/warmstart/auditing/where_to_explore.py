@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import ibis
 
 from warmstart.auditing.power import smallest_gain
-from warmstart.core.names import ACTION
+from warmstart.core import ACTION
 from warmstart.results import Experiment, ExploreFirst
 
 if TYPE_CHECKING:

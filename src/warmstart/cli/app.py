@@ -18,8 +18,7 @@ from warmstart.cli.import_ import app as import_app
 from warmstart.cli.join import join
 from warmstart.cli.options import StrictCommand
 from warmstart.cli.simulate import simulate
-from warmstart.core.errors import WarmstartError
-from warmstart.core.version import __version__
+from warmstart.core import WarmstartError, __version__
 
 HELP = """Off-policy evaluation and learning from logs in which nobody recorded the probability of what was shown.
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Without, command, option
-from warmstart.core.errors import UsageError
+from warmstart.core import UsageError
 from warmstart.pipeline import EngineSettings, LogSettings
 
 EXAMPLES = """
@@ -36,7 +36,7 @@ def audit(
     from rich.console import Console
 
     from warmstart import pipeline
-    from warmstart.core.files import check_output, write_table
+    from warmstart.core import check_output, write_table
     from warmstart.report import ProgressDisplay, save_report, show
 
     if explore_out is not None and explore_out.suffix not in (".csv", ".parquet"):

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from warmstart.cli.options import ForceOption, JsonOption, command, option
-from warmstart.core.errors import UsageError
+from warmstart.core import UsageError
 
 EXAMPLES = """
   warmstart choose policy --contexts new-pages.parquet --json
@@ -51,7 +51,7 @@ def choose(
     import numpy as np
     from rich.console import Console
 
-    from warmstart.core.files import check_output, write_table
+    from warmstart.core import check_output, write_table
     from warmstart.engine import connect, open_whole
     from warmstart.policy import load_policy
     from warmstart.report import show

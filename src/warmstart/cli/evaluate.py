@@ -10,7 +10,7 @@ import typer
 from warmstart.cli.completion import AUTO, ESTIMATORS, INTERVALS, POLICIES, PROPENSITIES, WINDOWS
 from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Only, command, option, parse_tau
 from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
-from warmstart.results.selection import select as find_best
+from warmstart.results import select as find_best
 
 CONTRIBUTIONS = 10
 EXAMPLES = """
@@ -115,7 +115,7 @@ def evaluate(
     from rich.console import Console
 
     from warmstart import pipeline
-    from warmstart.core.files import check_output
+    from warmstart.core import check_output
     from warmstart.policy import parse_policies
     from warmstart.report import ProgressDisplay, save_report, show
 

@@ -56,8 +56,7 @@ def fit(
     from rich.console import Console
 
     from warmstart import pipeline
-    from warmstart.core.files import check_output
-    from warmstart.core.text import printable
+    from warmstart.core import check_output, printable
     from warmstart.policy import save_policy
     from warmstart.report import ProgressDisplay
 

@@ -62,8 +62,7 @@ def vw(
     """Turn Vowpal Wabbit's logs (text, dsjson, gzipped too) into events, contexts and actions."""
     from rich.console import Console
 
-    from warmstart.core.errors import UsageError
-    from warmstart.core.text import printable
+    from warmstart.core import UsageError, printable
     from warmstart.interop import import_vw
     from warmstart.report import ProgressDisplay
 

@@ -9,8 +9,7 @@ import typer
 
 from warmstart.cli.completion import DUPLICATES, REPEATED
 from warmstart.cli.options import ForceOption, JsonOption, command, option
-from warmstart.core.errors import UsageError
-from warmstart.core.text import printable, quoted
+from warmstart.core import UsageError, printable, quoted
 from warmstart.pipeline import EngineSettings
 
 EXAMPLES = """

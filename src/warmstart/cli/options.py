@@ -12,8 +12,7 @@ import typer
 from typer.core import TyperCommand, TyperOption
 
 from warmstart.cli.completion import one_of
-from warmstart.core.errors import UsageError
-from warmstart.core.text import quoted
+from warmstart.core import UsageError, quoted
 
 Command = Callable[..., None]
 

@@ -53,7 +53,7 @@ def simulate(
     """Write a month of ads, with words, in which the true value of any policy is known."""
     from rich.console import Console
 
-    from warmstart.core.text import printable
+    from warmstart.core import printable
     from warmstart.report import ProgressDisplay
     from warmstart.simulation import simulate as write
 

@@ -13,13 +13,18 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.arrays import to_arrow, to_numpy
-from warmstart.core.errors import UsageError
-from warmstart.core.files import write_output
-from warmstart.core.names import PROBABILITY, WindowName
-from warmstart.core.progress import Progress, silent
-from warmstart.core.text import quoted
-from warmstart.core.version import __version__
+from warmstart.core import (
+    PROBABILITY,
+    Progress,
+    UsageError,
+    WindowName,
+    __version__,
+    quoted,
+    silent,
+    to_arrow,
+    to_numpy,
+    write_output,
+)
 from warmstart.events import Events, read_events
 from warmstart.pipeline import audit, evaluate, fit, policy_table
 from warmstart.policy import FittedPolicy, NaivePolicy, save_policy

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core.text import percent
+from warmstart.core import percent
 from warmstart.results import TextTable
 
 if TYPE_CHECKING:
-    from warmstart.core.names import WindowName
+    from warmstart.core import WindowName
     from warmstart.demo.experiment import Experiment, Line
 
 

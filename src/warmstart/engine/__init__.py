@@ -6,6 +6,7 @@ from warmstart.engine.databases import check_url, has_scheme, is_storage
 from warmstart.engine.engine import Engine, LocalEngine, Row, SourceTable, StoredTable
 from warmstart.engine.files import expand, kind_of, one_kind
 from warmstart.engine.partitioned import (
+    PART,
     PartitionedEngine,
     Parts,
     add_predictions,
@@ -16,6 +17,7 @@ from warmstart.engine.partitioned import (
 from warmstart.engine.sources import describe, is_csv, open_every_column, open_source, open_whole, stored_table
 
 __all__ = [
+    "PART",
     "Engine",
     "LocalEngine",
     "PartitionedEngine",

@@ -7,9 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 
-from warmstart.core.arrays import to_arrow, to_numpy
-from warmstart.core.names import TIME
-from warmstart.core.text import quoted
+from warmstart.core import TIME, quoted, to_arrow, to_numpy
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

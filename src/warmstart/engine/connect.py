@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import ibis.expr.types as ir
 
-from warmstart.core.errors import UsageError
-from warmstart.core.text import quoted
+from warmstart.core import UsageError, quoted
 from warmstart.engine.database_engine import DatabaseEngine
 from warmstart.engine.databases import connect_database
 from warmstart.engine.duckdb_engine import DuckDBEngine

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 import ibis.expr.types as ir
 from ibis.common.exceptions import TableNotFound
 
-from warmstart.core.errors import EngineError, SourceError, WarmstartError
-from warmstart.core.text import first_lines, printable, quoted
+from warmstart.core import EngineError, SourceError, WarmstartError, first_lines, printable, quoted
 from warmstart.engine import postgres
 from warmstart.engine.duckdb_engine import DuckDBEngine
 from warmstart.engine.engine import BATCH, FileKind, Row, SourceTable, StoredTable

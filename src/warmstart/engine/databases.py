@@ -10,8 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import ibis
 
-from warmstart.core.errors import SourceError, UsageError
-from warmstart.core.text import first_lines, printable, quoted
+from warmstart.core import SourceError, UsageError, first_lines, printable, quoted
 
 if TYPE_CHECKING:
     from ibis.backends import BaseBackend

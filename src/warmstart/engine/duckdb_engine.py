@@ -15,8 +15,7 @@ import duckdb
 import ibis
 import ibis.expr.types as ir
 
-from warmstart.core.errors import EngineError, SourceError, UsageError
-from warmstart.core.text import counted, first_lines, printable, quoted, shortened
+from warmstart.core import EngineError, SourceError, UsageError, counted, first_lines, printable, quoted, shortened
 from warmstart.engine.engine import BATCH, FileKind, Row, SourceTable, StoredTable
 from warmstart.engine.files import is_partitioned, parquet_schema
 from warmstart.engine.text_files import text_columns

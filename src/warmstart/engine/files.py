@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warmstart.core.errors import SourceError, UsageError
-from warmstart.core.text import first_lines, printable, quoted
+from warmstart.core import SourceError, UsageError, first_lines, printable, quoted
 from warmstart.engine.databases import check_url, is_storage, is_url, without_credentials
 from warmstart.engine.engine import FileKind
 

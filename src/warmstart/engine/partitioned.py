@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 
-from warmstart.core.arrays import to_arrow, to_numpy
+from warmstart.core import to_arrow, to_numpy
 from warmstart.engine.engine import Engine, LocalEngine
 
 if TYPE_CHECKING:

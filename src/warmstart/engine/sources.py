@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import ibis.expr.types as ir
 
-from warmstart.core.errors import ColumnError, SourceError, UsageError, no_such_column
-from warmstart.core.text import printable, quoted
+from warmstart.core import ColumnError, SourceError, UsageError, no_such_column, printable, quoted
 from warmstart.engine.connect import resolve_engine
 from warmstart.engine.databases import check_url, has_scheme, is_storage, is_url, without_credentials
 from warmstart.engine.engine import Engine, SourceTable, StoredTable

@@ -25,8 +25,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  everybody's name for it
 from pyspark.sql.types import DayTimeIntervalType
 
-from warmstart.core.errors import EngineError, SourceError, UsageError
-from warmstart.core.text import first_lines, printable, quoted
+from warmstart.core import EngineError, SourceError, UsageError, first_lines, printable, quoted
 from warmstart.engine.duckdb_engine import DuckDBEngine
 from warmstart.engine.engine import BATCH, FileKind, Row, SourceTable, StoredTable
 from warmstart.engine.files import partition_root

@@ -7,8 +7,7 @@ from typing import Any
 
 import duckdb
 
-from warmstart.core.errors import SourceError
-from warmstart.core.text import printable, quoted
+from warmstart.core import SourceError, printable, quoted
 from warmstart.engine.engine import FileKind
 from warmstart.engine.files import different_schemas
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warmstart.core.errors import UsageError
+from warmstart.core import UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import ibis
 
-from warmstart.core.names import ACTION, PROBABILITY
+from warmstart.core import ACTION, PROBABILITY
 from warmstart.estimators.weights import clipped
 from warmstart.results import Contribution
 

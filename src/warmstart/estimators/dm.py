@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from warmstart.core.names import EXPECTED, MODEL_VALUE, PROBABILITY
+from warmstart.core import EXPECTED, MODEL_VALUE, PROBABILITY
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from warmstart.core.names import EXPECTED, MODEL_VALUE
+from warmstart.core import EXPECTED, MODEL_VALUE
 from warmstart.estimators import dm
 
 if TYPE_CHECKING:

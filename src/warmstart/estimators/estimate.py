@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from warmstart.core.names import PROPENSITY
+from warmstart.core import PROPENSITY
 from warmstart.estimators import gain, ips, support, weight_ratio
 from warmstart.estimators.gain import GainSums, Levels
 from warmstart.estimators.intervals import NEED_COEFFICIENTS, TermSums, interval

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import ibis
 import numpy as np
 
-from warmstart.core.names import ACTION, DECIDED, PROBABILITY
+from warmstart.core import ACTION, DECIDED, PROBABILITY
 from warmstart.estimators.intervals import MOST_AT_RISK, RATIO, Coefficients, last_ruled_out, log_mean, normal_ends
 from warmstart.estimators.weights import clipped, is_supported, supported_ratio
 from warmstart.results import Gain
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
     from numpy.typing import NDArray
 
-    from warmstart.engine.engine import Row
+    from warmstart.engine import Row
 
 # With a reward rate from training, three bets; without one, a ladder of rates.
 KNOWN, KNOWN_WEIGHTS = (0.25, 1.0, 4.0), (0.25, 0.5, 0.25)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warmstart.core.names import PROBABILITY, PROPENSITY
+from warmstart.core import PROBABILITY, PROPENSITY
 from warmstart.estimators.intervals import RATIO, Coefficients, TermSums
 from warmstart.estimators.weights import importance_weight
 

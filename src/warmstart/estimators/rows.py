@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import ibis
 
-from warmstart.core.names import ACTION, DECIDED, EXPECTED, MODEL_VALUE, PROBABILITY, PROPENSITY, WindowName
+from warmstart.core import ACTION, DECIDED, EXPECTED, MODEL_VALUE, PROBABILITY, PROPENSITY, WindowName
 from warmstart.engine import float_literal
 from warmstart.estimators.weight_ratio import REGRET
 from warmstart.estimators.weights import OWN

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from warmstart.core.names import PROBABILITY
+from warmstart.core import PROBABILITY
 from warmstart.estimators.weights import importance_weight, is_supported, supported_ratio, supporting
 from warmstart.results import Support
 

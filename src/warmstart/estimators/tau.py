@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core.names import PROBABILITY, PROPENSITY
+from warmstart.core import PROBABILITY, PROPENSITY
 from warmstart.estimators.weights import importance_weight
 from warmstart.results import TauChoice, TauPoint
 

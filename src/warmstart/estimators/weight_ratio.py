@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from warmstart.core.names import PROBABILITY, PROPENSITY
+from warmstart.core import PROBABILITY, PROPENSITY
 from warmstart.estimators.weights import OWN, importance_weight, is_supported
 from warmstart.results import PropensityError, WeightRatio
 

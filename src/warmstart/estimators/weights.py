@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.names import PROBABILITY, PROPENSITY
+from warmstart.core import PROBABILITY, PROPENSITY
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -1,6 +1,6 @@
 """Logged bandit events: read and check a log, split it into windows, sum it into (context, action) cells."""
 
-from warmstart.core.window import Window
+from warmstart.core import Window
 from warmstart.events.cells import Cells, counted_propensity, counted_within, days_known, open_cells, window_counts
 from warmstart.events.check import ZONE_AT_THE_END
 from warmstart.events.daily import DailyCells, open_daily_cells

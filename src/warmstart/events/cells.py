@@ -10,9 +10,19 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.errors import ColumnError, EngineError, UsageError
-from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, WindowName
-from warmstart.core.text import quoted
+from warmstart.core import (
+    ACTION,
+    DAY,
+    MICROSECONDS_PER_DAY,
+    REWARD,
+    TIME,
+    ColumnError,
+    Columns,
+    EngineError,
+    UsageError,
+    WindowName,
+    quoted,
+)
 from warmstart.engine import StoredTable
 from warmstart.events.window import Events
 

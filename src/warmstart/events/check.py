@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from warmstart.core.errors import (
+from warmstart.core import (
+    PROPENSITY,
+    REWARD,
+    TIME,
     ColumnError,
     DataError,
     EmptyWindowError,
     MissingValueError,
     PropensityRangeError,
     RewardRangeError,
+    Window,
+    counted,
+    quoted,
 )
-from warmstart.core.names import PROPENSITY, REWARD, TIME
-from warmstart.core.text import counted, quoted
-from warmstart.core.window import Window
 from warmstart.engine import example_rows
 from warmstart.events.log_table import TIME_AS_WRITTEN, LogTable, missing, ticks_per_second
 

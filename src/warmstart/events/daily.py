@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.names import DAY, MICROSECONDS_PER_DAY, REWARD, TIME
+from warmstart.core import DAY, MICROSECONDS_PER_DAY, REWARD, TIME
 from warmstart.events.cells import Cells, check_sums, day_of, shown_actions, with_context_sums
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 
-from warmstart.core.names import EVENT_ID, REWARD, TIME
+from warmstart.core import EVENT_ID, REWARD, TIME
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -6,10 +6,19 @@ import sys
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.errors import ColumnError, EmptyWindowError, UsageError
-from warmstart.core.names import EVENT_ID, PROPENSITY, REWARD, TIME, Columns
-from warmstart.core.text import quoted
-from warmstart.core.window import Moment, microseconds
+from warmstart.core import (
+    EVENT_ID,
+    PROPENSITY,
+    REWARD,
+    TIME,
+    ColumnError,
+    Columns,
+    EmptyWindowError,
+    Moment,
+    UsageError,
+    microseconds,
+    quoted,
+)
 from warmstart.engine import describe, open_source
 
 if TYPE_CHECKING:

@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from warmstart.core.errors import UsageError
-from warmstart.core.names import Columns
-from warmstart.core.text import quoted
+from warmstart.core import Columns, UsageError, quoted
 from warmstart.engine import resolve_engine, stored_table
 from warmstart.events.check import check_log
 from warmstart.events.log_table import raw_log, settled

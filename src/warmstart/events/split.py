@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.names import TIME
+from warmstart.core import TIME
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.names import ACTION, EPOCH, FOLD, PROPENSITY, REWARD, TIME
+from warmstart.core import ACTION, EPOCH, FOLD, PROPENSITY, REWARD, TIME
 from warmstart.engine import fetch_streamed, is_partitioned, sample_by_key
 from warmstart.events.cells import Cells, check_sums, day_of
 from warmstart.events.folds import with_folds

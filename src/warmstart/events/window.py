@@ -8,10 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import ibis
 
-from warmstart.core.errors import EmptyWindowError, UsageError
-from warmstart.core.names import TIME, Columns
-from warmstart.core.text import quoted
-from warmstart.core.window import Moment, Window, iso
+from warmstart.core import TIME, Columns, EmptyWindowError, Moment, UsageError, Window, iso, quoted
 from warmstart.events.folds import FOLD_OF_SPLIT, MOST_FOLDS, Folds, hashed_columns
 from warmstart.events.log_table import LogTable
 from warmstart.events.split import Cut, cut_at, cut_at_rank

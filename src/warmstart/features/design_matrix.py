@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
 
-from warmstart.core.arrays import to_arrow, to_numpy
-from warmstart.core.errors import ColumnError, no_such_column
-from warmstart.core.text import quoted
+from warmstart.core import ColumnError, no_such_column, quoted, to_arrow, to_numpy
 from warmstart.features.hashed import FeatureSettings, feature_rows
 from warmstart.features.keys import plain_column, positions
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core.errors import UsageError
+from warmstart.core import UsageError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

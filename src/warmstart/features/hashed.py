@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from warmstart.core.arrays import to_numpy
-from warmstart.core.errors import ColumnError
-from warmstart.core.text import quoted
+from warmstart.core import ColumnError, quoted, to_numpy
 from warmstart.features.hashing import buckets
 from warmstart.features.rows import FeatureRows
 

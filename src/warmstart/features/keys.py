@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from warmstart.core.arrays import to_arrow, to_numpy, without_minus_zero
+from warmstart.core import to_arrow, to_numpy, without_minus_zero
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core.arrays import to_arrow
-from warmstart.core.errors import DataError, no_such_column
-from warmstart.core.text import counted
-from warmstart.engine import open_whole
-from warmstart.engine.databases import is_storage
-from warmstart.engine.files import expand, kind_of
+from warmstart.core import DataError, counted, no_such_column, to_arrow
+from warmstart.engine import expand, is_storage, kind_of, open_whole
 from warmstart.features.hashed import FeatureSettings, feature_rows
 from warmstart.features.rows import FeatureRows
 

@@ -9,10 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 
-from warmstart.core.arrays import to_arrow
-from warmstart.engine.databases import is_storage
-from warmstart.engine.files import expand, one_kind
-from warmstart.engine.sources import open_every_column
+from warmstart.core import to_arrow
+from warmstart.engine import expand, is_storage, one_kind, open_every_column
 from warmstart.features.hashed import FeatureSettings, feature_rows
 from warmstart.features.read import BATCH, check_key_columns, check_rows_per_key, feature_batches, feature_report
 from warmstart.features.rows import FeatureRows

@@ -5,8 +5,9 @@ Names are resolved when first used: reading a log needs no engine, so importing 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from warmstart.core import Door
 
 if TYPE_CHECKING:
     from warmstart.interop.coba import from_coba as from_coba
@@ -19,22 +20,15 @@ if TYPE_CHECKING:
     from warmstart.interop.vw.predictions import Scores as Scores
     from warmstart.interop.vw.predictions import import_predictions as import_predictions
 
-_HOMES = {
-    "ExportFormat": "warmstart.interop.export_log",
-    "Scores": "warmstart.interop.vw.predictions",
-    "VWFormat": "warmstart.interop.vw.import_log",
-    "export": "warmstart.interop.export_log",
-    "from_coba": "warmstart.interop.coba",
-    "from_obp": "warmstart.interop.obp",
-    "import_predictions": "warmstart.interop.vw.predictions",
-    "import_vw": "warmstart.interop.vw.import_log",
-    "to_obp": "warmstart.interop.obp",
-}
-
-__all__ = [*_HOMES]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'warmstart.interop' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+_door = Door.to(
+    __name__,
+    {
+        "coba": "from_coba",
+        "export_log": "ExportFormat export",
+        "obp": "from_obp to_obp",
+        "vw.import_log": "VWFormat import_vw",
+        "vw.predictions": "Scores import_predictions",
+    },
+)
+__all__ = [*_door.homes]  # noqa: PLE0604
+__getattr__ = _door.resolve

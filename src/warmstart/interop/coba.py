@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from numbers import Real
 from typing import Any
 
-from warmstart.core.errors import DataError, SourceError, UsageError
-from warmstart.core.text import quoted
+from warmstart.core import DataError, SourceError, UsageError, quoted
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import Features, canonical
 from warmstart.interop.records import CostRange, EventBatches, Example, costs_of_rewards

@@ -7,11 +7,20 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
-from warmstart.core.errors import UsageError
-from warmstart.core.files import check_output, mark_of, write_output, write_parquet
-from warmstart.core.names import ACTION, EVENT_ID, PROPENSITY, REWARD, TIME
-from warmstart.core.parquet import with_given_names
-from warmstart.core.text import quoted
+from warmstart.core import (
+    ACTION,
+    EVENT_ID,
+    PROPENSITY,
+    REWARD,
+    TIME,
+    UsageError,
+    check_output,
+    mark_of,
+    quoted,
+    with_given_names,
+    write_output,
+    write_parquet,
+)
 from warmstart.events import Events, open_cells
 from warmstart.interop.features import NO_FEATURES
 from warmstart.interop.propensities import CLIPPED, Source, check_export, events_with_propensities, in_time_order

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from warmstart.core.arrays import list_array, number_array, text_array
+from warmstart.core import list_array, number_array, text_array
 from warmstart.interop.features import Features
 
 if TYPE_CHECKING:

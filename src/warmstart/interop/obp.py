@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core.errors import DataError, UsageError
-from warmstart.core.names import ACTION, PROBABILITY, PROPENSITY, REWARD
-from warmstart.core.text import counted, quoted
-from warmstart.core.version import __version__
+from warmstart.core import ACTION, PROBABILITY, PROPENSITY, REWARD, DataError, UsageError, __version__, counted, quoted
 from warmstart.engine import open_source
 from warmstart.events import Events, counted_propensity, open_cells
 from warmstart.interop.features import md5_key

@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import ibis
 
-from warmstart.core.errors import UsageError
-from warmstart.core.names import PROPENSITY, REWARD, TIME
-from warmstart.core.text import quoted
+from warmstart.core import PROPENSITY, REWARD, TIME, UsageError, quoted
 from warmstart.events import counted_propensity
 
 if TYPE_CHECKING:

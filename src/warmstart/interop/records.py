@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warmstart.core.arrays import list_array, number_array, text_array, to_arrow
-from warmstart.core.errors import RewardRangeError, UsageError
-from warmstart.core.version import __version__
+from warmstart.core import RewardRangeError, UsageError, __version__, list_array, number_array, text_array, to_arrow
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.names import REWARD, TIME
+from warmstart.core import REWARD, TIME
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

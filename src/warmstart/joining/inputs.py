@@ -8,9 +8,17 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 
-from warmstart.core.errors import ColumnError, DataError, EmptyWindowError, MissingValueError, no_such_column
-from warmstart.core.names import REWARD, TIME
-from warmstart.core.text import counted, quoted
+from warmstart.core import (
+    REWARD,
+    TIME,
+    ColumnError,
+    DataError,
+    EmptyWindowError,
+    MissingValueError,
+    counted,
+    no_such_column,
+    quoted,
+)
 from warmstart.engine import describe, example_rows, open_every_column, open_source
 from warmstart.events import (
     TIME_AS_WRITTEN,

@@ -10,13 +10,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from warmstart.core.errors import DataError, EmptyWindowError, UsageError
-from warmstart.core.files import check_output, write_output, write_parquet
-from warmstart.core.names import REWARD, TIME
-from warmstart.core.parquet import with_given_names
-from warmstart.core.progress import Progress, silent
-from warmstart.core.text import quoted
-from warmstart.core.window import Moment, microseconds
+from warmstart.core import (
+    REWARD,
+    TIME,
+    DataError,
+    EmptyWindowError,
+    Moment,
+    Progress,
+    UsageError,
+    check_output,
+    microseconds,
+    quoted,
+    silent,
+    with_given_names,
+    write_output,
+    write_parquet,
+)
 from warmstart.engine import Engine, example_rows, resolve_engine, stored_table
 from warmstart.joining.attribution import (
     COUNT,

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
+
+from warmstart.core import Door
 
 if TYPE_CHECKING:
     from warmstart.pipeline.audit import audit as audit
@@ -20,33 +21,26 @@ if TYPE_CHECKING:
     from warmstart.pipeline.windows import evaluation_windows as evaluation_windows
     from warmstart.pipeline.windows import training_window as training_window
 
-_HOMES = {
-    "audit": "audit",
-    "compare_propensities": "compare",
-    "evaluate": "evaluate",
-    "policy_table": "evaluate",
-    "true_value": "evaluate",
-    "fit": "fit",
-    "EngineSettings": "settings",
-    "LogSettings": "settings",
-    "WindowSettings": "settings",
-    "evaluation_windows": "windows",
-    "training_window": "windows",
-}
-__all__ = [*_HOMES]  # noqa: PLE0604
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+_door = Door.to(
+    __name__,
+    {
+        "audit": "audit",
+        "compare": "compare_propensities",
+        "evaluate": "evaluate policy_table true_value",
+        "fit": "fit",
+        "settings": "EngineSettings LogSettings WindowSettings",
+        "windows": "evaluation_windows training_window",
+    },
+)
+__all__ = [*_door.homes]  # noqa: PLE0604
+__getattr__ = _door.resolve
 
 
 class _Door(ModuleType):
     """Shows the function ``fit``, not the module ``fit`` that Python puts there when it is imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        is_home = isinstance(value, ModuleType) and name in _HOMES
+        is_home = isinstance(value, ModuleType) and name in _door.homes
         super().__setattr__(name, getattr(value, name) if is_home else value)
 
 

@@ -16,10 +16,7 @@ from warmstart.auditing import (
     origin,
     power,
 )
-from warmstart.core.errors import UsageError
-from warmstart.core.progress import Progress, silent
-from warmstart.core.text import quoted
-from warmstart.core.version import __version__
+from warmstart.core import Progress, UsageError, __version__, quoted, silent
 from warmstart.estimators import open_weighted_rows
 from warmstart.events import Events, open_cells, open_daily_cells
 from warmstart.policy import build_policy, parse_policies

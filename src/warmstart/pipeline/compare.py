@@ -7,10 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core.arrays import to_numpy
-from warmstart.core.errors import UsageError
-from warmstart.core.names import ACTION, FOLD, PROPENSITY
-from warmstart.core.text import quoted
+from warmstart.core import ACTION, FOLD, PROPENSITY, UsageError, quoted, to_numpy
 from warmstart.events import Events, open_cells, open_strata
 from warmstart.pipeline.prepare import check_coarser, check_folds, context_levels
 from warmstart.propensity import best_strength, check_logged
@@ -56,9 +53,7 @@ def compare_propensities(
 
 
 def _compared(source: Any, engine: Engine, strata: ir.Table, levels: list[list[str]], seed: int) -> ComparedSource:
-    from warmstart.propensity.classifier import learn_propensity
-    from warmstart.propensity.compare import CountedRows
-    from warmstart.propensity.quality import calibration, log_loss, shown_propensity
+    from warmstart.propensity import CountedRows, calibration, learn_propensity, log_loss, shown_propensity
 
     if source == "logged":
         return ComparedSource("logged", check_logged(engine, strata).log_loss, 0.0)

@@ -6,11 +6,19 @@ from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Protocol
 
-from warmstart.core.errors import DecisionError, UsageError
-from warmstart.core.names import ACTION, PROBABILITY, REWARD, WINDOW_NAMES, WindowName
-from warmstart.core.progress import Progress, silent
-from warmstart.core.text import quoted
-from warmstart.core.version import __version__
+from warmstart.core import (
+    ACTION,
+    PROBABILITY,
+    REWARD,
+    WINDOW_NAMES,
+    DecisionError,
+    Progress,
+    UsageError,
+    WindowName,
+    __version__,
+    quoted,
+    silent,
+)
 from warmstart.estimators import ESTIMATORS, METHODS, Levels, estimate_policy, top_contributions
 from warmstart.events import Cells, Events, days_known, open_cells, window_counts
 from warmstart.pipeline.prepare import check_coarser, prepare

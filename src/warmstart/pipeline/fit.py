@@ -6,10 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from warmstart.core.arrays import to_arrow, to_numpy
-from warmstart.core.errors import UsageError
-from warmstart.core.names import ACTION, REWARD, TIME
-from warmstart.core.progress import Progress, silent
+from warmstart.core import ACTION, REWARD, TIME, Progress, UsageError, silent, to_arrow, to_numpy
 from warmstart.engine import is_partitioned
 from warmstart.events import Events, open_cells
 from warmstart.features import KeyEncoder, read_features

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core.names import ACTION
-from warmstart.core.progress import Progress
+from warmstart.core import ACTION, Progress
 from warmstart.engine import PartitionedEngine, fetch_streamed, sample_by_key
 from warmstart.events import Events, open_cells
 from warmstart.features import DistributedFeatures, Features, KeyEncoder, read_features_distributed, rows_of_lists

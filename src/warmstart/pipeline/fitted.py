@@ -6,11 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.arrays import text_array
-from warmstart.core.errors import EmptyWindowError
-from warmstart.core.names import ACTION
-from warmstart.core.progress import Progress
-from warmstart.engine.sources import describe
+from warmstart.core import ACTION, EmptyWindowError, Progress, text_array
+from warmstart.engine import describe
 from warmstart.features import Features, read_features
 from warmstart.policy import FittedPolicy
 

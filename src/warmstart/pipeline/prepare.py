@@ -6,9 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from warmstart.core.errors import EmptyWindowError, UsageError, no_such_column
-from warmstart.core.names import FOLD, PROPENSITY, WindowName
-from warmstart.core.text import quoted
+from warmstart.core import FOLD, PROPENSITY, EmptyWindowError, UsageError, WindowName, no_such_column, quoted
 from warmstart.estimators import ESTIMATORS, RewardModel, WeightedRows, open_weighted_rows
 from warmstart.events import open_strata
 from warmstart.propensity import best_strength, borrowed_propensity, check_logged, modelled_propensity
@@ -18,7 +16,7 @@ from warmstart.reward import open_cell_means
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager, ExitStack
 
-    from warmstart.core.names import Columns
+    from warmstart.core import Columns
     from warmstart.events import Cells, Events, Strata
     from warmstart.policy import Policy
 
@@ -84,7 +82,7 @@ def prepare(
     described = any(cells.table[key].type().is_floating() for key in cells.columns.context_keys)
     if reward_model is None and not described and repeating_share(cells) >= REPEATING:
         return EvaluationInputs(cells, source, strata, resources.enter_context(open_cell_means(strata)))
-    from warmstart.reward.by_action import Regressions
+    from warmstart.reward import Regressions
 
     return EvaluationInputs(cells, source, strata, Regressions.learn(strata, reward_model))
 

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.errors import UsageError
-from warmstart.core.window import Moment
+from warmstart.core import Moment, UsageError
 
 if TYPE_CHECKING:
     from warmstart.engine import Engine, LocalEngine

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.window import iso
+from warmstart.core import iso
 from warmstart.events import Events
 from warmstart.pipeline.settings import WindowSettings
 from warmstart.policy import parse_policies
 
 if TYPE_CHECKING:
-    from warmstart.core.window import Moment
+    from warmstart.core import Moment
 
 
 def training_window(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core.errors import ColumnError
-from warmstart.core.text import quoted
+from warmstart.core import ColumnError, quoted
 from warmstart.policy.constant import constant_policy
 from warmstart.policy.decisions import decided_policy
 from warmstart.policy.fitted import FittedPolicy
@@ -17,7 +16,7 @@ from warmstart.policy.ranking import ranked_policy
 from warmstart.policy.uniform import uniform_policy
 
 if TYPE_CHECKING:
-    from warmstart.core.names import WindowName
+    from warmstart.core import WindowName
     from warmstart.events import Cells
 
 

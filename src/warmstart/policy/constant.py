@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.errors import DecisionError
-from warmstart.core.names import ACTION, PROBABILITY
-from warmstart.core.text import quoted
+from warmstart.core import ACTION, PROBABILITY, DecisionError, quoted
 from warmstart.engine import float_literal
 from warmstart.policy.policy import Policy
 

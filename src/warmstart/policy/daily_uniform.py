@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.errors import EngineError
-from warmstart.core.names import DAY, PROBABILITY, WindowName
+from warmstart.core import DAY, PROBABILITY, EngineError, WindowName
 from warmstart.engine import fetch_columns, float_literal, open_columns
 from warmstart.policy.feasible import feasible_cells, is_feasible
 

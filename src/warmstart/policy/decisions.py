@@ -6,9 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 
-from warmstart.core.errors import ColumnError, DecisionError, UsageError
-from warmstart.core.names import PROBABILITY
-from warmstart.core.text import quoted
+from warmstart.core import PROBABILITY, ColumnError, DecisionError, UsageError, quoted
 from warmstart.engine import describe, example_rows, float_literal, is_csv, open_source
 from warmstart.policy.policy import Policy
 
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
     import ibis.expr.datatypes as dt
     import ibis.expr.types as ir
 
-    from warmstart.core.names import Columns
+    from warmstart.core import Columns
     from warmstart.events import Cells
 
 SUM_TOLERANCE = 1e-6

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from warmstart.core.errors import UsageError
-from warmstart.core.text import quoted
+from warmstart.core import UsageError, quoted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

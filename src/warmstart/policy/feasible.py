@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core.names import WindowName
+from warmstart.core import WindowName
 from warmstart.events import window_counts
 
 if TYPE_CHECKING:

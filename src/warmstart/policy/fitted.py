@@ -10,11 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from warmstart.core.arrays import to_arrow
-from warmstart.core.errors import UsageError, no_such_column
-from warmstart.core.names import PROBABILITY, Columns
-from warmstart.core.text import quoted
-from warmstart.core.window import Window
+from warmstart.core import PROBABILITY, Columns, UsageError, Window, no_such_column, quoted, to_arrow
 from warmstart.events import Folds
 from warmstart.features import CONSTANT, CONSTANT_VALUE, FeatureRows, FeatureSettings, buckets, feature_rows
 from warmstart.policy.epsilon_greedy import Explored, check_explore, check_generator, epsilon_greedy

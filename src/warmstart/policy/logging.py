@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core.names import PROBABILITY
+from warmstart.core import PROBABILITY
 from warmstart.events import counted_propensity
 from warmstart.policy.policy import Policy
 

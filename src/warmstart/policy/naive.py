@@ -8,12 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 
-from warmstart.core.arrays import to_arrow
-from warmstart.core.errors import SourceError
-from warmstart.core.names import ACTION, PROBABILITY
-from warmstart.core.text import quoted
-from warmstart.engine import PartitionedEngine, float_literal, is_partitioned
-from warmstart.engine.databases import is_storage
+from warmstart.core import ACTION, PROBABILITY, SourceError, quoted, to_arrow
+from warmstart.engine import PartitionedEngine, float_literal, is_partitioned, is_storage
 from warmstart.features import FeatureRows, KeyEncoder, read_features, read_features_distributed, rows_of_lists
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking_store import RankingInMemory

@@ -9,8 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from warmstart.core.errors import UsageError
-from warmstart.core.text import quoted
+from warmstart.core import UsageError, quoted
 from warmstart.engine import check_url, has_scheme
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.naive import NaivePolicy

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warmstart.core.names import PROBABILITY
+from warmstart.core import PROBABILITY
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.names import ACTION, DAY, MICROSECONDS_PER_DAY, PROBABILITY
+from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, PROBABILITY
 from warmstart.engine import float_literal
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking_store import RANK

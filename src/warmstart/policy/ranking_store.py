@@ -11,9 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from warmstart.core.errors import SourceError
-from warmstart.core.names import Columns
-from warmstart.core.text import printable
+from warmstart.core import Columns, SourceError, printable
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

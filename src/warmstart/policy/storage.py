@@ -11,12 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from warmstart.core.errors import SourceError, UsageError
-from warmstart.core.files import check_output, write_output
-from warmstart.core.names import Columns
-from warmstart.core.text import printable
-from warmstart.core.version import __version__
-from warmstart.core.window import Window
+from warmstart.core import Columns, SourceError, UsageError, Window, __version__, check_output, printable, write_output
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, FeatureSettings
 from warmstart.policy.fitted import FittedPolicy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core.names import PROBABILITY, WindowName
+from warmstart.core import PROBABILITY, WindowName
 from warmstart.policy.daily_uniform import swept_here, swept_in_engine
 from warmstart.policy.feasible import feasible_cells, feasible_count
 from warmstart.policy.policy import Policy

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core.errors import UsageError
-from warmstart.core.names import ACTION, PROBABILITY, WindowName
+from warmstart.core import ACTION, PROBABILITY, UsageError, WindowName
 from warmstart.engine import float_literal
 from warmstart.policy.feasible import is_feasible
 from warmstart.policy.policy import Policy

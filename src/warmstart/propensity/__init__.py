@@ -1,15 +1,29 @@
-"""How often the logging policy chose an action in a context, estimated from the log."""
+"""Propensities: how often the logging (behaviour) policy chose an action in a context, estimated from the log."""
 
-from warmstart.events import counted_propensity
-from warmstart.propensity.backoff import best_strength, borrowed_propensity
-from warmstart.propensity.logged import LoggedCheck, check_logged
-from warmstart.propensity.model import modelled_propensity
+from __future__ import annotations
 
-__all__ = [
-    "LoggedCheck",
-    "best_strength",
-    "borrowed_propensity",
-    "check_logged",
-    "counted_propensity",
-    "modelled_propensity",
-]
+from typing import TYPE_CHECKING
+
+from warmstart.core import Door
+
+if TYPE_CHECKING:
+    from warmstart.propensity.backoff import *  # noqa: F403
+    from warmstart.propensity.classifier import *  # noqa: F403
+    from warmstart.propensity.compare import *  # noqa: F403
+    from warmstart.propensity.logged import *  # noqa: F403
+    from warmstart.propensity.model import *  # noqa: F403
+    from warmstart.propensity.quality import *  # noqa: F403
+
+_door = Door.to(
+    __name__,
+    {
+        "backoff": "best_strength borrowed_propensity",
+        "classifier": "PropensityModel learn_propensity",
+        "compare": "CountedRows",
+        "logged": "LoggedCheck check_logged",
+        "model": "modelled_propensity",
+        "quality": "calibration log_loss shown_propensity",
+    },
+)
+__all__ = [*_door.homes]  # noqa: PLE0604
+__getattr__ = _door.resolve

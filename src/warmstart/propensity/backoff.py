@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.names import ACTION, FOLD, PROPENSITY
+from warmstart.core import ACTION, FOLD, PROPENSITY
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

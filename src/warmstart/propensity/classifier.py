@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from warmstart.core.arrays import to_arrow
-from warmstart.core.errors import UsageError
+from warmstart.core import UsageError, to_arrow
 from warmstart.features import ContextMatrix, KeyEncoder, other_folds, scikit_learn, weighted_copy
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from scipy import sparse
 
-from warmstart.core.arrays import to_arrow
+from warmstart.core import to_arrow
 from warmstart.features import KeyEncoder
 from warmstart.propensity.backoff import UNSEEN
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warmstart.core.names import ACTION, PROPENSITY
+from warmstart.core import ACTION, PROPENSITY
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core.arrays import to_numpy
-from warmstart.core.names import ACTION, FOLD, PROPENSITY
+from warmstart.core import ACTION, FOLD, PROPENSITY, to_numpy
 from warmstart.engine import add_predictions
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from warmstart.core.arrays import to_arrow
+from warmstart.core import to_arrow
 from warmstart.propensity.classifier import batch_size, draw
 
 if TYPE_CHECKING:

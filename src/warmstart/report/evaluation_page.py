@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.text import percent, shortened
+from warmstart.core import percent, shortened
 from warmstart.report import charts
 from warmstart.report.glossary import glossary
 from warmstart.report.page import Card, Page, Section

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from warmstart.core.text import shortened
+from warmstart.core import shortened
 
 GLOSSARY = """\
 The question (off-policy evaluation, counterfactual evaluation)

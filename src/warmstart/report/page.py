@@ -7,10 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.errors import UsageError
-from warmstart.core.files import check_output, write_output
-from warmstart.core.text import quoted
-from warmstart.core.version import __version__
+from warmstart.core import UsageError, __version__, check_output, quoted, write_output
 from warmstart.results import Audit, Evaluation
 
 if TYPE_CHECKING:

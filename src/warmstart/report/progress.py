@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
-from warmstart.core.text import shortened
+from warmstart.core import shortened
 
 if TYPE_CHECKING:
     from rich.console import Console

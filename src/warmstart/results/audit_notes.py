@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core.text import counted, more, percent
+from warmstart.core import counted, more, percent
 
 if TYPE_CHECKING:
     from warmstart.results.audit import Audit, Check

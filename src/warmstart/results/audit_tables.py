@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.text import counted, more, percent, shortened
+from warmstart.core import counted, more, percent, shortened
 from warmstart.results.display import TextTable
 
 if TYPE_CHECKING:

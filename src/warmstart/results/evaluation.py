@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
-from warmstart.core.names import WindowName
-from warmstart.core.text import shortened
-from warmstart.core.window import Window
+from warmstart.core import Window, WindowName, shortened
 from warmstart.results import evaluation_notes, evaluation_tables
 from warmstart.results.display import SCHEMA, Result, TextTable, fields_of
 from warmstart.results.estimate import ValueEstimate

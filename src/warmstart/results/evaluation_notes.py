@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core.text import counted, quoted, shortened
+from warmstart.core import counted, quoted, shortened
 
 if TYPE_CHECKING:
     from warmstart.results.evaluation import Evaluation

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.text import counted, printable
+from warmstart.core import counted, printable
 from warmstart.results.display import SCHEMA, Result, plain
 
 if TYPE_CHECKING:

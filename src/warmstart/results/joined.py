@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from warmstart.core.text import counted, printable
-from warmstart.core.window import iso
+from warmstart.core import counted, iso, printable
 from warmstart.results.display import SCHEMA, Result, TextTable, fields_of
 
 Duplicates = Literal["first", "sum", "max", "error"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from warmstart.core.text import quoted
+from warmstart.core import quoted
 from warmstart.results.display import Result
 from warmstart.results.estimate import ValueEstimate
 from warmstart.results.evaluation import Evaluation

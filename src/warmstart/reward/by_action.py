@@ -10,9 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from warmstart.core.arrays import to_arrow, to_numpy
-from warmstart.core.errors import UsageError
-from warmstart.core.names import ACTION, EXPECTED, FOLD
+from warmstart.core import ACTION, EXPECTED, FOLD, UsageError, to_arrow, to_numpy
 from warmstart.engine import add_predictions
 from warmstart.features import ContextMatrix, KeyEncoder, other_folds, scikit_learn, weighted_copy
 

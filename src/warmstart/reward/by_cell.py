@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core.names import ACTION, EXPECTED, FOLD
+from warmstart.core import ACTION, EXPECTED, FOLD
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Self
 import ibis
 import numpy as np
 
-from warmstart.core.arrays import to_arrow, to_numpy
-from warmstart.engine.partitioned import PART
+from warmstart.core import to_arrow, to_numpy
+from warmstart.engine import PART
 from warmstart.features import FeatureRows, KeyEncoder, rows_of_lists
 from warmstart.reward.credibility import CONTEXT_HALF, Credibility, factors, factors_of_cells
 from warmstart.reward.examples import SUMS, Examples

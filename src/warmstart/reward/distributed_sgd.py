@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any
 import ibis
 import numpy as np
 
-from warmstart.core.arrays import to_numpy
-from warmstart.core.progress import Progress, silent
+from warmstart.core import Progress, silent, to_numpy
 from warmstart.engine import Parts
 from warmstart.reward.credibility import ACTION_HALF, LOWEST_SHARE, ROUNDS
 from warmstart.reward.distributed_part import (

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
-from warmstart.core.arrays import to_numpy
-from warmstart.core.names import ACTION
+from warmstart.core import ACTION, to_numpy
 from warmstart.features import KeyEncoder
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core.progress import Progress, silent
+from warmstart.core import Progress, silent
 from warmstart.reward.credibility import Credibility
 from warmstart.reward.product import ProductModel, Stream, learn
 from warmstart.reward.settings import FitSettings

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from warmstart.core.progress import Progress, silent
+from warmstart.core import Progress, silent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

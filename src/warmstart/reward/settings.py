@@ -6,8 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from warmstart.core.errors import UsageError
-from warmstart.core.text import quoted
+from warmstart.core import UsageError, quoted
 from warmstart.reward.product import PAPER_RATES, LossName
 
 CELL_RATE = 0.05

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core.files import write_output
-from warmstart.core.progress import Progress, silent
+from warmstart.core import Progress, silent, write_output
 from warmstart.simulation.ad_logger import FOREVER, AdLogger
 from warmstart.simulation.ad_population import Population
 from warmstart.simulation.ad_settings import AdSettings

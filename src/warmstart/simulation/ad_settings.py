@@ -7,8 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from warmstart.core.errors import UsageError
-from warmstart.core.text import quoted
+from warmstart.core import UsageError, quoted
 
 SCALES: Mapping[str, dict[str, int]] = {
     "small": {"events": 1_000_000, "n_contexts": 20_000, "n_actions": 4_000},

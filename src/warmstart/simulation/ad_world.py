@@ -12,9 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from warmstart.core.errors import SourceError, UsageError
-from warmstart.core.names import MICROSECONDS_PER_DAY, TIME
-from warmstart.core.text import printable, quoted
+from warmstart.core import MICROSECONDS_PER_DAY, TIME, SourceError, UsageError, printable, quoted
 from warmstart.simulation.ad_population import CHUNK, Population
 from warmstart.simulation.ad_settings import AdSettings
 

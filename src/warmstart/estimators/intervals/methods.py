@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from warmstart.core.errors import UsageError
-from warmstart.core.text import quoted
+from warmstart.core import UsageError, quoted
 from warmstart.estimators.intervals.bernstein import bernstein_ends
 from warmstart.estimators.intervals.bets import bets_ends
 from warmstart.estimators.intervals.bootstrap import bootstrap_ends

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.errors import no_such_column
+from warmstart.core import no_such_column
 from warmstart.engine import describe
 from warmstart.features import TOKEN, FeatureSettings, feature_batches
 from warmstart.interop.features import NO_FEATURES, Features, canonical

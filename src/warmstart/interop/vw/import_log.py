@@ -8,10 +8,17 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Literal, get_args
 
-from warmstart.core.errors import SourceError, UsageError
-from warmstart.core.files import check_output, write_output, write_parquet
-from warmstart.core.progress import Progress, silent
-from warmstart.core.text import printable, quoted
+from warmstart.core import (
+    Progress,
+    SourceError,
+    UsageError,
+    check_output,
+    printable,
+    quoted,
+    silent,
+    write_output,
+    write_parquet,
+)
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import Features
 from warmstart.interop.records import CostRange, EventBatches, Example, check_cost_range, event_schema

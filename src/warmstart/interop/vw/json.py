@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from warmstart.core.text import quoted
+from warmstart.core import quoted
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import canonical, qualified
 from warmstart.interop.records import Example

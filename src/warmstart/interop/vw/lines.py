@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TypeVar
 
-from warmstart.core.errors import MalformedLineError, SourceError, UsageError
-from warmstart.core.progress import Progress, silent
-from warmstart.core.text import first_lines, printable, quoted
+from warmstart.core import MalformedLineError, Progress, SourceError, UsageError, first_lines, printable, quoted, silent
 
 GZIP_MAGIC = b"\x1f\x8b"
 SHOWN_MESSAGES = 5

@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import ibis
 
-from warmstart.core.errors import DataError
-from warmstart.core.files import write_parquet
-from warmstart.core.names import ACTION
+from warmstart.core import ACTION, DataError, write_parquet
 from warmstart.engine import describe, example_rows
 from warmstart.events import counted_propensity
 from warmstart.interop.features import NO_FEATURES, Features, escape

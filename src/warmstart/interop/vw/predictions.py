@@ -9,10 +9,18 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from warmstart.core.errors import DataError, MalformedLineError, SourceError, UsageError
-from warmstart.core.files import check_output, write_output, write_parquet
-from warmstart.core.names import PROBABILITY
-from warmstart.core.text import printable, quoted
+from warmstart.core import (
+    PROBABILITY,
+    DataError,
+    MalformedLineError,
+    SourceError,
+    UsageError,
+    check_output,
+    printable,
+    quoted,
+    write_output,
+    write_parquet,
+)
 from warmstart.interop.export_log import companion
 from warmstart.interop.vw.lines import named_files, numbered_lines
 from warmstart.interop.vw.numbering import FEASIBLE, ROWS, context_tag

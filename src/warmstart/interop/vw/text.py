@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import groupby
 
-from warmstart.core.text import quoted
+from warmstart.core import quoted
 from warmstart.interop.records import Example
 from warmstart.interop.vw.lines import BadLineError, LogFile, check_utf8
 from warmstart.interop.vw.text_features import REMEMBERED, TextFeatures

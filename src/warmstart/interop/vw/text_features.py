@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 
-from warmstart.core.text import quoted
+from warmstart.core import quoted
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import (
     SEPARATOR,

@@ -1,0 +1,27 @@
+"""Lazy doors: a room's public names, each resolved from its module when first used, so that importing stays quick."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Door:
+    """The names that a package offers, by the module, relative to it, that defines them."""
+
+    package: str
+    homes: Mapping[str, str]
+
+    @classmethod
+    def to(cls, package: str, names: Mapping[str, str]) -> Door:
+        """Read lists of names, divided by spaces, by module."""
+        return cls(package, {name: module for module, listed in names.items() for name in listed.split()})
+
+    def resolve(self, name: str) -> Any:
+        """Import the module of a name and return what it stands for: a package's ``__getattr__``."""
+        if name not in self.homes:
+            raise AttributeError(f"module {self.package!r} has no attribute {name!r}")
+        return getattr(import_module(f"{self.package}.{self.homes[name]}"), name)
