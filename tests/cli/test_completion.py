@@ -35,7 +35,7 @@ def test_the_words_are_those_that_the_rooms_take():
         "PASSES": get_args(learn_from),
         "AUTO": ("auto",),
         "INTERVALS": get_args(IntervalName),
-        "PROPENSITIES": ("auto", "train", "all", *get_args(SourceName)),
+        "PROPENSITIES": ("auto", *get_args(SourceName)),
         "ESTIMATORS": ESTIMATORS,
         "WINDOWS": WINDOW_NAMES,
         "LOSSES": get_args(LossName),

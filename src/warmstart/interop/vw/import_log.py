@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -21,7 +21,7 @@ from warmstart.core import (
 )
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import Features
-from warmstart.interop.records import CostRange, EventBatches, Example, check_cost_range, event_schema
+from warmstart.interop.records import CostRange, EventBatches, Example, check_cost_range
 from warmstart.interop.vw.json import JsonFeatures, read_json
 from warmstart.interop.vw.lines import LogFile, MalformedLines, named_files, numbered_lines
 from warmstart.interop.vw.text import SHARED, read_adf, read_cb
@@ -136,7 +136,8 @@ def _write_rewards(folder: Path, costs: CostRange, columns: Sequence[str]) -> No
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(folder / UNREWARDED) as file:
-        batches = (file.read_row_group(group) for group in range(file.num_row_groups))
-        tables = chain([event_schema().empty_table()], batches)
-        write_parquet(folder / EVENTS, (costs.with_rewards(table, columns) for table in tables))
+        # A log without events has no row groups; reading none of them gives its columns.
+        groups = [[group] for group in range(file.num_row_groups)] or [[]]
+        tables = (costs.with_rewards(file.read_row_groups(group), columns) for group in groups)
+        write_parquet(folder / EVENTS, tables)
     (folder / UNREWARDED).unlink()
