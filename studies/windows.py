@@ -27,9 +27,9 @@ def main() -> None:
                     seen = supported(best, drawn.test, TAU)
                     found[window, "seen"].append(drawn.world.true_value(seen, events=drawn.test))
                     for weights in WINDOWS:
-                        value = ws.evaluate(
-                            {"best": best}, drawn.test, train=drawn.train, tau=TAU, weights_from=weights
-                        )["best"].value
+                        source = "counts" if weights == "evaluated" else weights
+                        options = {"train": drawn.train, "tau": TAU, "propensities": source}
+                        value = ws.evaluate({"best": best}, drawn.test, **options)["best"].value
                         found[window, weights].append(value)
         print(f"\n{'Ads come and go' if churn else 'No ad starts or stops'}; {options.seeds} seeds, tau {TAU:g}\n")
         head = ["feasible from", "true value of best", "of that, on supported traffic"]

@@ -124,22 +124,18 @@ def test_the_front_door_says_the_same_to_type_checkers():
     assert typed - {None} == set(ws.__all__) - {"__version__"}
 
 
-@pytest.mark.xfail(strict=False, reason="two files are split by the redesign that is under way")
 def test_no_source_file_is_long():
     assert not source_rules.long_files(PACKAGE)
 
 
-@pytest.mark.xfail(strict=False, reason="two functions are split by the redesign that is under way")
 def test_no_function_is_long():
     assert not source_rules.long_functions(PACKAGE)
 
 
-@pytest.mark.xfail(strict=False, reason="rooms get their doors in the redesign that is under way")
 def test_rooms_are_entered_by_their_doors():
     assert not source_rules.past_the_door(PACKAGE)
 
 
-@pytest.mark.xfail(strict=False, reason="tests of the other rooms are renamed with their modules")
 def test_every_test_file_is_named_after_a_module():
     assert not source_rules.without_a_module(ROOT / "tests", PACKAGE)
 

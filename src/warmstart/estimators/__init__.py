@@ -1,31 +1,35 @@
 """Off-policy estimators: sums over the weighted table, finished with arithmetic, and their confidence intervals."""
 
-from warmstart.estimators.bounds import bias_bounds, corollary_bound, regret_bound
-from warmstart.estimators.contributions import top_contributions
-from warmstart.estimators.estimate import estimate_policy
-from warmstart.estimators.gain import Levels
-from warmstart.estimators.intervals import METHODS, interval
-from warmstart.estimators.point import ESTIMATORS
-from warmstart.estimators.rows import RewardModel, WeightedRows, open_weighted_rows
-from warmstart.estimators.tau import choose_tau, clipping_cost, squared_error
-from warmstart.estimators.weights import importance_weight, supported_ratio
+from __future__ import annotations
 
-__all__ = [
-    "ESTIMATORS",
-    "METHODS",
-    "Levels",
-    "RewardModel",
-    "WeightedRows",
-    "bias_bounds",
-    "choose_tau",
-    "clipping_cost",
-    "corollary_bound",
-    "estimate_policy",
-    "importance_weight",
-    "interval",
-    "open_weighted_rows",
-    "regret_bound",
-    "squared_error",
-    "supported_ratio",
-    "top_contributions",
-]
+from typing import TYPE_CHECKING
+
+from warmstart.core import Door
+
+if TYPE_CHECKING:
+    from warmstart.estimators.bounds import *  # noqa: F403
+    from warmstart.estimators.contributions import *  # noqa: F403
+    from warmstart.estimators.estimate import *  # noqa: F403
+    from warmstart.estimators.gain import *  # noqa: F403
+    from warmstart.estimators.intervals import *  # noqa: F403
+    from warmstart.estimators.point import *  # noqa: F403
+    from warmstart.estimators.rows import *  # noqa: F403
+    from warmstart.estimators.tau import *  # noqa: F403
+    from warmstart.estimators.weights import *  # noqa: F403
+
+_door = Door.to(
+    __name__,
+    {
+        "bounds": "bias_bounds corollary_bound regret_bound",
+        "contributions": "top_contributions",
+        "estimate": "estimate_policy",
+        "gain": "Levels",
+        "intervals": "METHODS interval",
+        "point": "ESTIMATORS",
+        "rows": "RewardModel WeightedRows open_weighted_rows",
+        "tau": "choose_tau clipping_cost squared_error",
+        "weights": "importance_weight supported_ratio",
+    },
+)
+__all__ = [*_door.homes]  # noqa: PLE0604
+__getattr__ = _door.resolve
