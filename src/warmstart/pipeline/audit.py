@@ -16,9 +16,10 @@ from warmstart.auditing import (
     origin,
     power,
 )
-from warmstart.core import Progress, UsageError, __version__, quoted, silent
+from warmstart.core import Progress, __version__, silent
 from warmstart.estimators import open_weighted_rows
 from warmstart.events import Events, open_cells, open_daily_cells
+from warmstart.pipeline.checks import check_events
 from warmstart.policy import build_policy, parse_policies
 from warmstart.results import Audit
 
@@ -37,8 +38,7 @@ def audit(events: Events, *, on_progress: Progress = silent) -> Audit:
     >>> found.exploration.by_actions[0].traffic
     0.5
     """
-    if not isinstance(events, Events):
-        raise UsageError(f"{quoted(events)} is not a log that was read.", "Pass what read_events or split returned.")
+    check_events(events)
     step = on_progress
     if events.columns.time is None:
         step("summing events into cells")

@@ -9,7 +9,8 @@ import numpy as np
 
 from warmstart.core import ACTION, FOLD, PROPENSITY, UsageError, quoted, to_numpy
 from warmstart.events import Events, open_cells, open_strata
-from warmstart.pipeline.prepare import check_coarser, check_folds, context_levels
+from warmstart.pipeline.checks import check_coarser, check_events
+from warmstart.pipeline.prepare import check_folds, context_levels
 from warmstart.propensity import best_strength, check_logged
 from warmstart.results import ComparedSource, PropensityComparison
 
@@ -36,8 +37,7 @@ def compare_propensities(
     >>> ws.compare_propensities(events, ["shares", "counts"]).best
     'counts'
     """
-    if not isinstance(events, Events):
-        raise UsageError(f"{quoted(events)} is not a log that was read.", "Pass what read_events or split returned.")
+    check_events(events)
     check_coarser(coarser, events)
     logged = events.columns.propensity is not None
     asked = [name for name in ALL if name != "logged" or logged] if sources is None else list(sources)

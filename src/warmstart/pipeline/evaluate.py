@@ -10,7 +10,6 @@ from warmstart.core import (
     ACTION,
     PROBABILITY,
     REWARD,
-    WINDOW_NAMES,
     DecisionError,
     Progress,
     UsageError,
@@ -19,9 +18,10 @@ from warmstart.core import (
     quoted,
     silent,
 )
-from warmstart.estimators import ESTIMATORS, METHODS, Levels, estimate_policy, top_contributions
+from warmstart.estimators import Levels, estimate_policy, top_contributions
 from warmstart.events import Cells, Events, days_known, open_cells, window_counts
-from warmstart.pipeline.prepare import check_coarser, prepare
+from warmstart.pipeline.checks import check_coarser, check_events, check_level, checked_taus, feasible_window
+from warmstart.pipeline.prepare import prepare
 from warmstart.policy import FittedPolicy, build_policy, parse_policies, uniform_over_all
 from warmstart.results import (
     Contribution,
@@ -92,13 +92,12 @@ def evaluate(
     >>> ws.evaluate(["logging", "constant:b"], events, tau=0.05)["constant:b"].value
     1.0
     """
-    _check_events(events, train)
+    check_events(events, *([] if train is None else [train]))
     named = parse_policies(policies)
-    taus = _checked_taus(tau)
-    _check_delta(delta, interval)
-    _check_estimators(estimators)
+    taus = checked_taus(tau)
+    check_level(delta, interval, estimators)
     check_coarser(coarser, events)
-    feasible_from = _feasible_window(feasible_from, train)
+    feasible_from = feasible_window(feasible_from, train)
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     levels = Levels(delta, looks, _known_rate(train))
     on_progress("summing events into cells")
@@ -176,8 +175,8 @@ def policy_table(
     live: bool = True,
 ) -> pa.Table:
     """Return what one policy would choose on a window: the context columns, the action, its probability."""
-    _check_events(events, train)
-    feasible_from = _feasible_window(feasible_from, train)
+    check_events(events, *([] if train is None else [train]))
+    feasible_from = feasible_window(feasible_from, train)
     named = parse_policies(policy)
     if len(named) > 1:
         raise UsageError("Ask for the table of one policy at a time.")
@@ -216,7 +215,7 @@ def true_value(
 def _summary(cells: Cells) -> LogSummary:
     table = cells.table
     total, in_context = window_counts(table, "all")
-    found = cells.engine.fetch(
+    totals = cells.engine.fetch(
         table.agg(
             # Every event adds 1 / (events of its context): the contexts, without grouping by them.
             contexts=(total / in_context).sum(),
@@ -231,66 +230,10 @@ def _summary(cells: Cells) -> LogSummary:
     same_log = cells.train is None or cells.train.log is cells.evaluated.log
     dropped = cells.evaluated.dropped + (0 if same_log or cells.train is None else cells.train.dropped)
     return LogSummary(
-        events=round(found["events"]),
-        contexts=round(found["contexts"]),
+        events=round(totals["events"]),
+        contexts=round(totals["contexts"]),
         actions=kinds,
-        cells=found["cells"],
+        cells=totals["cells"],
         dropped=dropped,
-        one_action_share=found["alone"] / found["evaluated"],
+        one_action_share=totals["alone"] / totals["evaluated"],
     )
-
-
-def _check_events(events: Events, train: Events | None) -> None:
-    for window in (events, *([] if train is None else [train])):
-        if not isinstance(window, Events):
-            raise UsageError(
-                f"{quoted(window)} is not a log that was read.", "Pass what read_events or split returned."
-            )
-
-
-def _number(tau: Any) -> float:
-    if isinstance(tau, str):
-        raise TypeError
-    return float(tau)
-
-
-def _checked_taus(tau: Tau | Iterable[Tau]) -> list[Tau]:
-    several = tau if isinstance(tau, Iterable) and not isinstance(tau, str) else [tau]
-    try:
-        taus: list[Tau] = ["auto" if t == "auto" else _number(t) for t in several]
-    except (TypeError, ValueError) as error:
-        raise UsageError(f"tau must be 'auto', a number or several, and is {quoted(tau)}.") from error
-    if not taus:
-        raise UsageError("Name at least one tau.")
-    for t in taus:
-        if t != "auto" and not 0 < t <= 1:
-            raise UsageError(
-                f"tau must lie in (0, 1], and is {t:g}.", "It is the floor of the propensity: try 0.01 or 0.05."
-            )
-    if len(set(taus)) < len(taus):
-        raise UsageError("A tau is given twice.")
-    return taus
-
-
-def _check_delta(delta: float, interval: str) -> None:
-    if not 0 < delta < 1:
-        raise UsageError(f"delta must lie between 0 and 1, and is {delta:g}.", "0.05 gives 95 % intervals.")
-    if interval not in METHODS:
-        raise UsageError(f"There is no interval {quoted(interval)}.", f"Choose one of {', '.join(METHODS)}.")
-
-
-def _check_estimators(estimators: Sequence[str]) -> None:
-    for name in estimators:
-        if name not in ESTIMATORS:
-            raise UsageError(f"There is no estimator {quoted(name)}.", f"Choose among {', '.join(ESTIMATORS)}.")
-
-
-def _feasible_window(asked: WindowName | None, train: Events | None) -> WindowName:
-    window: WindowName = asked or ("evaluated" if train is None else "train")
-    if window not in WINDOW_NAMES:
-        raise UsageError(f"feasible_from cannot be {quoted(window)}.", f"Choose one of {', '.join(WINDOW_NAMES)}.")
-    if window == "train" and train is None:
-        raise UsageError(
-            "feasible_from is 'train', but there is no training window.", "Split the log, or pass train=..."
-        )
-    return window

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
-from warmstart.core import FOLD, PROPENSITY, EmptyWindowError, UsageError, WindowName, no_such_column, quoted
+from warmstart.core import FOLD, PROPENSITY, EmptyWindowError, UsageError, WindowName, quoted
 from warmstart.estimators import ESTIMATORS, RewardModel, WeightedRows, open_weighted_rows
 from warmstart.events import open_strata
 from warmstart.propensity import best_strength, borrowed_propensity, check_logged, modelled_propensity
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager, ExitStack
 
     from warmstart.core import Columns
-    from warmstart.events import Cells, Events, Strata
+    from warmstart.events import Cells, Strata
     from warmstart.policy import Policy
 
 # Below this share of traffic in contexts that were seen more than once, counting has next to nothing to count.
@@ -165,14 +165,6 @@ def with_propensities(
     known = float(totals["known"])
     mean = float(totals["loss"]) / known if known else None
     return strata, PropensitySource(name, reason, mean, without=1 - known / float(totals["events"]))
-
-
-def check_coarser(coarser: Sequence[Sequence[str]], events: Events) -> None:
-    """Refuse coarser contexts that are none."""
-    for level in coarser:
-        for column in level:
-            if column not in events.columns.context:
-                raise no_such_column(column, events.columns.context, where="the context")
 
 
 def context_levels(columns: Columns, coarser: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -1,0 +1,68 @@
+"""What the front doors refuse, whoever calls: the command line and Python callers get the same errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from numbers import Real
+from typing import Any
+
+from warmstart.core import WINDOW_NAMES, UsageError, WindowName, no_such_column, quoted
+from warmstart.estimators import ESTIMATORS, METHODS
+from warmstart.events import Events
+from warmstart.results import Tau
+
+
+def check_events(*windows: Any) -> None:
+    """Refuse what is no log that was read."""
+    for window in windows:
+        if not isinstance(window, Events):
+            raise UsageError(
+                f"{quoted(window)} is not a log that was read.", "Pass what read_events or split returned."
+            )
+
+
+def checked_taus(tau: Tau | Iterable[Tau]) -> list[Tau]:
+    """Return one or several taus as a list of numbers in (0, 1] and "auto"."""
+    taus = list(tau) if isinstance(tau, Iterable) and not isinstance(tau, str) else [tau]
+    if not all(t == "auto" or isinstance(t, Real) for t in taus):
+        raise UsageError(f"tau must be 'auto', a number or several, and is {quoted(tau)}.")
+    if not taus:
+        raise UsageError("Name at least one tau.")
+    for t in taus:
+        if t != "auto" and not 0 < t <= 1:
+            raise UsageError(
+                f"tau must lie in (0, 1], and is {t:g}.", "It is the floor of the propensity: try 0.01 or 0.05."
+            )
+    if len(set(taus)) < len(taus):
+        raise UsageError("A tau is given twice.")
+    return [t if t == "auto" else float(t) for t in taus]
+
+
+def check_level(delta: float, interval: str, estimators: Sequence[str]) -> None:
+    """Refuse a level that is none, and intervals and estimators that do not exist."""
+    if not 0 < delta < 1:
+        raise UsageError(f"delta must lie between 0 and 1, and is {delta:g}.", "0.05 gives 95 % intervals.")
+    if interval not in METHODS:
+        raise UsageError(f"There is no interval {quoted(interval)}.", f"Choose one of {', '.join(METHODS)}.")
+    for name in estimators:
+        if name not in ESTIMATORS:
+            raise UsageError(f"There is no estimator {quoted(name)}.", f"Choose among {', '.join(ESTIMATORS)}.")
+
+
+def check_coarser(coarser: Sequence[Sequence[str]], events: Events) -> None:
+    """Refuse coarser contexts that are none."""
+    for column in (column for level in coarser for column in level):
+        if column not in events.columns.context:
+            raise no_such_column(column, events.columns.context, where="the context")
+
+
+def feasible_window(requested: WindowName | None, train: Events | None) -> WindowName:
+    """Return the window that feasible actions come from: the training window if there is one, unless requested."""
+    window: WindowName = requested or ("evaluated" if train is None else "train")
+    if window not in WINDOW_NAMES:
+        raise UsageError(f"feasible_from cannot be {quoted(window)}.", f"Choose one of {', '.join(WINDOW_NAMES)}.")
+    if window == "train" and train is None:
+        raise UsageError(
+            "feasible_from is 'train', but there is no training window.", "Split the log, or pass train=..."
+        )
+    return window
