@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 from warmstart.core import MalformedLineError, Progress, SourceError, UsageError, first_lines, printable, quoted, silent
 
@@ -48,7 +48,7 @@ class LogFile:
     """A log in a text file, with what to do about its malformed lines and where to report progress."""
 
     path: Path
-    malformed: MalformedLines
+    malformed: MalformedLines = field(default_factory=MalformedLines)
     on_progress: Progress = silent
 
     def lines(self) -> Iterator[tuple[int, str]]:
@@ -66,14 +66,14 @@ class LogFile:
                 self.malformed.add(self.path, number, error)
 
 
-def named_files(sources: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Return the paths of at least one file; refuse one that does not exist."""
+def named_files(sources: str | Path | Sequence[str | Path], *, hint: str = "") -> list[Path]:
+    """Return the paths of at least one file; refuse one that does not exist, with this hint."""
     paths = [Path(sources)] if isinstance(sources, str | Path) else [Path(source) for source in sources]
     if not paths:
         raise UsageError("Name at least one file.")
     for path in paths:
         if not path.is_file():
-            raise SourceError(f"There is no file {quoted(str(path))}.")
+            raise SourceError(f"There is no file {quoted(str(path))}.", hint)
     return paths
 
 
@@ -84,7 +84,8 @@ def numbered_lines(path: Path, on_progress: Progress = silent) -> Iterator[tuple
         with path.open("rb") as raw:
             compressed = raw.read(2) == GZIP_MAGIC
             raw.seek(0)
-            with _text(raw, compressed=compressed) as lines:
+            binary = gzip.GzipFile(fileobj=raw) if compressed else raw
+            with io.TextIOWrapper(binary, encoding="utf-8", errors=NO_UTF8, newline="\n") as lines:
                 for i, line in enumerate(lines, start=1):
                     if i % PROGRESS_EVERY == 0:
                         on_progress(f"reading {path.name}", min(raw.tell() / size, 1.0))
@@ -102,9 +103,3 @@ def check_utf8(line: str) -> str:
         except UnicodeEncodeError as error:
             raise BadLineError("it is not UTF-8") from error
     return line
-
-
-def _text(raw: IO[bytes], *, compressed: bool) -> IO[str]:
-    if compressed:
-        return gzip.open(raw, "rt", encoding="utf-8", errors=NO_UTF8, newline="\n")
-    return io.TextIOWrapper(raw, encoding="utf-8", errors=NO_UTF8, newline="\n")

@@ -7,22 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
-from warmstart.core import (
-    PROBABILITY,
-    DataError,
-    MalformedLineError,
-    SourceError,
-    UsageError,
-    check_output,
-    printable,
-    quoted,
-    write_output,
-    write_parquet,
-)
+from warmstart.core import PROBABILITY, DataError, UsageError, printable, quoted, write_output, write_parquet
 from warmstart.interop.export_log import companion
-from warmstart.interop.vw.lines import named_files, numbered_lines
+from warmstart.interop.vw.lines import BadLineError, LogFile, named_files
 from warmstart.interop.vw.numbering import FEASIBLE, ROWS, context_tag
 from warmstart.results import Decisions
 
@@ -34,13 +23,25 @@ SUM_TOLERANCE = 1e-3
 ONE_EACH = "Predict the exported contexts file, with -t and without --passes."
 
 
-@dataclass(frozen=True, slots=True)
-class _Prediction:
+class _Prediction(NamedTuple):
     """A line of ``-p``: an action's number alone, or pairs of numbers and scores; and the tag behind."""
 
-    line: int
-    pairs: tuple[tuple[int, float | None], ...]
-    tag: str | None
+    pairs: list[tuple[int, float | None]]
+    tag: str
+
+    @classmethod
+    def parse(cls, line: str) -> _Prediction:
+        text, _, tag = line.strip(" ").partition(" ")
+        pairs: list[tuple[int, float | None]] = []
+        try:
+            for part in text.split(","):
+                action, colon, score = part.partition(":")
+                pairs.append((int(float(action)), float(score) if colon else None))
+        except (ValueError, OverflowError) as error:
+            raise BadLineError(f"{quoted(text)} is no prediction") from error
+        if any(score is not None and not math.isfinite(score) for _, score in pairs):
+            raise BadLineError("a score is not finite")
+        return cls(pairs, tag)
 
     def choices(self, scores: Scores) -> list[tuple[int, float]]:
         """Return the numbers of actions with their probabilities; of costs, the least has probability 1."""
@@ -82,22 +83,20 @@ def import_predictions(
         raise UsageError(f"Scores cannot be {quoted(scores)}.", f"Choose {' or '.join(get_args(Scores))}.")
     if first_number not in (None, 0, 1):
         raise UsageError(f"Actions are numbered from 0 or from 1, not from {quoted(first_number)}.")
-    keys = _ExportedKeys.open(Path(exported))
-    check_output(out, inputs=[path, exported, keys.contexts, companion(Path(exported), "actions.parquet")], force=force)
-    summary = _Summary.of(_predictions(path))
-    first = 0 if keys.has_feasible or summary.lists else _first_number(summary, keys, first_number, path)
-    decisions = _decisions(path, keys, scores=_scores(summary, scores, path), first=first)
-    schema = keys.schema().append(pa.field(PROBABILITY, pa.float64()))
+    keys, log = _ExportedKeys.open(Path(exported)), LogFile(path)
     decided = 0
 
-    def tables() -> Iterator[pa.Table]:
+    def tables(decisions: Iterator[list[dict[str, Any]]]) -> Iterator[pa.Table]:
         nonlocal decided
         while batch := list(islice(decisions, ROWS)):
             decided += len(batch)
-            yield pa.Table.from_pylist([row for of_context in batch for row in of_context], schema=schema)
+            yield pa.Table.from_pylist([row for of_context in batch for row in of_context], schema=keys.schema())
 
-    with write_output(out, force=True) as temporary:  # what may not be replaced was refused before the work
-        written = write_parquet(temporary, tables())
+    with write_output(out, inputs=[path, exported, *keys.paths], force=force) as temporary:
+        summary = _Summary.of(log.parse(_Prediction.parse))
+        first = 0 if keys.has_feasible or summary.lists else _first_number(summary, keys, first_number, path)
+        decisions = _decisions(log, keys, scores=_scores(summary, scores, path), first=first)
+        written = write_parquet(temporary, tables(decisions))
     return Decisions(out, decided, written)
 
 
@@ -126,40 +125,41 @@ class _Summary:
 
 @dataclass(frozen=True)
 class _ExportedKeys:
-    """The keys of contexts and actions that ``export`` wrote beside the events."""
+    """The keys of contexts and actions that ``export`` wrote beside the events, in files at ``paths``."""
 
-    contexts: Path
+    paths: list[Path]
+    contexts: pa.Schema
     actions: pa.Table
-    names: tuple[str, ...]
-    has_feasible: bool
 
     @classmethod
     def open(cls, exported: Path) -> _ExportedKeys:
         import pyarrow.parquet as pq
 
-        contexts, actions = companion(exported, "contexts.parquet"), companion(exported, "actions.parquet")
-        for needed in (contexts, actions):
-            if not needed.is_file():
-                raise SourceError(
-                    f"There is no file {quoted(str(needed))}.", "Name the file that export wrote; its keys lie beside."
-                )
-        columns = pq.read_schema(contexts).names
-        names = tuple(name for name in columns if name != FEASIBLE)
-        return cls(contexts, pq.read_table(actions), names, FEASIBLE in columns)
+        paths = [companion(exported, "contexts.parquet"), companion(exported, "actions.parquet")]
+        contexts, actions = named_files(paths, hint="Name the file that export wrote; its keys lie beside.")
+        return cls(paths, pq.read_schema(contexts).remove_metadata(), pq.read_table(actions))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Return the columns of contexts."""
+        return tuple(name for name in self.contexts.names if name != FEASIBLE)
+
+    @property
+    def has_feasible(self) -> bool:
+        return FEASIBLE in self.contexts.names
 
     def schema(self) -> pa.Schema:
-        """Return the columns of contexts and actions."""
+        """Return the columns of decisions."""
         import pyarrow as pa
-        import pyarrow.parquet as pq
 
-        contexts = pq.read_schema(self.contexts)
-        return pa.schema([*(contexts.field(name) for name in self.names), *self.actions.schema])
+        contexts = [self.contexts.field(name) for name in self.names]
+        return pa.schema([*contexts, *self.actions.schema, pa.field(PROBABILITY, pa.float64())])
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Give the contexts in the order in which they were written."""
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self.contexts) as file:
+        with pq.ParquetFile(self.paths[0]) as file:
             for group in range(file.num_row_groups):
                 yield from file.read_row_group(group).to_pylist()
 
@@ -189,46 +189,24 @@ def _scores(summary: _Summary, stated: Scores | None, path: Path) -> Scores:
     return stated or "costs"
 
 
-def _predictions(path: Path) -> Iterator[_Prediction]:
-    for number, line in numbered_lines(path):
-        if line and not line.isspace():
-            yield _prediction(path, number, line)
-
-
-def _prediction(path: Path, number: int, line: str) -> _Prediction:
-    text, _, tag = line.strip(" ").partition(" ")
-    try:
-        pairs = []
-        for part in text.split(","):
-            action, colon, score = part.partition(":")
-            pairs.append((int(float(action)), float(score) if colon else None))
-    except (ValueError, OverflowError) as error:
-        raise MalformedLineError(str(path), number, f"{quoted(text)} is no prediction") from error
-    if any(score is not None and not math.isfinite(score) for _, score in pairs):
-        raise MalformedLineError(str(path), number, "a score is not finite")
-    return _Prediction(number, tuple(pairs), tag or None)
-
-
-def _decisions(path: Path, keys: _ExportedKeys, *, scores: Scores, first: int) -> Iterator[list[dict[str, Any]]]:
+def _decisions(log: LogFile, keys: _ExportedKeys, *, scores: Scores, first: int) -> Iterator[list[dict[str, Any]]]:
     """Give the decisions of each context, in order; refuse predictions that are not of these contexts."""
-    predictions = _predictions(path)
-    actions, [action] = keys.actions.column(0).to_pylist(), keys.actions.column_names
-    for row in keys.rows():
-        prediction = next(predictions, None)
-        if prediction is None:
-            raise DataError(f"{printable(path)} has fewer predictions than there are contexts.", ONE_EACH)
-        tag = context_tag(row, keys.names)
-        if prediction.tag is not None and prediction.tag != tag:
-            what = f"it is of the context {quoted(prediction.tag)}, not of {tag}"
-            raise MalformedLineError(str(path), prediction.line, what)
-        feasible = row.pop(FEASIBLE) if keys.has_feasible else range(len(actions))
-        decisions = []
-        for number, probability in prediction.choices(scores):
-            index = number - first
+    actions, [action], contexts, names = keys.actions[0].to_pylist(), keys.actions.column_names, keys.rows(), keys.names
+
+    def decide(line: str) -> list[dict[str, Any]]:
+        prediction, context = _Prediction.parse(line), next(contexts, None)
+        if context is None:
+            raise DataError(f"{printable(log.path)} has more predictions than there are contexts.", ONE_EACH)
+        tag = context_tag(context, names)
+        if prediction.tag and prediction.tag != tag:
+            raise BadLineError(f"it is of the context {quoted(prediction.tag)}, not of {tag}")
+        feasible = context.pop(FEASIBLE, range(len(actions)))
+        choices = [(number - first, probability) for number, probability in prediction.choices(scores)]
+        for index, _ in choices:
             if not 0 <= index < len(feasible):
-                what = f"it names the action with index {index}, and the context has {len(feasible)}"
-                raise MalformedLineError(str(path), prediction.line, what)
-            decisions.append({**row, action: actions[feasible[index]], PROBABILITY: probability})
-        yield decisions
-    if next(predictions, None) is not None:
-        raise DataError(f"{printable(path)} has more predictions than there are contexts.", ONE_EACH)
+                raise BadLineError(f"it names the action with index {index}, and the context has {len(feasible)}")
+        return [{**context, action: actions[feasible[index]], PROBABILITY: p} for index, p in choices]
+
+    yield from log.parse(decide)
+    if next(contexts, None) is not None:
+        raise DataError(f"{printable(log.path)} has fewer predictions than there are contexts.", ONE_EACH)
