@@ -113,11 +113,9 @@ class SeenKeys:
             at = np.searchsorted(level, unique)
             new &= level[np.minimum(at, len(level) - 1)] != unique
         if new.any():
-            self._insert(unique[new])
+            added = unique[new]
+            while self._levels and len(self._levels[-1]) < 2 * len(added):
+                added = np.sort(np.concatenate([self._levels.pop(), added]), kind="stable")
+            self._levels.append(added)
         positions: list[int] = np.sort(first[new]).tolist()
         return positions
-
-    def _insert(self, level: NDArray[Any]) -> None:
-        while self._levels and len(self._levels[-1]) < 2 * len(level):
-            level = np.sort(np.concatenate([self._levels.pop(), level]), kind="stable")
-        self._levels.append(level)

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 from warmstart.core import PROBABILITY, DataError, UsageError, printable, quoted, write_output, write_parquet
 from warmstart.interop.export_log import companion
+from warmstart.interop.features import ROWS
 from warmstart.interop.vw.lines import BadLineError, LogFile, named_files
-from warmstart.interop.vw.numbering import FEASIBLE, ROWS, context_tag
+from warmstart.interop.vw.numbering import FEASIBLE, context_tag
 from warmstart.results import Decisions
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ class _ExportedKeys:
 
         paths = [companion(exported, "contexts.parquet"), companion(exported, "actions.parquet")]
         contexts, actions = named_files(paths, hint="Name the file that export wrote; its keys lie beside.")
-        return cls(paths, pq.read_schema(contexts).remove_metadata(), pq.read_table(actions))
+        return cls(paths, pq.read_schema(contexts), pq.read_table(actions))
 
     @property
     def names(self) -> tuple[str, ...]:
