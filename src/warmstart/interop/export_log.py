@@ -7,6 +7,8 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
+import pyarrow as pa
+
 from warmstart.core import ACTION, REWARD, TIME, UsageError, check_output, mark_of, quoted, write_output, write_parquet
 from warmstart.events import Events, open_cells
 from warmstart.interop.features import NO_FEATURES, ROWS
@@ -17,7 +19,6 @@ from warmstart.results import Exported
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-    import pyarrow as pa
 
     from warmstart.events import Cells
 
@@ -147,8 +148,6 @@ def _write_contexts(cells: Cells, numbering: Numbering, parts: dict[Companion, P
 
 def _context_keys(cells: Cells, numbering: Numbering, file: IO[str], *, with_feasible: bool) -> Iterator[pa.Table]:
     """Write contexts to choose for to a text file, and give tables of their keys and feasible actions."""
-    import pyarrow as pa
-
     keys, no_features = cells.columns.context_keys, text_features(NO_FEATURES)
     listed = [FEASIBLE] if with_feasible else []
     rows = numbering.contexts.order_by(NUMBER).select(*keys, FEATURES, *listed)

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pyarrow as pa
 
 from warmstart.core import list_array, number_array, text_array
 from warmstart.interop.features import Features
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
@@ -48,8 +48,6 @@ class FeatureTable:
 
     def table(self) -> pa.Table:
         """Return the rows, if they are not written to a file."""
-        import pyarrow as pa
-
         self._flush()
         return pa.concat_tables([self._schema().empty_table(), *self._tables])
 
@@ -71,8 +69,6 @@ class FeatureTable:
         self._lengths: list[int] = []
 
     def _flush(self) -> None:
-        import pyarrow as pa
-
         if not self._keys:
             return
         words = list_array(self._lengths, text_array(self._words))
@@ -90,8 +86,6 @@ class FeatureTable:
             self._writer.write_table(rows)
 
     def _schema(self) -> pa.Schema:
-        import pyarrow as pa
-
         words, weights = pa.list_(pa.string()), pa.list_(pa.float64())
         return pa.schema([(self.name, pa.string()), ("words", words), ("weights", weights), ("tag", pa.string())])
 

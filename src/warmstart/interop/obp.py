@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from warmstart.core import ACTION, PROBABILITY, PROPENSITY, REWARD, DataError, UsageError, __version__, counted, quoted
 from warmstart.engine import open_source
@@ -17,7 +18,6 @@ from warmstart.interop.records import CostRange, costs_of_rewards
 from warmstart.results import ImportedTables
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from warmstart.events import Cells
@@ -40,8 +40,6 @@ def from_obp(
     >>> from_obp(feedback).events.select(["action", "reward", "propensity", "x_0"]).to_pylist()[0]
     {'action': 0, 'reward': 1.0, 'propensity': 0.5, 'x_0': 0.5}
     """
-    import pyarrow as pa
-
     action = _column(feedback, ACTION)
     rounds = len(action)
     if not rounds or np.any(action != np.floor(action)) or np.any(action < 0):
@@ -174,8 +172,6 @@ def _numbered_columns(prefix: str, matrix: NDArray[np.float64]) -> dict[str, lis
 
 
 def _actions(feedback: Mapping[str, Any], shown: int) -> pa.Table:
-    import pyarrow as pa
-
     count = int(feedback.get("n_actions") or shown)
     if count < shown:
         raise DataError(f"n_actions is {count}, and there is an action {shown - 1}.")
@@ -184,8 +180,6 @@ def _actions(feedback: Mapping[str, Any], shown: int) -> pa.Table:
 
 
 def _decisions(action_dist: Any, keys: NDArray[Any], inverse: NDArray[Any]) -> pa.Table:
-    import pyarrow as pa
-
     dist, rounds = np.asarray(action_dist, dtype=np.float64), len(inverse)
     if dist.ndim == 3 and dist.shape[2] == 1:
         dist = dist[:, :, 0]

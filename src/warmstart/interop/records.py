@@ -9,12 +9,11 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from warmstart.core import RewardRangeError, UsageError, __version__, list_array, number_array, text_array, to_arrow
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from warmstart.interop.feature_table import FeatureTable
 
 BATCH_EVENTS = 50_000
@@ -43,8 +42,6 @@ class Example(NamedTuple):
 
 def event_schema() -> pa.Schema:
     """Return every column that events may have while they are read: the fields of an example."""
-    import pyarrow as pa
-
     text, number = pa.string(), pa.float64()
     types = (text, text, number, number, pa.list_(text), text, pa.timestamp("us", "UTC"), text, number)
     return pa.schema(list(zip(Example._fields, types, strict=True)))
@@ -86,8 +83,6 @@ class EventBatches:
         yield self._table(rows)
 
     def _table(self, rows: list[Example]) -> pa.Table:
-        import pyarrow as pa
-
         schema = event_schema()
         columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [() for _ in schema.names]
         arrays = [_array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
@@ -169,8 +164,6 @@ def costs_of_rewards(reward_range: tuple[float, float] | None) -> tuple[float, f
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-
     if pa.types.is_list(kind):
         flat = [key for keys in values if keys is not None for key in keys]
         return list_array([0 if keys is None else len(keys) for keys in values], text_array(flat), values)

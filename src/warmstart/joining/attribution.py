@@ -72,9 +72,8 @@ class Attribution:
         if example := example_rows(source.engine, shown.filter(shown.impressions > 1), source.given):
             moment = " at one moment" if in_time else ""
             hint = "Join on a column more, or remove copies" + ("." if timed else "; or name times.")
-            raise DataError(
-                f"{source.where}: several impressions of one key{moment} have an outcome ({example}).", hint
-            )
+            what = f"several impressions of one key{moment} have an outcome"
+            raise DataError(f"{source.where}: {what} ({example}).", hint)
         if self.rules.duplicates == "error":
             twice = self.rewards.filter(self.rewards[COUNT] > 1).drop(SHOWN_AT, OUTCOME_TIME, REWARD)
             if example := example_rows(source.engine, twice, source.given):
@@ -101,11 +100,9 @@ class Attribution:
         young, left_out = count_true(rules.too_young(time)), count_true(rules.left_out(time))
         counts = source.engine.fetch(source.table.agg(too_young=young, left_out=left_out))[0]
         if counts["left_out"] == source.rows - source.with_nulls:
-            raise EmptyWindowError(
-                f"{source.where}: every impression is too young: outcomes are known up to one window after none of "
-                "them.",
-                "Take a shorter window, later outcomes, or keep the young (--keep-young).",
-            )
+            what = "every impression is too young: outcomes are known up to one window after none of them"
+            hint = "Take a shorter window, later outcomes, or keep the young (--keep-young)."
+            raise EmptyWindowError(f"{source.where}: {what}.", hint)
         return int(counts["too_young"])
 
     def write(self, path: Path) -> int:

@@ -92,11 +92,9 @@ def check_keys_agree(impressions: InputTable, outcomes: InputTable) -> None:
     for name in impressions.keys:
         one, other = (each.table[name].type().copy(nullable=True) for each in (impressions, outcomes))
         if one != other:
-            raise ColumnError(
-                f"{quoted(impressions.given[name])} is {one} in {impressions.where}, and "
-                f"{quoted(outcomes.given[name])} is {other} in {outcomes.where}.",
-                "Write them with one type.",
-            )
+            here = f"{quoted(impressions.given[name])} is {one} in {impressions.where}"
+            there = f"{quoted(outcomes.given[name])} is {other} in {outcomes.where}"
+            raise ColumnError(f"{here}, and {there}.", "Write them with one type.")
 
 
 def _checked(source: InputTable, *, drop_nulls: bool) -> InputTable:
@@ -152,23 +150,19 @@ def _counts(table: ir.Table, lacks: Mapping[str, ir.BooleanValue]) -> ir.Table:
 
 def _with_times(source: InputTable, counts: Mapping[str, Any], *, epoch_integers: bool) -> InputTable:
     """Refuse times of which only some have a zone; return epoch integers as microseconds."""
-    if counts.get("zoned") and counts.get("unzoned"):
-        raise ColumnError(
-            f"{source.where}: of the times in {quoted(source.given[TIME])}, {counts['zoned']:,} have a zone and "
-            f"{counts['unzoned']:,} have none.",
-            "Write all with a zone, or none.",
-        )
+    if (zoned := counts.get("zoned")) and (unzoned := counts.get("unzoned")):
+        what = f"of the times in {quoted(source.given[TIME])}, {zoned:,} have a zone and {unzoned:,} have none"
+        raise ColumnError(f"{source.where}: {what}.", "Write all with a zone, or none.")
     if not epoch_integers:
         return source
-    ticks = ticks_per_second(counts["first"], counts["last"])
+    first, last = counts["first"], counts["last"]
+    ticks = ticks_per_second(first, last)
     if ticks is None:
-        raise ColumnError(
-            f"{source.where}: the times in {quoted(source.given[TIME])} run from {counts['first']} to "
-            f"{counts['last']}, which are no seconds, milli-, micro- or nanoseconds since 1970.",
-            "Turn them into timestamps first.",
-        )
+        what = f"the times in {quoted(source.given[TIME])} run from {first} to {last}"
+        why = "which are no seconds, milli-, micro- or nanoseconds since 1970"
+        raise ColumnError(f"{source.where}: {what}, {why}.", "Turn them into timestamps first.")
     table = source.table.mutate(**{TIME: in_microseconds(source.table[TIME], ticks)})
-    return replace(source, table=table, last=counts["last"] * 1_000_000 // ticks, ticks=ticks)
+    return replace(source, table=table, last=last * 1_000_000 // ticks, ticks=ticks)
 
 
 def count_true(condition: ir.BooleanValue) -> ir.Value:

@@ -90,17 +90,15 @@ def join(
     check_output(path, inputs=[impressions, outcomes], force=force)
     resolved, shown = resolve_engine(stored_table(impressions, impressions_table), engine)
     if resolved.remote:
-        raise UsageError(
-            "Impressions do not leave the database that they are in.", "Copy both tables to Parquet, and join those."
-        )
+        hint = "Copy both tables to Parquet, and join those."
+        raise UsageError("Impressions do not leave the database that they are in.", hint)
     on_progress("reading and checking")
     left = open_impressions(resolved, shown, fixed_names(ours, impression_time), drop_nulls=drop_nulls)
     taken = {name.casefold(): name for name in left.columns}
     for name in (REWARD, *([OUTCOME_TIME] if timed else [])):
         if name in taken:
-            raise DataError(
-                f"{left.where} has a column {quoted(taken[name])} of its own.", "Rename it before you join."
-            )
+            what = f"{left.where} has a column {quoted(taken[name])} of its own."
+            raise DataError(what, "Rename it before you join.")
     came = stored_table(outcomes, outcomes_table)
     right = open_outcomes(resolved, came, fixed_names(theirs, outcome_time, reward), drop_nulls=drop_nulls)
     check_keys_agree(left, right)

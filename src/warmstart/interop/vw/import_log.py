@@ -13,7 +13,7 @@ from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import Features
 from warmstart.interop.records import CostRange, EventBatches, Example, check_cost_range, event_schema
 from warmstart.interop.vw.json import read_json
-from warmstart.interop.vw.lines import LogFile, MalformedLines, named_files, numbered_lines
+from warmstart.interop.vw.lines import LogFile, MalformedLines, named_files
 from warmstart.interop.vw.text import SHARED, read_adf, read_cb
 from warmstart.interop.vw.text_features import TextFeatures
 from warmstart.results import Imported
@@ -109,7 +109,7 @@ def _with_actions(examples: Iterator[Example], actions: FeatureTable, known: set
 
 def _detect_format(path: Path) -> VWFormat:
     """Tell the format by the first lines: JSON begins with a brace; blocks have blank lines or a shared one."""
-    lines = [line for _, line in islice(numbered_lines(path), FIRST_LINES)]
+    lines = [line for _, line in islice(LogFile(path).lines(), FIRST_LINES)]
     while lines and not lines[-1].strip():
         lines.pop()
     first = next((line for line in lines if line.strip()), "")

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import ibis
+import pyarrow as pa
 
 from warmstart.core import ACTION, DataError, write_parquet
 from warmstart.engine import describe, example_rows
@@ -20,7 +22,6 @@ from warmstart.interop.vw.featurize import features_of_key, featurize
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-    import pyarrow as pa
 
     from warmstart.engine import Engine
     from warmstart.events import Cells
@@ -60,16 +61,17 @@ def open_numbering(cells: Cells, format_: Format, contexts: Any, actions: Any, *
         engine.materialise(_numbered(shown, of_action)) as action_numbers,
         engine.materialise(_numbered(shown, of_context)) as context_numbers,
     ):
-        texts = _feature_texts(engine, actions, action_numbers, of_action, format_, Path(folder, "actions.parquet"))
+        written = partial(_with_features, engine, format_=format_)
+        texts = written(actions, action_numbers, of_action, path=Path(folder, "actions.parquet"))
         known = engine.fetch_arrow(texts.order_by(NUMBER))
-        tags = [escape(str(action)) for action in known[ACTION].to_pylist()]
-        features = [text or format_.features(NO_FEATURES) for text in known[FEATURES].to_pylist()]
-        texts = _feature_texts(engine, contexts, context_numbers, of_context, format_, Path(folder, "contexts.parquet"))
+        pairs = zip(known[ACTION].to_pylist(), known[FEATURES].to_pylist(), strict=True)
+        tagged = [(escape(str(action)), text or format_.features(NO_FEATURES)) for action, text in pairs]
+        texts = written(contexts, context_numbers, of_context, path=Path(folder, "contexts.parquet"))
         rows = texts.join(_feasible(shown, action_numbers, of_context, tau=tau), list(of_context))
         with engine.materialise(rows) as described:
             missing = engine.fetch(described.agg(n=described[FEATURES].isnull().cast("int64").sum()))[0]["n"] or 0
-            without_features, tagged = missing + known[FEATURES].null_count, list(zip(tags, features, strict=True))
-            yield Numbering(described, action_numbers, tagged, known.select([ACTION]), without_features)
+            missing += known[FEATURES].null_count
+            yield Numbering(described, action_numbers, tagged, known.select([ACTION]), missing)
 
 
 def context_tag(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
@@ -92,15 +94,13 @@ def _feasible(shown: ir.Table, numbers: ir.Table, given: Mapping[str, str], *, t
     return rows.group_by(*given).agg(**{FEASIBLE: pairs})
 
 
-def _feature_texts(
+def _with_features(
     engine: Engine, source: Any, numbered: ir.Table, given: Mapping[str, str], *, format_: Format, path: Path
 ) -> ir.Table:
     """Return keys, numbers and features as a format writes them; null for a key without a row in the feature table.
 
     The features are written to a temporary file at ``path``, where the engine reads them.
     """
-    import pyarrow as pa
-
     batches = _keys_as_features(engine, numbered, given) if source is None else featurize(engine, source, given)
     tables = (
         keys.append_column(FEATURES, pa.array([format_.features(row) for row in rows], pa.string()))
@@ -119,8 +119,6 @@ def _feature_texts(
 def _keys_as_features(
     engine: Engine, numbered: ir.Table, given: Mapping[str, str]
 ) -> Iterator[tuple[pa.Table, list[Features]]]:
-    import pyarrow as pa
-
     side = "action" if ACTION in given else "context"
     for batch in engine.stream(numbered.select(*given), ROWS):
         yield pa.Table.from_batches([batch]), [features_of_key(given, side, row) for row in batch.to_pylist()]

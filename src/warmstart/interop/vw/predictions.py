@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from warmstart.core import PROBABILITY, DataError, UsageError, printable, quoted, write_output, write_parquet
 from warmstart.interop.export_log import companion
@@ -15,9 +18,6 @@ from warmstart.interop.features import ROWS
 from warmstart.interop.vw.lines import BadLineError, LogFile, named_files
 from warmstart.interop.vw.numbering import FEASIBLE, context_tag
 from warmstart.results import Decisions
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Scores = Literal["costs", "probabilities"]
 SUM_TOLERANCE = 1e-3
@@ -77,28 +77,19 @@ def import_predictions(
         first_number: 0 or 1, where the numbers cannot tell.
         force: replace a file that this library did not write; an input is never replaced.
     """
-    import pyarrow as pa
-
     [path], out = named_files(predictions), Path(out)
     if scores is not None and scores not in get_args(Scores):
         raise UsageError(f"Scores cannot be {quoted(scores)}.", f"Choose {' or '.join(get_args(Scores))}.")
     if first_number not in (None, 0, 1):
         raise UsageError(f"Actions are numbered from 0 or from 1, not from {quoted(first_number)}.")
     keys, log = _ExportedKeys.open(Path(exported)), LogFile(path)
-    decided = 0
-
-    def tables(decisions: Iterator[list[dict[str, Any]]]) -> Iterator[pa.Table]:
-        nonlocal decided
-        while batch := list(islice(decisions, ROWS)):
-            decided += len(batch)
-            yield pa.Table.from_pylist([row for of_context in batch for row in of_context], schema=keys.schema())
-
     with write_output(out, inputs=[path, exported, *keys.paths], force=force) as temporary:
         summary = _Summary.of(log.parse(_Prediction.parse))
-        first = 0 if keys.has_feasible or summary.lists else _first_number(summary, keys, first_number, path)
+        first = 0 if keys.have_feasible or summary.lists else _first_number(summary, keys, first_number, path)
         decisions = _decisions(log, keys, scores=_scores(summary, scores, path), first=first)
-        written = write_parquet(temporary, tables(decisions))
-    return Decisions(out, decided, written)
+        batches = iter(lambda: list(chain.from_iterable(islice(decisions, ROWS))), [])
+        written = write_parquet(temporary, (pa.Table.from_pylist(batch, schema=keys.schema) for batch in batches))
+    return Decisions(out, pq.read_metadata(keys.paths[0]).num_rows, written)
 
 
 @dataclass
@@ -129,37 +120,23 @@ class _ExportedKeys:
     """The keys of contexts and actions that ``export`` wrote beside the events, in files at ``paths``."""
 
     paths: list[Path]
-    contexts: pa.Schema
+    names: tuple[str, ...]
+    have_feasible: bool
     actions: pa.Table
+    schema: pa.Schema
 
     @classmethod
     def open(cls, exported: Path) -> _ExportedKeys:
-        import pyarrow.parquet as pq
-
         paths = [companion(exported, "contexts.parquet"), companion(exported, "actions.parquet")]
-        contexts, actions = named_files(paths, hint="Name the file that export wrote; its keys lie beside.")
-        return cls(paths, pq.read_schema(contexts), pq.read_table(actions))
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """Return the columns of contexts."""
-        return tuple(name for name in self.contexts.names if name != FEASIBLE)
-
-    @property
-    def has_feasible(self) -> bool:
-        return FEASIBLE in self.contexts.names
-
-    def schema(self) -> pa.Schema:
-        """Return the columns of decisions."""
-        import pyarrow as pa
-
-        contexts = [self.contexts.field(name) for name in self.names]
-        return pa.schema([*contexts, *self.actions.schema, pa.field(PROBABILITY, pa.float64())])
+        named_files(paths, hint="Name the file that export wrote; its keys lie beside.")
+        contexts, actions = pq.read_schema(paths[0]), pq.read_table(paths[1])
+        fields = [field for field in contexts if field.name != FEASIBLE]
+        schema = pa.schema([*fields, *actions.schema, pa.field(PROBABILITY, pa.float64())])
+        names = tuple(field.name for field in fields)
+        return cls(paths, names, FEASIBLE in contexts.names, actions, schema)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Give the contexts in the order in which they were written."""
-        import pyarrow.parquet as pq
-
         with pq.ParquetFile(self.paths[0]) as file:
             for group in range(file.num_row_groups):
                 yield from file.read_row_group(group).to_pylist()
@@ -169,10 +146,9 @@ def _first_number(summary: _Summary, keys: _ExportedKeys, stated: Literal[0, 1] 
     """Return whether lone numbers count from 0 or from 1: as the numbers show, or as stated."""
     shown = 0 if summary.least == 0 else 1 if summary.largest == keys.actions.num_rows else None
     if shown is None and stated is None:
-        raise UsageError(
-            f"{printable(path)}: from the numbers it cannot be told whether actions count from 0 or from 1.",
-            "Pass first_number=0 (--first-number 0) for Vowpal Wabbit 9.11, 1 for earlier ones or --cb_force_legacy.",
-        )
+        hint = "Pass first_number=0 (--first-number 0) for Vowpal Wabbit 9.11, 1 for earlier ones or --cb_force_legacy."
+        what = "from the numbers it cannot be told whether actions count from 0 or from 1"
+        raise UsageError(f"{printable(path)}: {what}.", hint)
     if stated is not None and shown is not None and shown != stated:
         raise UsageError(f"{printable(path)}: actions count from {shown}, not from {stated}.")
     return (shown if stated is None else stated) or 0
@@ -183,22 +159,20 @@ def _scores(summary: _Summary, stated: Scores | None, path: Path) -> Scores:
     if stated == "probabilities" and not could_be:
         raise DataError(f"{printable(path)}: there are scores that sum to no 1, so they are no probabilities.")
     if stated is None and could_be:
-        raise UsageError(
-            f"{printable(path)}: all scores sum to 1.",
-            "Say what they are: scores='probabilities' (--scores probabilities), or 'costs'.",
-        )
+        hint = "Say what they are: scores='probabilities' (--scores probabilities), or 'costs'."
+        raise UsageError(f"{printable(path)}: all scores sum to 1.", hint)
     return stated or "costs"
 
 
 def _decisions(log: LogFile, keys: _ExportedKeys, *, scores: Scores, first: int) -> Iterator[list[dict[str, Any]]]:
     """Give the decisions of each context, in order; refuse predictions that are not of these contexts."""
-    actions, [action], contexts, names = keys.actions[0].to_pylist(), keys.actions.column_names, keys.rows(), keys.names
+    actions, [action], contexts = keys.actions[0].to_pylist(), keys.actions.column_names, keys.rows()
 
     def decide(line: str) -> list[dict[str, Any]]:
         prediction, context = _Prediction.parse(line), next(contexts, None)
         if context is None:
             raise DataError(f"{printable(log.path)} has more predictions than there are contexts.", ONE_EACH)
-        tag = context_tag(context, names)
+        tag = context_tag(context, keys.names)
         if prediction.tag and prediction.tag != tag:
             raise BadLineError(f"it is of the context {quoted(prediction.tag)}, not of {tag}")
         feasible = context.pop(FEASIBLE, range(len(actions)))
