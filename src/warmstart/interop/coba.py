@@ -64,7 +64,6 @@ def _examples(
 
 
 def _add_action(action: Any, actions: FeatureTable) -> str:
-    """Add an action to the table and return its key."""
     simple = isinstance(action, str | Real)
     features = Features((str(action),), (1.0,)) if simple else canonical(_named_values(action))
     key = str(action) if simple else features.key

@@ -13,7 +13,7 @@ from warmstart.core import ACTION, REWARD, TIME, UsageError, check_output, mark_
 from warmstart.events import Events, open_cells
 from warmstart.interop.features import NO_FEATURES, ROWS
 from warmstart.interop.propensities import CLIPPED, Source, check_export, in_time_order, with_propensities, write_events
-from warmstart.interop.vw.formats import FORMATS, ExportedEvent, adf_block, cb_context, text_features
+from warmstart.interop.vw.formats import FORMATS, ExportedEvent, adf_block, text_features
 from warmstart.interop.vw.numbering import FEASIBLE, FEATURES, NUMBER, Numbering, context_tag, open_numbering
 from warmstart.results import Exported
 
@@ -69,7 +69,7 @@ def export(
     with open_cells(events) as cells:
         rows = with_propensities(cells, tau=tau, source=source)
         if to == "parquet":
-            return Exported(path, to, tau, source, write_events(cells, rows, path), *_sizes(cells))
+            return Exported(path, to, tau, source, write_events(cells, rows, path), *_contexts_and_actions(cells))
         with ExitStack() as stack:
             numbering = stack.enter_context(open_numbering(cells, FORMATS[to], contexts, actions, tau=tau))
             outputs = {what: write_output(companion(path, what), force=True) for what in get_args(Companion)}
@@ -96,8 +96,7 @@ def _check_outputs(path: Path, to: ExportFormat, inputs: list[Any], *, force: bo
         check_output(companion(path, what), inputs=inputs, force=ours if what == "contexts.vw" else force)
 
 
-def _sizes(cells: Cells) -> list[int]:
-    """Count the contexts and the actions of the window."""
+def _contexts_and_actions(cells: Cells) -> list[int]:
     shown = cells.table.filter(cells.table.n > 0)
     contexts = shown.select(*cells.columns.context_keys).distinct()
     counts = contexts.agg(n=contexts.count()), shown.agg(n=shown[ACTION].nunique())
@@ -121,17 +120,10 @@ def _write_events(
         for number, row in enumerate(batch.to_pylist(), start=written + 1):
             pairs = row[FEASIBLE] if listed else ({NUMBER: row[SHOWN]},)
             feasible = [pair[NUMBER] for pair in pairs]
-            event = ExportedEvent(
-                number,
-                context_tag(row, keys),
-                row[FEATURES] or no_features,
-                feasible,
-                feasible.index(row[SHOWN]),
-                -row[REWARD],
-                row[CLIPPED],
-                [pair[CLIPPED] for pair in pairs] if listed and all_known else None,
-                row.get(TIME),
-            )
+            tag, features, index = context_tag(row, keys), row[FEATURES] or no_features, feasible.index(row[SHOWN])
+            known = [pair[CLIPPED] for pair in pairs] if listed and all_known else None
+            label = index, -row[REWARD], row[CLIPPED], known
+            event = ExportedEvent(number, tag, features, feasible, *label, row.get(TIME))
             lines.append(format_.event(event, numbering.actions))
         file.write("".join(lines))
         written += len(lines)
@@ -160,5 +152,5 @@ def _context_keys(cells: Cells, numbering: Numbering, file: IO[str], *, with_fea
             blocks = zip(contexts, feasible, strict=True)
             file.writelines(adf_block(*context, numbers, numbering.actions) for context, numbers in blocks)
         else:
-            file.writelines(cb_context(*context) for context in contexts)
+            file.writelines(f"'{tag}{features}\n" for tag, features in contexts)
         yield table

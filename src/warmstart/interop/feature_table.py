@@ -34,6 +34,9 @@ class FeatureTable:
         self._seen = SeenKeys()
         self._tables: list[pa.Table] = []
         self._writer: pq.ParquetWriter | None = None
+        words, weights = pa.list_(pa.string()), pa.list_(pa.float64())
+        fields = [(name, pa.string()), ("words", words), ("weights", weights), ("tag", pa.string())]
+        self._schema = pa.schema(fields)
         self._clear()
 
     def add(self, key: str, features: Features, tag: str | None = None) -> None:
@@ -49,14 +52,14 @@ class FeatureTable:
     def table(self) -> pa.Table:
         """Return the rows, if they are not written to a file."""
         self._flush()
-        return pa.concat_tables([self._schema().empty_table(), *self._tables])
+        return pa.concat_tables([self._schema.empty_table(), *self._tables])
 
     @contextmanager
     def written_to(self, path: Path) -> Iterator[Self]:
         """Write the rows to a Parquet file while they come."""
         import pyarrow.parquet as pq
 
-        with pq.ParquetWriter(path, self._schema(), compression="zstd") as self._writer:
+        with pq.ParquetWriter(path, self._schema, compression="zstd") as self._writer:
             yield self
             self._flush()
 
@@ -73,7 +76,7 @@ class FeatureTable:
             return
         words = list_array(self._lengths, text_array(self._words))
         weights = list_array(self._lengths, number_array(self._weights, pa.float64()))
-        rows = pa.table([text_array(self._keys), words, weights, text_array(self._tags)], schema=self._schema())
+        rows = pa.table([text_array(self._keys), words, weights, text_array(self._tags)], schema=self._schema)
         encoded = (key.encode("utf-8", "surrogatepass") for key in self._keys)
         new = self._seen.add([md5(key, usedforsecurity=False).digest() for key in encoded])
         self._clear()
@@ -84,10 +87,6 @@ class FeatureTable:
             self._tables.append(rows)
         else:
             self._writer.write_table(rows)
-
-    def _schema(self) -> pa.Schema:
-        words, weights = pa.list_(pa.string()), pa.list_(pa.float64())
-        return pa.schema([(self.name, pa.string()), ("words", words), ("weights", weights), ("tag", pa.string())])
 
 
 class SeenKeys:

@@ -53,8 +53,9 @@ def from_obp(
     scale = CostRange.choose(-float(reward.max()), -float(reward.min()), costs_of_rewards(reward_range))
     unique, inverse = np.unique(context, axis=0, return_inverse=True)
     keys = np.array([md5_key(",".join(map(repr, row.tolist()))) for row in unique])
+    inverse = inverse.ravel()
     events = {
-        "context": keys[inverse.ravel()].tolist(),
+        "context": keys[inverse].tolist(),
         ACTION: action.astype(np.int64).tolist(),
         REWARD: ((scale.high + reward) / (scale.high - scale.low)).tolist(),
         **({} if pscore is None else {PROPENSITY: pscore.tolist()}),
@@ -62,13 +63,9 @@ def from_obp(
         **_numbered_columns("x", context),
     }
     about = {"from": "obp feedback", "events": rounds, "costs": scale.to_dict(), "warmstart_version": __version__}
-    return ImportedTables(
-        pa.table(events),
-        pa.table({"context": keys.tolist(), **_numbered_columns("x", unique)}),
-        _actions(feedback, int(action.max()) + 1),
-        about,
-        None if action_dist is None else _decisions(action_dist, keys, inverse.ravel()),
-    )
+    contexts = pa.table({"context": keys.tolist(), **_numbered_columns("x", unique)})
+    decisions = None if action_dist is None else _decisions(action_dist, keys, inverse)
+    return ImportedTables(pa.table(events), contexts, _actions(feedback, int(action.max()) + 1), about, decisions)
 
 
 def to_obp(events: Events, *, tau: float, policy: Any = None, propensities: Source = "auto") -> dict[str, Any]:
@@ -91,12 +88,10 @@ def to_obp(events: Events, *, tau: float, policy: Any = None, propensities: Sour
         rows = cells.engine.fetch_arrow(ordered)
         actions = sorted(set(rows[ACTION].to_pylist()))
         if len(actions) * rows.num_rows > LARGEST:
-            raise UsageError(
-                f"{counted(rows.num_rows, 'event')} by {counted(len(actions), 'action')} is too large a dense array.",
-                "Export to vw-adf, dsjson or parquet instead.",
-            )
+            size = f"{counted(rows.num_rows, 'event')} by {counted(len(actions), 'action')}"
+            raise UsageError(f"{size} is too large a dense array.", "Export to vw-adf, dsjson or parquet instead.")
         numbers = {action: i for i, action in enumerate(actions)}
-        contexts = list(zip(*(rows[key].to_pylist() for key in keys), strict=True))
+        contexts = zip(*(rows[key].to_pylist() for key in keys), strict=True)
         distributions = _distributions(cells, policy)
         dist = np.zeros((rows.num_rows, len(actions), 1))
         for i, context in enumerate(contexts):
@@ -190,6 +185,5 @@ def _decisions(action_dist: Any, keys: NDArray[Any], inverse: NDArray[Any]) -> p
     np.add.at(sums, inverse, dist)
     means = sums / np.bincount(inverse, minlength=len(keys))[:, None]
     context, action = np.nonzero(means)
-    return pa.table(
-        {"context": keys[context].tolist(), ACTION: action.tolist(), PROBABILITY: means[context, action].tolist()}
-    )
+    probability = means[context, action].tolist()
+    return pa.table({"context": keys[context].tolist(), ACTION: action.tolist(), PROBABILITY: probability})

@@ -40,11 +40,10 @@ class Example(NamedTuple):
     drop: float | None = None
 
 
-def event_schema() -> pa.Schema:
-    """Return every column that events may have while they are read: the fields of an example."""
-    text, number = pa.string(), pa.float64()
-    types = (text, text, number, number, pa.list_(text), text, pa.timestamp("us", "UTC"), text, number)
-    return pa.schema(list(zip(Example._fields, types, strict=True)))
+_TEXT, _NUMBER = pa.string(), pa.float64()
+_TYPES = (_TEXT, _TEXT, _NUMBER, _NUMBER, pa.list_(_TEXT), _TEXT, pa.timestamp("us", "UTC"), _TEXT, _NUMBER)
+# Every column that events may have while they are read: the fields of an example.
+EVENT_SCHEMA = pa.schema(list(zip(Example._fields, _TYPES, strict=True)))
 
 
 @dataclass
@@ -63,7 +62,7 @@ class EventBatches:
     high: float = -math.inf
 
     def read(self, examples: Iterable[Example]) -> Iterator[pa.Table]:
-        """Give the events among the examples, in batches of ``event_schema``; the last may be empty."""
+        """Give the events among the examples, in batches of ``EVENT_SCHEMA``; the last may be empty."""
         rows: list[Example] = []
         actions = 0
         for example in examples:
@@ -83,18 +82,16 @@ class EventBatches:
         yield self._table(rows)
 
     def _table(self, rows: list[Example]) -> pa.Table:
-        schema = event_schema()
-        columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [() for _ in schema.names]
-        arrays = [_array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [() for _ in EVENT_SCHEMA]
+        arrays = [_array(column, kind) for column, kind in zip(columns, EVENT_SCHEMA.types, strict=True)]
         self.events += len(rows)
-        for name, array in zip(schema.names, arrays, strict=True):
-            self.present[name] += len(array) - array.null_count
-        return pa.table(arrays, schema=schema)
+        self.present.update({name: len(a) - a.null_count for name, a in zip(Example._fields, arrays, strict=True)})
+        return pa.table(arrays, schema=EVENT_SCHEMA)
 
     @property
     def columns(self) -> list[str]:
         """Return the columns that hold anything."""
-        return [name for name in event_schema().names if name in ("context", "action", "cost") or self.present[name]]
+        return [name for name in Example._fields if name in ("context", "action", "cost") or self.present[name]]
 
     def summary(self, source: str, contexts: FeatureTable, actions: FeatureTable, costs: CostRange) -> dict[str, Any]:
         """Return what is known of an imported log of the kind ``source``, as ``about`` shows it."""

@@ -109,16 +109,9 @@ def join(
         counts, young = attribution.count_outcomes(), attribution.count_too_young()
         on_progress("writing")
         written = attribution.write(path)
-    return Joined(
-        path,
-        Impressions(left.rows, left.with_nulls, young, written, counts.rewarding),
-        counts,
-        duplicates,
-        span,
-        known_until,
-        until_is_last_outcome=span is not None and until is None,
-        kept_young=keep_young,
-    )
+    sizes = Impressions(left.rows, left.with_nulls, young, written, counts.rewarding)
+    until_is_last_outcome = span is not None and until is None
+    return Joined(path, sizes, counts, duplicates, span, known_until, until_is_last_outcome, keep_young)
 
 
 def _key_columns(on: str | Sequence[str] | Mapping[str, str]) -> tuple[list[str], list[str]]:
@@ -134,7 +127,6 @@ def _key_columns(on: str | Sequence[str] | Mapping[str, str]) -> tuple[list[str]
 
 
 def _checked_choices(duplicates: Duplicates | None, repeated: Repeated, *, timed: bool) -> Duplicates:
-    """Return what to do with several outcomes of one impression."""
     if duplicates is None:
         duplicates = "first" if timed else "max"
     for what, value, choices in (("Duplicates", duplicates, Duplicates), ("Repeated keys", repeated, Repeated)):
@@ -146,7 +138,6 @@ def _checked_choices(duplicates: Duplicates | None, repeated: Repeated, *, timed
 
 
 def _microseconds(window: str | timedelta | None, *, timed: bool) -> int | None:
-    """Return the window of attribution in microseconds."""
     if window is None:
         return None
     if not timed:

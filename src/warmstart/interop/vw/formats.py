@@ -98,11 +98,6 @@ FORMATS = {
 }
 
 
-def cb_context(tag: str, context: str) -> str:
-    """Write a context to choose for, for ``--cb``."""
-    return f"'{tag}{context}\n"
-
-
 def adf_block(
     tag: str, context: str, feasible: Sequence[int], actions: Actions, *, labels: dict[int, str] | None = None
 ) -> str:

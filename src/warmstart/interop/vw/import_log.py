@@ -11,7 +11,7 @@ from typing import Literal, get_args
 from warmstart.core import Progress, SourceError, UsageError, printable, quoted, silent, write_output, write_parquet
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import Features
-from warmstart.interop.records import CostRange, EventBatches, Example, check_cost_range, event_schema
+from warmstart.interop.records import EVENT_SCHEMA, CostRange, EventBatches, Example, check_cost_range
 from warmstart.interop.vw.json import read_json
 from warmstart.interop.vw.lines import LogFile, MalformedLines, named_files
 from warmstart.interop.vw.text import SHARED, read_adf, read_cb
@@ -125,6 +125,6 @@ def _write_rewards(folder: Path, costs: CostRange, columns: Sequence[str]) -> No
 
     with pq.ParquetFile(folder / UNREWARDED) as file:
         batches = (file.read_row_group(group) for group in range(file.num_row_groups))
-        tables = chain([event_schema().empty_table()], batches)
+        tables = chain([EVENT_SCHEMA.empty_table()], batches)
         write_parquet(folder / "events.parquet", (costs.with_rewards(table, columns) for table in tables))
     (folder / UNREWARDED).unlink()

@@ -124,17 +124,10 @@ def _example(
     if probability is not None and not 0 < probability <= 1:
         raise BadLineError(f"the probability {probability:g} is not in (0, 1]")
     chosen = None if cost is None else feasible[_shown_index(line, len(feasible))]
-    event_id = line.get("EventId", "event_id")
-    return Example(
-        context,
-        None if line.get("_skipLearn") is True else chosen,
-        cost,
-        probability,
-        feasible,
-        time=_microseconds(line.get("Timestamp")),
-        event_id=None if event_id is None else str(event_id),
-        drop=_number(line, "pdrop"),
-    )
+    action = None if line.get("_skipLearn") is True else chosen
+    time, event_id, drop = _microseconds(line.get("Timestamp")), line.get("EventId", "event_id"), _number(line, "pdrop")
+    event_id = None if event_id is None else str(event_id)
+    return Example(context, action, cost, probability, feasible, time=time, event_id=event_id, drop=drop)
 
 
 def _shown_index(line: JsonObject, actions: int) -> int:

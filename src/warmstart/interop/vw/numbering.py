@@ -82,7 +82,6 @@ def context_tag(row: Mapping[str, Any], keys: tuple[str, ...]) -> str:
 
 
 def _numbered(table: ir.Table, given: Mapping[str, str]) -> ir.Table:
-    """Return the distinct keys of a table with their numbers, from 0, in order."""
     distinct = table.select(*given).distinct()
     return distinct.mutate(**{NUMBER: ibis.row_number().over(ibis.window(order_by=list(given)))})
 
