@@ -52,7 +52,7 @@ class FeatureTable:
     def table(self) -> pa.Table:
         """Return the rows, if they are not written to a file."""
         self._flush()
-        return pa.concat_tables([self._schema.empty_table(), *self._tables])
+        return pa.concat_tables([pa.Table.from_batches([], self._schema), *self._tables])
 
     @contextmanager
     def written_to(self, path: Path) -> Iterator[Self]:

@@ -121,10 +121,11 @@ def _detect_format(path: Path) -> VWFormat:
 
 def _write_rewards(folder: Path, costs: CostRange, columns: Sequence[str]) -> None:
     """Turn costs into rewards, now that their range is known, and leave out columns without a value."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(folder / UNREWARDED) as file:
         batches = (file.read_row_group(group) for group in range(file.num_row_groups))
-        tables = chain([EVENT_SCHEMA.empty_table()], batches)
+        tables = chain([pa.Table.from_batches([], EVENT_SCHEMA)], batches)
         write_parquet(folder / "events.parquet", (costs.with_rewards(table, columns) for table in tables))
     (folder / UNREWARDED).unlink()
