@@ -10,15 +10,11 @@ from typing import TYPE_CHECKING
 from warmstart.core import Door
 
 if TYPE_CHECKING:
-    from warmstart.interop.coba import from_coba as from_coba
-    from warmstart.interop.export_log import ExportFormat as ExportFormat
-    from warmstart.interop.export_log import export as export
-    from warmstart.interop.obp import from_obp as from_obp
-    from warmstart.interop.obp import to_obp as to_obp
-    from warmstart.interop.vw.import_log import VWFormat as VWFormat
-    from warmstart.interop.vw.import_log import import_vw as import_vw
-    from warmstart.interop.vw.predictions import Scores as Scores
-    from warmstart.interop.vw.predictions import import_predictions as import_predictions
+    from warmstart.interop.coba import *  # noqa: F403
+    from warmstart.interop.export_log import *  # noqa: F403
+    from warmstart.interop.obp import *  # noqa: F403
+    from warmstart.interop.vw.import_log import *  # noqa: F403
+    from warmstart.interop.vw.predictions import *  # noqa: F403
 
 _door = Door.to(
     __name__,

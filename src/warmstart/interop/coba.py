@@ -46,12 +46,11 @@ def _examples(
     for i, interaction in enumerate(interactions):
         if not isinstance(interaction, Mapping):
             raise UsageError(f"Interaction {i} is a {type(interaction).__name__}, not a mapping.")
-        if "action" not in interaction or "reward" not in interaction:
-            raise DataError(
-                f"Interaction {i} has no {'reward' if 'action' in interaction else 'action'}.",
-                "A log has logged interactions; simulated and grounded ones know no action that was shown.",
-            )
-        features = _features(interaction.get("context"))
+        for needed in ("action", "reward"):
+            if needed not in interaction:
+                hint = "A log has logged interactions; simulated and grounded ones know no action that was shown."
+                raise DataError(f"Interaction {i} has no {needed}.", hint)
+        features = canonical(_named_values(interaction.get("context")))
         context = features.key
         contexts.add(context, features)
         feasible = interaction.get("actions")
@@ -65,19 +64,14 @@ def _examples(
 
 
 def _add_action(action: Any, actions: FeatureTable) -> str:
-    """Add an action to the table and return its key."""
     simple = isinstance(action, str | Real)
-    features = Features((str(action),), (1.0,)) if simple else _features(action)
+    features = Features((str(action),), (1.0,)) if simple else canonical(_named_values(action))
     key = str(action) if simple else features.key
     actions.add(key, features)
     return key
 
 
-def _features(value: Any) -> Features:
-    return canonical(_named_values(value, ""))
-
-
-def _named_values(value: Any, name: str) -> Iterator[tuple[str, float]]:
+def _named_values(value: Any, name: str = "") -> Iterator[tuple[str, float]]:
     """Give the features of a value; parts of mappings and sequences are named by their path."""
     if value is None:
         return

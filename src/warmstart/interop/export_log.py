@@ -7,36 +7,24 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Literal, get_args
 
-from warmstart.core import (
-    ACTION,
-    EVENT_ID,
-    PROPENSITY,
-    REWARD,
-    TIME,
-    UsageError,
-    check_output,
-    mark_of,
-    quoted,
-    with_given_names,
-    write_output,
-    write_parquet,
-)
+import pyarrow as pa
+
+from warmstart.core import ACTION, REWARD, TIME, UsageError, check_output, mark_of, quoted, write_output, write_parquet
 from warmstart.events import Events, open_cells
-from warmstart.interop.features import NO_FEATURES
-from warmstart.interop.propensities import CLIPPED, Source, check_export, events_with_propensities, in_time_order
-from warmstart.interop.vw.formats import FORMATS, ExportedEvent, adf_block, cb_context, text_features
-from warmstart.interop.vw.numbering import FEASIBLE, FEATURES, NUMBER, ROWS, Numbering, context_tag, open_numbering
+from warmstart.interop.features import NO_FEATURES, ROWS
+from warmstart.interop.propensities import CLIPPED, Source, check_export, in_time_order, with_propensities, write_events
+from warmstart.interop.vw.formats import FORMATS, ExportedEvent, adf_block, text_features
+from warmstart.interop.vw.numbering import FEASIBLE, FEATURES, NUMBER, Numbering, context_tag, open_numbering
 from warmstart.results import Exported
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-    import pyarrow as pa
 
     from warmstart.events import Cells
 
 ExportFormat = Literal["vw-cb", "vw-adf", "dsjson", "parquet"]
 Companion = Literal["contexts.vw", "contexts.parquet", "actions.parquet"]
-WEIGHT, SHOWN = "weight", "shown"
+SHOWN = "shown"
 
 
 def export(
@@ -79,16 +67,13 @@ def export(
     if to != "parquet" and FEASIBLE in events.columns.context:
         raise UsageError(f"A context column is called {quoted(FEASIBLE)}, as in the table of keys.", "Rename it.")
     with open_cells(events) as cells:
-        rows = events_with_propensities(cells, tau=tau, source=source)
+        rows = with_propensities(cells, tau=tau, source=source)
         if to == "parquet":
-            written = _write_parquet(cells, rows, path)
-            return Exported(path, to, tau, source, written, **_sizes(cells))
+            return Exported(path, to, tau, source, write_events(cells, rows, path), *_contexts_and_actions(cells))
         with ExitStack() as stack:
             numbering = stack.enter_context(open_numbering(cells, FORMATS[to], contexts, actions, tau=tau))
-            parts = {
-                what: stack.enter_context(write_output(companion(path, what), force=True))
-                for what in get_args(Companion)
-            }
+            outputs = {what: write_output(companion(path, what), force=True) for what in get_args(Companion)}
+            parts = {what: stack.enter_context(output) for what, output in outputs.items()}
             with stack.enter_context(write_output(path, force=True)).open("w", encoding="utf-8", newline="\n") as file:
                 written = _write_events(cells, rows, numbering, file, to=to, all_known=source == "counts")
             if to == "dsjson":
@@ -111,24 +96,11 @@ def _check_outputs(path: Path, to: ExportFormat, inputs: list[Any], *, force: bo
         check_output(companion(path, what), inputs=inputs, force=ours if what == "contexts.vw" else force)
 
 
-def _write_parquet(cells: Cells, rows: ir.Table, path: Path) -> int:
-    given = {fixed: name for fixed, name in cells.columns.fixed_to_given.items() if fixed not in (PROPENSITY, EVENT_ID)}
-    for name in (PROPENSITY, WEIGHT):
-        if name in given.values():
-            raise UsageError(f"The log has a column {quoted(name)} of its own.", "Rename it before you export.")
-    weighted = rows.mutate(**{WEIGHT: 1.0 / rows[CLIPPED]})
-    given |= {PROPENSITY: PROPENSITY, WEIGHT: WEIGHT}
-    batches = cells.engine.stream(in_time_order(weighted, cells.columns.keys), ROWS)
-    tables = (with_given_names(batch, given, time=TIME) for batch in batches)
-    with write_output(path, force=True) as temporary:  # what may not be replaced was refused before the work
-        return write_parquet(temporary, tables)
-
-
-def _sizes(cells: Cells) -> dict[str, int]:
-    table = cells.table.filter(cells.table.n > 0)
-    contexts = table.select(*cells.columns.context_keys).distinct()
-    actions = cells.engine.fetch(table.agg(n=table[ACTION].nunique()))[0]["n"]
-    return {"contexts": cells.engine.fetch(contexts.agg(n=contexts.count()))[0]["n"], "actions": actions}
+def _contexts_and_actions(cells: Cells) -> list[int]:
+    shown = cells.table.filter(cells.table.n > 0)
+    contexts = shown.select(*cells.columns.context_keys).distinct()
+    counts = contexts.agg(n=contexts.count()), shown.agg(n=shown[ACTION].nunique())
+    return [cells.engine.fetch(count)[0]["n"] for count in counts]
 
 
 def _write_events(
@@ -136,36 +108,22 @@ def _write_events(
 ) -> int:
     """Write the events in order, with the feasible actions where the format lists them; return how many.
 
-    Args:
-        cells: the window.
-        rows: its events with propensities.
-        numbering: its contexts and actions.
-        file: where to write.
-        to: the format.
-        all_known: the propensities of all feasible actions are known, not only of those shown.
+    ``all_known``: the propensities of all feasible actions are known, not only of those shown.
     """
     keys, format_ = cells.columns.context_keys, FORMATS[to]
     listed = [FEASIBLE] if to != "vw-cb" else []
     rows = rows.join(numbering.action_numbers.rename(**{SHOWN: NUMBER}), ACTION)
     rows = rows.join(numbering.contexts.select(*keys, FEATURES, *listed), list(keys))
-    no_features = format_.features(NO_FEATURES)
-    written = 0
+    no_features, written = format_.features(NO_FEATURES), 0
     for batch in cells.engine.stream(in_time_order(rows, cells.columns.keys), ROWS):
         lines = []
         for number, row in enumerate(batch.to_pylist(), start=written + 1):
             pairs = row[FEASIBLE] if listed else ({NUMBER: row[SHOWN]},)
             feasible = [pair[NUMBER] for pair in pairs]
-            event = ExportedEvent(
-                number,
-                context_tag(row, keys),
-                row[FEATURES] or no_features,
-                feasible,
-                feasible.index(row[SHOWN]),
-                -row[REWARD],
-                row[CLIPPED],
-                [pair[CLIPPED] for pair in pairs] if listed and all_known else None,
-                row.get(TIME),
-            )
+            tag, features, index = context_tag(row, keys), row[FEATURES] or no_features, feasible.index(row[SHOWN])
+            known = [pair[CLIPPED] for pair in pairs] if listed and all_known else None
+            label = index, -row[REWARD], row[CLIPPED], known
+            event = ExportedEvent(number, tag, features, feasible, *label, row.get(TIME))
             lines.append(format_.event(event, numbering.actions))
         file.write("".join(lines))
         written += len(lines)
@@ -182,8 +140,6 @@ def _write_contexts(cells: Cells, numbering: Numbering, parts: dict[Companion, P
 
 def _context_keys(cells: Cells, numbering: Numbering, file: IO[str], *, with_feasible: bool) -> Iterator[pa.Table]:
     """Write contexts to choose for to a text file, and give tables of their keys and feasible actions."""
-    import pyarrow as pa
-
     keys, no_features = cells.columns.context_keys, text_features(NO_FEATURES)
     listed = [FEASIBLE] if with_feasible else []
     rows = numbering.contexts.order_by(NUMBER).select(*keys, FEATURES, *listed)
@@ -196,5 +152,5 @@ def _context_keys(cells: Cells, numbering: Numbering, file: IO[str], *, with_fea
             blocks = zip(contexts, feasible, strict=True)
             file.writelines(adf_block(*context, numbers, numbering.actions) for context, numbers in blocks)
         else:
-            file.writelines(cb_context(*context) for context in contexts)
+            file.writelines(f"'{tag}{features}\n" for tag, features in contexts)
         yield table

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pyarrow as pa
 
 from warmstart.core import list_array, number_array, text_array
 from warmstart.interop.features import Features
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     import pyarrow.parquet as pq
     from numpy.typing import NDArray
 
@@ -34,6 +34,9 @@ class FeatureTable:
         self._seen = SeenKeys()
         self._tables: list[pa.Table] = []
         self._writer: pq.ParquetWriter | None = None
+        words, weights = pa.list_(pa.string()), pa.list_(pa.float64())
+        fields = [(name, pa.string()), ("words", words), ("weights", weights), ("tag", pa.string())]
+        self._schema = pa.schema(fields)
         self._clear()
 
     def add(self, key: str, features: Features, tag: str | None = None) -> None:
@@ -48,17 +51,15 @@ class FeatureTable:
 
     def table(self) -> pa.Table:
         """Return the rows, if they are not written to a file."""
-        import pyarrow as pa
-
         self._flush()
-        return pa.concat_tables([self._schema().empty_table(), *self._tables])
+        return pa.concat_tables([pa.Table.from_batches([], self._schema), *self._tables])
 
     @contextmanager
     def written_to(self, path: Path) -> Iterator[Self]:
         """Write the rows to a Parquet file while they come."""
         import pyarrow.parquet as pq
 
-        with pq.ParquetWriter(path, self._schema(), compression="zstd") as self._writer:
+        with pq.ParquetWriter(path, self._schema, compression="zstd") as self._writer:
             yield self
             self._flush()
 
@@ -71,13 +72,11 @@ class FeatureTable:
         self._lengths: list[int] = []
 
     def _flush(self) -> None:
-        import pyarrow as pa
-
         if not self._keys:
             return
         words = list_array(self._lengths, text_array(self._words))
         weights = list_array(self._lengths, number_array(self._weights, pa.float64()))
-        rows = pa.table([text_array(self._keys), words, weights, text_array(self._tags)], schema=self._schema())
+        rows = pa.table([text_array(self._keys), words, weights, text_array(self._tags)], schema=self._schema)
         encoded = (key.encode("utf-8", "surrogatepass") for key in self._keys)
         new = self._seen.add([md5(key, usedforsecurity=False).digest() for key in encoded])
         self._clear()
@@ -88,12 +87,6 @@ class FeatureTable:
             self._tables.append(rows)
         else:
             self._writer.write_table(rows)
-
-    def _schema(self) -> pa.Schema:
-        import pyarrow as pa
-
-        words, weights = pa.list_(pa.string()), pa.list_(pa.float64())
-        return pa.schema([(self.name, pa.string()), ("words", words), ("weights", weights), ("tag", pa.string())])
 
 
 class SeenKeys:
@@ -113,11 +106,9 @@ class SeenKeys:
             at = np.searchsorted(level, unique)
             new &= level[np.minimum(at, len(level) - 1)] != unique
         if new.any():
-            self._insert(unique[new])
+            added = unique[new]
+            while self._levels and len(self._levels[-1]) < 2 * len(added):
+                added = np.sort(np.concatenate([self._levels.pop(), added]), kind="stable")
+            self._levels.append(added)
         positions: list[int] = np.sort(first[new]).tolist()
         return positions
-
-    def _insert(self, level: NDArray[Any]) -> None:
-        while self._levels and len(self._levels[-1]) < 2 * len(level):
-            level = np.sort(np.concatenate([self._levels.pop(), level]), kind="stable")
-        self._levels.append(level)

@@ -19,6 +19,8 @@ from urllib.parse import unquote_to_bytes
 # What Vowpal Wabbit's text gives a meaning, what would break a line, and the escape character itself.
 SPECIAL = re.compile(r"[\s:|%\x00-\x1f\x7f\x85]")
 SEPARATOR, EMPTY = "^", "%"
+# Rows of a window that are brought here and written at a time.
+ROWS = 20_000
 
 
 class Features(NamedTuple):
@@ -103,9 +105,7 @@ def escape(text: str) -> str:
     >>> escape("cold brew: 50%"), escape("")
     ('cold%20brew%3A%2050%25', '%')
     """
-    if not text:
-        return EMPTY
-    return SPECIAL.sub(_percent_encoded, text) if SPECIAL.search(text) else text
+    return SPECIAL.sub(_percent_encoded, text) or EMPTY
 
 
 def unescape(text: str) -> str:

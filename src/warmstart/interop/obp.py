@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from warmstart.core import ACTION, PROBABILITY, PROPENSITY, REWARD, DataError, UsageError, __version__, counted, quoted
 from warmstart.engine import open_source
 from warmstart.events import Events, counted_propensity, open_cells
 from warmstart.interop.features import md5_key
-from warmstart.interop.propensities import CLIPPED, Source, check_export, events_with_propensities, in_time_order
+from warmstart.interop.propensities import CLIPPED, Source, check_export, in_time_order, with_propensities
 from warmstart.interop.records import CostRange, costs_of_rewards
 from warmstart.results import ImportedTables
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
-    import pyarrow as pa
     from numpy.typing import NDArray
 
     from warmstart.events import Cells
@@ -40,8 +40,6 @@ def from_obp(
     >>> from_obp(feedback).events.select(["action", "reward", "propensity", "x_0"]).to_pylist()[0]
     {'action': 0, 'reward': 1.0, 'propensity': 0.5, 'x_0': 0.5}
     """
-    import pyarrow as pa
-
     action = _column(feedback, ACTION)
     rounds = len(action)
     if not rounds or np.any(action != np.floor(action)) or np.any(action < 0):
@@ -55,8 +53,9 @@ def from_obp(
     scale = CostRange.choose(-float(reward.max()), -float(reward.min()), costs_of_rewards(reward_range))
     unique, inverse = np.unique(context, axis=0, return_inverse=True)
     keys = np.array([md5_key(",".join(map(repr, row.tolist()))) for row in unique])
+    inverse = inverse.ravel()
     events = {
-        "context": keys[inverse.ravel()].tolist(),
+        "context": keys[inverse].tolist(),
         ACTION: action.astype(np.int64).tolist(),
         REWARD: ((scale.high + reward) / (scale.high - scale.low)).tolist(),
         **({} if pscore is None else {PROPENSITY: pscore.tolist()}),
@@ -64,13 +63,9 @@ def from_obp(
         **_numbered_columns("x", context),
     }
     about = {"from": "obp feedback", "events": rounds, "costs": scale.to_dict(), "warmstart_version": __version__}
-    return ImportedTables(
-        pa.table(events),
-        pa.table({"context": keys.tolist(), **_numbered_columns("x", unique)}),
-        _actions(feedback, int(action.max()) + 1),
-        about,
-        None if action_dist is None else _decisions(action_dist, keys, inverse.ravel()),
-    )
+    contexts = pa.table({"context": keys.tolist(), **_numbered_columns("x", unique)})
+    decisions = None if action_dist is None else _decisions(action_dist, keys, inverse)
+    return ImportedTables(pa.table(events), contexts, _actions(feedback, int(action.max()) + 1), about, decisions)
 
 
 def to_obp(events: Events, *, tau: float, policy: Any = None, propensities: Source = "auto") -> dict[str, Any]:
@@ -88,18 +83,16 @@ def to_obp(events: Events, *, tau: float, policy: Any = None, propensities: Sour
     """
     source = check_export(events, propensities, tau)
     with open_cells(events) as cells:
-        columns = cells.columns
-        ordered = in_time_order(events_with_propensities(cells, tau=tau, source=source), columns.keys)
+        keys = cells.columns.context_keys
+        ordered = in_time_order(with_propensities(cells, tau=tau, source=source), cells.columns.keys)
         rows = cells.engine.fetch_arrow(ordered)
         actions = sorted(set(rows[ACTION].to_pylist()))
         if len(actions) * rows.num_rows > LARGEST:
-            raise UsageError(
-                f"{counted(rows.num_rows, 'event')} by {counted(len(actions), 'action')} is too large a dense array.",
-                "Export to vw-adf, dsjson or parquet instead.",
-            )
+            size = f"{counted(rows.num_rows, 'event')} by {counted(len(actions), 'action')}"
+            raise UsageError(f"{size} is too large a dense array.", "Export to vw-adf, dsjson or parquet instead.")
         numbers = {action: i for i, action in enumerate(actions)}
-        contexts = list(zip(*(rows[key].to_pylist() for key in columns.context_keys), strict=True))
-        distributions = _by_context(cells, _logging_policy(cells) if policy is None else _opened(cells, policy))
+        contexts = zip(*(rows[key].to_pylist() for key in keys), strict=True)
+        distributions = _distributions(cells, policy)
         dist = np.zeros((rows.num_rows, len(actions), 1))
         for i, context in enumerate(contexts):
             for action, probability in distributions.get(context, ()):
@@ -108,7 +101,7 @@ def to_obp(events: Events, *, tau: float, policy: Any = None, propensities: Sour
     return {
         "n_rounds": rows.num_rows,
         "n_actions": len(actions),
-        "context": _one_hot(rows, columns.context_keys),
+        "context": _one_hot(rows, keys),
         "action": np.array([numbers[action] for action in rows[ACTION].to_pylist()], dtype=np.int64),
         "position": None,
         "reward": np.array(rows[REWARD].to_pylist(), dtype=np.float64),
@@ -118,22 +111,18 @@ def to_obp(events: Events, *, tau: float, policy: Any = None, propensities: Sour
     }
 
 
-def _logging_policy(cells: Cells) -> ir.Table:
-    shown = cells.table.filter(cells.table.n > 0)
-    return shown.select(*cells.columns.keys, **{PROBABILITY: counted_propensity(shown, "evaluated")})
-
-
-def _opened(cells: Cells, policy: Any) -> ir.Table:
-    given = {fixed: cells.columns.fixed_to_given[fixed] for fixed in cells.columns.keys}
-    return open_source(cells.engine, policy, given | {PROBABILITY: PROBABILITY})
-
-
-def _by_context(cells: Cells, policy: ir.Table) -> dict[tuple[Any, ...], list[tuple[Any, float]]]:
-    """Return the actions of each context with their probabilities."""
-    distributions: dict[tuple[Any, ...], list[tuple[Any, float]]] = {}
-    for row in cells.engine.fetch(policy):
-        context = tuple(row[key] for key in cells.columns.context_keys)
-        distributions.setdefault(context, []).append((row[ACTION], float(row[PROBABILITY])))
+def _distributions(cells: Cells, policy: Any) -> Mapping[tuple[Any, ...], list[tuple[Any, float]]]:
+    """Return the actions of each context with their probabilities, by the policy or else the logging policy."""
+    columns, shown = cells.columns, cells.table.filter(cells.table.n > 0)
+    if policy is None:
+        rows = shown.select(*columns.keys, **{PROBABILITY: counted_propensity(shown)})
+    else:
+        given = {fixed: columns.fixed_to_given[fixed] for fixed in columns.keys}
+        rows = open_source(cells.engine, policy, given | {PROBABILITY: PROBABILITY})
+    distributions = defaultdict(list)
+    for row in cells.engine.fetch(rows):
+        context = tuple(row[key] for key in columns.context_keys)
+        distributions[context].append((row[ACTION], float(row[PROBABILITY])))
     return distributions
 
 
@@ -178,8 +167,6 @@ def _numbered_columns(prefix: str, matrix: NDArray[np.float64]) -> dict[str, lis
 
 
 def _actions(feedback: Mapping[str, Any], shown: int) -> pa.Table:
-    import pyarrow as pa
-
     count = int(feedback.get("n_actions") or shown)
     if count < shown:
         raise DataError(f"n_actions is {count}, and there is an action {shown - 1}.")
@@ -188,20 +175,15 @@ def _actions(feedback: Mapping[str, Any], shown: int) -> pa.Table:
 
 
 def _decisions(action_dist: Any, keys: NDArray[Any], inverse: NDArray[Any]) -> pa.Table:
-    import pyarrow as pa
-
-    dist = np.asarray(action_dist, dtype=np.float64)
+    dist, rounds = np.asarray(action_dist, dtype=np.float64), len(inverse)
     if dist.ndim == 3 and dist.shape[2] == 1:
         dist = dist[:, :, 0]
-    if dist.ndim != 2 or len(dist) != len(inverse):
-        raise UsageError(
-            f"action_dist has the shape {dist.shape}.",
-            f"It must be ({len(inverse)}, actions) or ({len(inverse)}, actions, 1).",
-        )
+    if dist.ndim != 2 or len(dist) != rounds:
+        hint = f"It must be ({rounds}, actions) or ({rounds}, actions, 1)."
+        raise UsageError(f"action_dist has the shape {dist.shape}.", hint)
     sums = np.zeros((len(keys), dist.shape[1]))
     np.add.at(sums, inverse, dist)
     means = sums / np.bincount(inverse, minlength=len(keys))[:, None]
     context, action = np.nonzero(means)
-    return pa.table(
-        {"context": keys[context].tolist(), ACTION: action.tolist(), PROBABILITY: means[context, action].tolist()}
-    )
+    probability = means[context, action].tolist()
+    return pa.table({"context": keys[context].tolist(), ACTION: action.tolist(), PROBABILITY: probability})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
 import ibis
 
-from warmstart.core import PROPENSITY, REWARD, TIME, UsageError, quoted
+from warmstart.core import PROPENSITY, REWARD, TIME, UsageError, quoted, with_given_names, write_output, write_parquet
 from warmstart.events import counted_propensity
+from warmstart.interop.features import ROWS
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from warmstart.events import Cells, Events
 
 Source = Literal["auto", "counts", "logged"]
-CLIPPED = "clipped"
+CLIPPED, WEIGHT = "clipped", "weight"
 
 
 def check_export(events: Events, requested: Source, tau: float) -> Literal["counts", "logged"]:
@@ -26,13 +28,11 @@ def check_export(events: Events, requested: Source, tau: float) -> Literal["coun
     if isinstance(tau, bool) or not isinstance(tau, int | float) or not 0 < tau <= 1:
         raise UsageError(f"tau must lie in (0, 1], and is {quoted(tau)}.")
     if events.engine.remote:
-        raise UsageError(
-            "Events do not leave the database that they are in.", "Copy the log to Parquet yourself, and export that."
-        )
+        hint = "Copy the log to Parquet yourself, and export that."
+        raise UsageError("Events do not leave the database that they are in.", hint)
     if requested not in get_args(Source):
-        raise UsageError(
-            f"There are no propensities {quoted(requested)} to export.", f"Choose {', '.join(get_args(Source))}."
-        )
+        hint = f"Choose {', '.join(get_args(Source))}."
+        raise UsageError(f"There are no propensities {quoted(requested)} to export.", hint)
     logged = events.columns.propensity is not None
     if requested == "logged" and not logged:
         raise UsageError("The log was read without propensities.", "Name their column with propensity=...")
@@ -44,13 +44,13 @@ def clip_propensity(propensity: ir.Value, tau: float) -> ir.Value:
     return ibis.greatest(propensity, ibis.literal(tau).cast("float64"))
 
 
-def events_with_propensities(cells: Cells, *, tau: float, source: Literal["counts", "logged"]) -> ir.Table:
+def with_propensities(cells: Cells, *, tau: float, source: Literal["counts", "logged"]) -> ir.Table:
     """Return the events with ``propensity`` and ``clipped`` = max(propensity, tau)."""
     keys = cells.columns.keys
     events = cells.evaluated.table
     columns = [*keys, REWARD, *([TIME] if TIME in events.columns else [])]
     if source == "counts":
-        counted = cells.table.select(*keys, **{PROPENSITY: counted_propensity(cells.table, "evaluated")})
+        counted = cells.table.select(*keys, **{PROPENSITY: counted_propensity(cells.table)})
         events = events.select(*columns).join(counted, list(keys))
     return events.select(*columns, PROPENSITY, **{CLIPPED: clip_propensity(events[PROPENSITY], tau)})
 
@@ -58,10 +58,23 @@ def events_with_propensities(cells: Cells, *, tau: float, source: Literal["count
 def in_time_order(events: ir.Table, keys: tuple[str, ...]) -> ir.Table:
     """Order events by time; those of one time, or of none, in an order that mixes them, always the same."""
     time = [TIME] if TIME in events.columns else []
-    repeat = ibis.row_number().over(ibis.window(group_by=[*keys, *time], order_by=REWARD))
-    events = events.mutate(repeat=repeat)
+    events = events.mutate(repeat=ibis.row_number().over(ibis.window(group_by=[*keys, *time], order_by=REWARD)))
     text = events["repeat"].cast("string")
     for key in keys:
         text = text + "|" + events[key].cast("string")
     events = events.mutate(digest=text.hexdigest("md5"))
     return events.order_by(*time, "digest", *keys, "repeat").drop("digest", "repeat")
+
+
+def write_events(cells: Cells, rows: ir.Table, path: Path) -> int:
+    """Write events with propensities as Parquet: the log's columns, ``propensity``, and ``weight`` = 1 / clipped."""
+    fixed_to_given = cells.columns.fixed_to_given
+    given = {fixed: fixed_to_given[fixed] for fixed in rows.columns if fixed in fixed_to_given and fixed != PROPENSITY}
+    for name in (PROPENSITY, WEIGHT):
+        if name in given.values():
+            raise UsageError(f"The log has a column {quoted(name)} of its own.", "Rename it before you export.")
+    given |= {PROPENSITY: PROPENSITY, WEIGHT: WEIGHT}
+    ordered = in_time_order(rows.mutate(**{WEIGHT: 1.0 / rows[CLIPPED]}), cells.columns.keys)
+    tables = (with_given_names(batch, given, time=TIME) for batch in cells.engine.stream(ordered, ROWS))
+    with write_output(path, force=True) as temporary:  # what may not be replaced was refused before the work
+        return write_parquet(temporary, tables)

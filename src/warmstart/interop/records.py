@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 
 from warmstart.core import RewardRangeError, UsageError, __version__, list_array, number_array, text_array, to_arrow
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from warmstart.interop.feature_table import FeatureTable
 
 BATCH_EVENTS = 50_000
@@ -40,18 +40,13 @@ class Example(NamedTuple):
     drop: float | None = None
 
 
-def event_schema() -> pa.Schema:
-    """Return every column that events may have while they are read: the fields of an example."""
-    import pyarrow as pa
-
-    text, number = pa.string(), pa.float64()
-    types = (text, text, number, number, pa.list_(text), text, pa.timestamp("us", "UTC"), text, number)
-    return pa.schema(list(zip(Example._fields, types, strict=True)))
+_TEXT, _NUMBER = pa.string(), pa.float64()
+_TYPES = (_TEXT, _TEXT, _NUMBER, _NUMBER, pa.list_(_TEXT), _TEXT, pa.timestamp("us", "UTC"), _TEXT, _NUMBER)
+# Every column that events may have while they are read: the fields of an example.
+EVENT_SCHEMA = pa.schema(list(zip(Example._fields, _TYPES, strict=True)))
 
 
-NEEDED = ("context", "action", "cost")
-
-
+@dataclass
 class EventBatches:
     """Turns examples into batches of events, and counts what they hold.
 
@@ -59,15 +54,15 @@ class EventBatches:
     ``equal_actions`` the events that list two actions with equal features; ``low`` and ``high`` are the range of costs.
     """
 
-    def __init__(self) -> None:
-        self.examples = 0
-        self.events = 0
-        self.equal_actions = 0
-        self.present: dict[str, int] = {}
-        self.low, self.high = math.inf, -math.inf
+    examples: int = 0
+    events: int = 0
+    equal_actions: int = 0
+    present: Counter[str] = field(default_factory=Counter)
+    low: float = math.inf
+    high: float = -math.inf
 
     def read(self, examples: Iterable[Example]) -> Iterator[pa.Table]:
-        """Give the events among the examples, in batches of ``event_schema``; the last may be empty."""
+        """Give the events among the examples, in batches of ``EVENT_SCHEMA``; the last may be empty."""
         rows: list[Example] = []
         actions = 0
         for example in examples:
@@ -87,37 +82,26 @@ class EventBatches:
         yield self._table(rows)
 
     def _table(self, rows: list[Example]) -> pa.Table:
-        import pyarrow as pa
-
-        schema = event_schema()
-        columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [() for _ in schema.names]
-        arrays = [_array(column, kind) for column, kind in zip(columns, schema.types, strict=True)]
+        columns: list[Sequence[Any]] = list(zip(*rows, strict=True)) if rows else [() for _ in EVENT_SCHEMA]
+        arrays = [_array(column, kind) for column, kind in zip(columns, EVENT_SCHEMA.types, strict=True)]
         self.events += len(rows)
-        for name, array in zip(schema.names, arrays, strict=True):
-            self.present[name] = self.present.get(name, 0) + len(array) - array.null_count
-        return pa.table(arrays, schema=schema)
+        self.present.update({name: len(a) - a.null_count for name, a in zip(Example._fields, arrays, strict=True)})
+        return pa.table(arrays, schema=EVENT_SCHEMA)
 
     @property
     def columns(self) -> list[str]:
         """Return the columns that hold anything."""
-        return [name for name in event_schema().names if name in NEEDED or self.present.get(name)]
+        return [name for name in Example._fields if name in ("context", "action", "cost") or self.present[name]]
 
     def summary(self, source: str, contexts: FeatureTable, actions: FeatureTable, costs: CostRange) -> dict[str, Any]:
-        """Return what is known of an imported log, as ``about`` shows it.
-
-        Args:
-            source: what kind of log it was.
-            contexts: the contexts of the log.
-            actions: its actions.
-            costs: how costs became rewards.
-        """
+        """Return what is known of an imported log of the kind ``source``, as ``about`` shows it."""
         return {
             "from": source,
             "examples": self.examples,
             "events": self.events,
             "contexts": contexts.count,
             "actions": actions.count,
-            "propensities": self.present.get("propensity", 0),
+            "propensities": self.present["propensity"],
             "costs": costs.to_dict(),
             "warmstart_version": __version__,
         }
@@ -139,12 +123,11 @@ class CostRange:
         CostRange(low=-1.0, high=0.0, rule='[-1, 0] holds all costs')
         """
         if stated is not None:
-            if low < stated[0] or high > stated[1]:
-                raise RewardRangeError(
-                    f"Costs run from {low:g} to {high:g}, outside the stated range [{stated[0]:g}, {stated[1]:g}].",
-                    "State a range that holds them, or none.",
-                )
-            return cls(float(stated[0]), float(stated[1]), "stated")
+            least, most = map(float, stated)
+            if low < least or high > most:
+                what = f"Costs run from {low:g} to {high:g}, outside the stated range [{least:g}, {most:g}]."
+                raise RewardRangeError(what, "State a range that holds them, or none.")
+            return cls(least, most, "stated")
         for usual in USUAL_RANGES:
             if low > high or (usual[0] <= low and high <= usual[1]):
                 return cls(*usual, f"[{usual[0]:g}, {usual[1]:g}] holds all costs")
@@ -166,10 +149,9 @@ class CostRange:
 
 def check_cost_range(stated: tuple[float, float] | None) -> tuple[float, float] | None:
     """Return the range that the user stated; refuse one that is none."""
-    if stated is not None and not (math.isfinite(stated[0]) and math.isfinite(stated[1]) and stated[0] < stated[1]):
-        raise UsageError(
-            f"The cost range {stated[0]} to {stated[1]} is not a range.", "Give a lower and a higher number."
-        )
+    if stated is not None and not -math.inf < stated[0] < stated[1] < math.inf:
+        hint = "Give a lower and a higher number."
+        raise UsageError(f"The cost range {stated[0]} to {stated[1]} is not a range.", hint)
     return stated
 
 
@@ -179,8 +161,6 @@ def costs_of_rewards(reward_range: tuple[float, float] | None) -> tuple[float, f
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
-    import pyarrow as pa
-
     if pa.types.is_list(kind):
         flat = [key for keys in values if keys is not None for key in keys]
         return list_array([0 if keys is None else len(keys) for keys in values], text_array(flat), values)

@@ -12,7 +12,6 @@ from warmstart.core import (
     REWARD,
     TIME,
     ColumnError,
-    DataError,
     EmptyWindowError,
     MissingValueError,
     counted,
@@ -30,7 +29,6 @@ from warmstart.events import (
     missing,
     ticks_per_second,
 )
-from warmstart.joining.attribution import count_true
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -94,58 +92,56 @@ def check_keys_agree(impressions: InputTable, outcomes: InputTable) -> None:
     for name in impressions.keys:
         one, other = (each.table[name].type().copy(nullable=True) for each in (impressions, outcomes))
         if one != other:
-            raise ColumnError(
-                f"{quoted(impressions.given[name])} is {one} in {impressions.where}, and "
-                f"{quoted(outcomes.given[name])} is {other} in {outcomes.where}.",
-                "Write them with one type.",
-            )
+            here = f"{quoted(impressions.given[name])} is {one} in {impressions.where}"
+            there = f"{quoted(outcomes.given[name])} is {other} in {outcomes.where}"
+            raise ColumnError(f"{here}, and {there}.", "Write them with one type.")
 
 
 def _checked(source: InputTable, *, drop_nulls: bool) -> InputTable:
     """Cast keys, times and rewards, count what is missing, and leave out rows with nulls or refuse them."""
     given, where, fetch = source.given, source.where, source.engine.fetch
     try:
-        cast = replace(source, table=_cast(source))
+        table = _cast(source)
     except ColumnError:
         if not fetch(source.table.agg(rows=source.table.count()))[0]["rows"]:
             raise EmptyWindowError(f"{where} has no rows.") from None
         raise
-    counts = fetch(_counts(cast))[0]
-    if not counts["rows"]:
+    lacks = {name: missing(table[name]) for name in given}
+    counts = fetch(_counts(table, lacks))[0]
+    rows, incomplete = counts["rows"], counts["incomplete"]
+    if not rows:
         raise EmptyWindowError(f"{where} has no rows.")
-    if counts["incomplete"] and not drop_nulls:
-        raise _missing_values(cast, counts)
-    if counts["incomplete"] == counts["rows"]:
+    if incomplete and not drop_nulls:
+        lacking = {name: counts[f"missing_{name}"] for name in given if counts[f"missing_{name}"]}
+        parts = [f"{quoted(given[name])} in {counted(n, 'row')}" for name, n in lacking.items()]
+        example = example_rows(source.engine, table.filter(lacks[next(iter(lacking))]).select(*source.keys), given)
+        raise MissingValueError(
+            f"{where} has nulls, NaN, infinities or times that cannot be read: {', '.join(parts)} ({example}).",
+            "Pass drop_nulls=True (--drop-nulls) to go on without those rows, or mend the table.",
+        )
+    if incomplete == rows:
         raise EmptyWindowError(f"{where}: every row lacks a value; nothing is left.")
-    complete = cast.table.filter(*(~missing(cast.table[name]) for name in given))
-    checked = replace(cast, table=complete, rows=counts["rows"], with_nulls=counts["incomplete"])
+    complete = table.filter(*(~lack for lack in lacks.values()))
+    checked = replace(source, table=complete, rows=rows, with_nulls=incomplete, last=counts["last"])
     return _with_times(checked, counts, epoch_integers=TIME in given and source.table[TIME].type().is_integer())
 
 
 def _cast(source: InputTable) -> ir.Table:
-    table, where = source.table, source.where
-    cast: dict[str, ir.Value] = {}
-    for fixed, name in source.given.items():
-        if fixed == TIME:
-            cast |= as_time(source.engine, table[TIME], name, where)
-        elif fixed == REWARD:
-            cast[REWARD] = as_number(table[REWARD], name, where)
-        else:
-            cast[fixed] = as_key(table[fixed], name, where, what="a key")
+    table, given, where = source.table, source.given, source.where
+    cast = {name: as_key(table[name], given[name], where, what="a key") for name in source.keys}
     # Without times, all is at one moment; without rewards, an outcome is worth 1.
-    cast.setdefault(TIME, ibis.literal(0, "int64"))
-    cast.setdefault(REWARD, ibis.literal(1.0, "float64"))
+    no_time, one = {TIME: ibis.literal(0, "int64")}, ibis.literal(1.0, "float64")
+    cast |= as_time(source.engine, table[TIME], given[TIME], where) if TIME in given else no_time
+    cast[REWARD] = as_number(table[REWARD], given[REWARD], where) if REWARD in given else one
     return table.mutate(**cast)
 
 
-def _counts(source: InputTable) -> ir.Table:
-    table = source.table
-    lacks = {name: missing(table[name]) for name in source.given}
+def _counts(table: ir.Table, lacks: Mapping[str, ir.BooleanValue]) -> ir.Table:
+    """Count rows, those that lack a value, and those with a time zone; find the first and the last time."""
     incomplete = ibis.or_(*lacks.values())
-    sums = {"rows": table.count(), "incomplete": count_true(incomplete)}
-    sums |= {f"missing_{name}": count_true(lack) for name, lack in lacks.items()}
     time = incomplete.ifelse(ibis.null("int64"), table[TIME])
-    sums |= {"first": time.min(), "last": time.max()}
+    sums = {"rows": table.count(), "incomplete": count_true(incomplete), "first": time.min(), "last": time.max()}
+    sums |= {f"missing_{name}": count_true(lack) for name, lack in lacks.items()}
     if TIME_AS_WRITTEN in table.columns:
         zoned = table[TIME_AS_WRITTEN].re_search(ZONE_AT_THE_END)
         sums |= {"zoned": count_true(zoned & ~incomplete), "unzoned": count_true(~zoned & ~incomplete)}
@@ -153,31 +149,22 @@ def _counts(source: InputTable) -> ir.Table:
 
 
 def _with_times(source: InputTable, counts: Mapping[str, Any], *, epoch_integers: bool) -> InputTable:
-    if counts.get("zoned") and counts.get("unzoned"):
-        raise ColumnError(
-            f"{source.where}: of the times in {quoted(source.given[TIME])}, {counts['zoned']:,} have a zone and "
-            f"{counts['unzoned']:,} have none.",
-            "Write all with a zone, or none.",
-        )
+    """Refuse times of which only some have a zone; return epoch integers as microseconds."""
+    if (zoned := counts.get("zoned")) and (unzoned := counts.get("unzoned")):
+        what = f"of the times in {quoted(source.given[TIME])}, {zoned:,} have a zone and {unzoned:,} have none"
+        raise ColumnError(f"{source.where}: {what}.", "Write all with a zone, or none.")
     if not epoch_integers:
-        return replace(source, last=counts["last"])
-    ticks = ticks_per_second(counts["first"], counts["last"])
+        return source
+    first, last = counts["first"], counts["last"]
+    ticks = ticks_per_second(first, last)
     if ticks is None:
-        raise ColumnError(
-            f"{source.where}: the times in {quoted(source.given[TIME])} run from {counts['first']} to "
-            f"{counts['last']}, which are no seconds, milli-, micro- or nanoseconds since 1970.",
-            "Turn them into timestamps first.",
-        )
+        what = f"the times in {quoted(source.given[TIME])} run from {first} to {last}"
+        why = "which are no seconds, milli-, micro- or nanoseconds since 1970"
+        raise ColumnError(f"{source.where}: {what}, {why}.", "Turn them into timestamps first.")
     table = source.table.mutate(**{TIME: in_microseconds(source.table[TIME], ticks)})
-    return replace(source, table=table, last=counts["last"] * 1_000_000 // ticks, ticks=ticks)
+    return replace(source, table=table, last=last * 1_000_000 // ticks, ticks=ticks)
 
 
-def _missing_values(source: InputTable, counts: Mapping[str, Any]) -> DataError:
-    lacking = {name: counts[f"missing_{name}"] for name in source.given if counts[f"missing_{name}"]}
-    rows = source.table.filter(missing(source.table[next(iter(lacking))])).select(*source.keys)
-    parts = [f"{quoted(source.given[name])} in {counted(n, 'row')}" for name, n in lacking.items()]
-    return MissingValueError(
-        f"{source.where} has nulls, NaN, infinities or times that cannot be read: {', '.join(parts)} "
-        f"({example_rows(source.engine, rows, source.given)}).",
-        "Pass drop_nulls=True (--drop-nulls) to go on without those rows, or mend the table.",
-    )
+def count_true(condition: ir.BooleanValue) -> ir.Value:
+    """Return the number of rows where a condition holds."""
+    return condition.cast("int64").sum().coalesce(0)

@@ -4,49 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import timedelta
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast, get_args
+from typing import Any, get_args
 
-from warmstart.core import (
-    REWARD,
-    TIME,
-    DataError,
-    EmptyWindowError,
-    Moment,
-    Progress,
-    UsageError,
-    check_output,
-    microseconds,
-    quoted,
-    silent,
-    with_given_names,
-    write_output,
-    write_parquet,
-)
-from warmstart.engine import Engine, example_rows, resolve_engine, stored_table
-from warmstart.joining.attribution import (
-    COUNT,
-    OUTCOME_TIME,
-    SHOWN_AT,
-    Rules,
-    attributed,
-    impression_counts,
-    outcome_counts,
-    repeated_keys,
-    rewards,
-    with_rewards,
-)
+from warmstart.core import REWARD, DataError, Moment, Progress, UsageError, check_output, microseconds, quoted, silent
+from warmstart.engine import Engine, resolve_engine, stored_table
+from warmstart.joining.attribution import OUTCOME_TIME, Rules, open_attribution
 from warmstart.joining.inputs import InputTable, check_keys_agree, fixed_names, open_impressions, open_outcomes
-from warmstart.results import Duplicates, Impressions, Joined, Outcomes, Repeated
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.engine import LocalEngine
-
+from warmstart.results import Duplicates, Impressions, Joined, Repeated
 
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 LONGEST = 100 * 366 * 86_400_000_000
@@ -111,76 +78,40 @@ def join(
     (1, 1, 1)
     """
     ours, theirs = _key_columns(on)
-    timed = _both_or_neither(impression_time, outcome_time)
-    rules = Rules(_duplicates(duplicates, timed=timed), _microseconds(window, timed=timed), None, keep_young)
-    _check_call(rules, until, repeated)
-    path = _checked_path(out, impressions, outcomes, force=force)
+    timed = impression_time is not None
+    if timed != (outcome_time is not None):
+        raise UsageError("One of the tables has a time and the other has none.", "Name both times, or neither.")
+    duplicates = _checked_choices(duplicates, repeated, timed=timed)
+    span, path = _microseconds(window, timed=timed), Path(out)
+    if span is None and (until is not None or keep_young):
+        raise UsageError("Without a window no impression is too young.", "Give --window, such as 7d.")
+    if path.suffix != ".parquet":
+        raise UsageError(f"The result is Parquet, and {quoted(path.name)} does not end so.", "Name it NAME.parquet.")
+    check_output(path, inputs=[impressions, outcomes], force=force)
     resolved, shown = resolve_engine(stored_table(impressions, impressions_table), engine)
     if resolved.remote:
-        raise UsageError(
-            "Impressions do not leave the database that they are in.", "Copy both tables to Parquet, and join those."
-        )
+        hint = "Copy both tables to Parquet, and join those."
+        raise UsageError("Impressions do not leave the database that they are in.", hint)
     on_progress("reading and checking")
     left = open_impressions(resolved, shown, fixed_names(ours, impression_time), drop_nulls=drop_nulls)
-    _check_names_free(left, timed=timed)
+    taken = {name.casefold(): name for name in left.columns}
+    for name in (REWARD, *([OUTCOME_TIME] if timed else [])):
+        if name in taken:
+            what = f"{left.where} has a column {quoted(taken[name])} of its own."
+            raise DataError(what, "Rename it before you join.")
     came = stored_table(outcomes, outcomes_table)
     right = open_outcomes(resolved, came, fixed_names(theirs, outcome_time, reward), drop_nulls=drop_nulls)
     check_keys_agree(left, right)
-    rules = replace(rules, until=_until(rules, until, left, right))
+    known_until = None if span is None else _until(until, left, right)
     on_progress("finding the impression of every outcome")
-    local, keys = cast("LocalEngine", resolved), left.keys
-    with (
-        local.materialise(attributed(left.table, right.table, keys)) as attributions,
-        local.materialise(rewards(attributions, keys, rules)) as rewarded,
-    ):
-        _check_repeated(left, rewarded, repeated)
-        _check_duplicates(left, rewarded, rules)
-        outcome_fates = _outcomes(right, attributions, rewarded, rules)
-        young = _too_young(left, rules)
+    with open_attribution(left, right, Rules(duplicates, span, known_until, keep_young)) as attribution:
+        attribution.check(repeated)
+        counts, young = attribution.count_outcomes(), attribution.count_too_young()
         on_progress("writing")
-        written = _write_rows(local, with_rewards(left.table, rewarded, keys, rules), left, path)
-    return Joined(
-        path,
-        Impressions(left.rows, left.with_nulls, young, written, outcome_fates.rewarding),
-        outcome_fates,
-        rules.duplicates,
-        rules.window,
-        rules.until,
-        until_is_last_outcome=rules.until is not None and until is None,
-        kept_young=keep_young,
-    )
-
-
-def _outcomes(right: InputTable, attributions: ir.Table, rewarded: ir.Table, rules: Rules) -> Outcomes:
-    fates = right.engine.fetch(outcome_counts(attributions, rules))[0]
-    sums = rewarded.agg(impressions=rewarded.count(), outcomes=rewarded[COUNT].sum().coalesce(0))
-    sizes = right.engine.fetch(sums)[0]
-    return Outcomes(
-        read=right.rows,
-        with_nulls=right.with_nulls,
-        **fates,
-        rewarding=sizes["impressions"],
-        duplicates=sizes["outcomes"] - sizes["impressions"],
-    )
-
-
-def _too_young(left: InputTable, rules: Rules) -> int:
-    counts = left.engine.fetch(impression_counts(left.table, rules))[0]
-    if counts["left_out"] == left.rows - left.with_nulls:
-        raise EmptyWindowError(
-            f"{left.where}: every impression is too young: outcomes are known up to one window after none of them.",
-            "Take a shorter window, later outcomes, or keep the young (--keep-young).",
-        )
-    return int(counts["too_young"])
-
-
-def _write_rows(engine: LocalEngine, rows: ir.Table, left: InputTable, path: Path) -> int:
-    given = {f"column_{i}": name for i, name in enumerate(left.columns)} | {REWARD: REWARD}
-    if TIME in left.given:
-        given[OUTCOME_TIME] = OUTCOME_TIME
-    tables = (with_given_names(batch, given, time=OUTCOME_TIME) for batch in engine.stream(rows))
-    with write_output(path, force=True) as temporary:  # what may not be replaced was refused before the work
-        return write_parquet(temporary, tables)
+        written = attribution.write(path)
+    sizes = Impressions(left.rows, left.with_nulls, young, written, counts.rewarding)
+    until_is_last_outcome = span is not None and until is None
+    return Joined(path, sizes, counts, duplicates, span, known_until, until_is_last_outcome, keep_young)
 
 
 def _key_columns(on: str | Sequence[str] | Mapping[str, str]) -> tuple[list[str], list[str]]:
@@ -195,22 +126,18 @@ def _key_columns(on: str | Sequence[str] | Mapping[str, str]) -> tuple[list[str]
     return impression_keys, outcome_keys
 
 
-def _both_or_neither(impression_time: str | None, outcome_time: str | None) -> bool:
-    if (impression_time is None) != (outcome_time is None):
-        raise UsageError("One of the tables has a time and the other has none.", "Name both times, or neither.")
-    return impression_time is not None
-
-
-def _duplicates(requested: Duplicates | None, *, timed: bool) -> Duplicates:
-    if requested is not None and requested not in get_args(Duplicates):
-        raise UsageError(f"Duplicates cannot be {quoted(requested)}.", f"Choose {', '.join(get_args(Duplicates))}.")
-    if requested == "first" and not timed:
+def _checked_choices(duplicates: Duplicates | None, repeated: Repeated, *, timed: bool) -> Duplicates:
+    if duplicates is None:
+        duplicates = "first" if timed else "max"
+    for what, value, choices in (("Duplicates", duplicates, Duplicates), ("Repeated keys", repeated, Repeated)):
+        if value not in get_args(choices):
+            raise UsageError(f"{what} cannot be {quoted(value)}.", f"Choose {', '.join(get_args(choices))}.")
+    if duplicates == "first" and not timed:
         raise UsageError("Without times no outcome is the first.", "Choose sum, max or error.")
-    return requested or ("first" if timed else "max")
+    return duplicates
 
 
 def _microseconds(window: str | timedelta | None, *, timed: bool) -> int | None:
-    """Return the window of attribution in microseconds."""
     if window is None:
         return None
     if not timed:
@@ -227,17 +154,8 @@ def _microseconds(window: str | timedelta | None, *, timed: bool) -> int | None:
     return span
 
 
-def _check_call(rules: Rules, until: Moment | None, repeated: Repeated) -> None:
-    if (until is not None or rules.keep_young) and rules.window is None:
-        raise UsageError("Without a window no impression is too young.", "Give --window, such as 7d.")
-    if repeated not in get_args(Repeated):
-        raise UsageError(f"Repeated keys cannot be {quoted(repeated)}.", f"Choose {', '.join(get_args(Repeated))}.")
-
-
-def _until(rules: Rules, until: Moment | None, left: InputTable, right: InputTable) -> int | None:
-    """Return the moment up to which outcomes are known, in microseconds since 1970; None where there is no window."""
-    if rules.window is None:
-        return None
+def _until(until: Moment | None, left: InputTable, right: InputTable) -> int:
+    """Return the moment up to which outcomes are known, in microseconds since 1970."""
     if until is None:
         return right.last
     if not isinstance(until, int):
@@ -246,38 +164,3 @@ def _until(rules: Rules, until: Moment | None, left: InputTable, right: InputTab
     if ticks is None:
         raise UsageError(f"The integer {until} is no moment where times are not integers.", "Write 2026-10-21.")
     return until * 1_000_000 // ticks
-
-
-def _checked_path(out: str | Path, *sources: Any, force: bool) -> Path:
-    path = Path(out)
-    if path.suffix != ".parquet":
-        raise UsageError(f"The result is Parquet, and {quoted(path.name)} does not end so.", "Name it NAME.parquet.")
-    check_output(path, inputs=sources, force=force)
-    return path
-
-
-def _check_names_free(left: InputTable, *, timed: bool) -> None:
-    taken = {name.casefold(): name for name in left.columns}
-    for name in (REWARD, *([OUTCOME_TIME] if timed else [])):
-        if name in taken:
-            raise DataError(
-                f"{left.where} has a column {quoted(taken[name])} of its own.", "Rename it before you join."
-            )
-
-
-def _check_repeated(left: InputTable, rewarded: ir.Table, repeated: Repeated) -> None:
-    timed = TIME in left.given
-    in_time = timed and repeated == "last"
-    keys = repeated_keys(left.table, rewarded, left.keys, also_in_time=in_time)
-    if example := example_rows(left.engine, keys, left.given):
-        moment = " at one moment" if in_time else ""
-        hint = "Join on a column more, or remove copies" + ("." if timed else "; or name times.")
-        raise DataError(f"{left.where}: several impressions of one key{moment} have an outcome ({example}).", hint)
-
-
-def _check_duplicates(left: InputTable, rewarded: ir.Table, rules: Rules) -> None:
-    if rules.duplicates != "error":
-        return
-    twice = rewarded.filter(rewarded[COUNT] > 1).drop(SHOWN_AT, OUTCOME_TIME, REWARD)
-    if example := example_rows(left.engine, twice, left.given):
-        raise DataError(f"An impression has several outcomes ({example}).", "Choose first, sum or max for duplicates.")

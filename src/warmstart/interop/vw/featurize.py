@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from warmstart.engine import Engine
 
 BATCH = 50_000
-# Nothing is hashed here, so any number of bits does.
-UNUSED_BITS = 8
 
 
 def featurize(engine: Engine, source: Any, given: Mapping[str, str]) -> Iterator[tuple[pa.Table, list[Features]]]:
@@ -33,7 +32,8 @@ def featurize(engine: Engine, source: Any, given: Mapping[str, str]) -> Iterator
         for key in keys:
             if key not in batch.column_names:
                 raise no_such_column(key, batch.column_names, where=describe(source))
-        settings = settings or FeatureSettings.of_table(batch, keys, bits=UNUSED_BITS, cross_only=False)
+        # Nothing is hashed here, so any number of bits does.
+        settings = settings or FeatureSettings.of_table(batch, keys, bits=8, cross_only=False)
         for begin in range(0, batch.num_rows, BATCH):
             part = batch.slice(begin, BATCH)
             yield part.select(keys).rename_columns(list(given)), _features_of_rows(part, settings)
@@ -52,7 +52,7 @@ def _features_of_rows(batch: pa.Table, settings: FeatureSettings) -> list[Featur
     columns = [_features_of_column(batch, name, settings) for name in settings.kinds]
     if not columns:
         return [NO_FEATURES] * batch.num_rows
-    return [canonical(pair for part in row for pair in part) for row in zip(*columns, strict=True)]
+    return [canonical(chain.from_iterable(row)) for row in zip(*columns, strict=True)]
 
 
 def _features_of_column(batch: pa.Table, name: str, settings: FeatureSettings) -> list[list[tuple[str, float]]]:

@@ -80,9 +80,9 @@ def dsjson_event(event: ExportedEvent, actions: Actions) -> str:
     multi = ",".join(f"{{{_members(*actions[i])}}}" for i in event.feasible)
     label = f'"_label_cost":{format_number(event.cost)},"_label_probability":{format_number(event.probability)},'
     label += f'"_label_Action":{event.index + 1},"_labelIndex":{event.index}'
-    propensities = {} if event.propensities is None else dict(enumerate(event.propensities))
     # The action that was shown comes first, with its own probability.
-    probabilities = {event.index: event.probability} | {i: p for i, p in propensities.items() if i != event.index}
+    probabilities = {event.index: event.probability}
+    probabilities |= {i: p for i, p in enumerate(event.propensities or ()) if i != event.index}
     ranked = ",".join(str(i + 1) for i in probabilities)
     context = f'{_members(event.tag, event.context)},"_multi":[{multi}]'
     return (
@@ -98,23 +98,10 @@ FORMATS = {
 }
 
 
-def cb_context(tag: str, context: str) -> str:
-    """Write a context to choose for, for ``--cb``."""
-    return f"'{tag}{context}\n"
-
-
 def adf_block(
     tag: str, context: str, feasible: Sequence[int], actions: Actions, *, labels: dict[int, str] | None = None
 ) -> str:
-    """Write a context with its feasible actions, for ``--cb_adf``.
-
-    Args:
-        tag: the context's key.
-        context: the context's features.
-        feasible: the numbers of the actions that can be chosen.
-        actions: tags and features of all actions.
-        labels: labels of feasible actions, by their index; none for a context to choose for.
-    """
+    """Write a context with its feasible actions, for ``--cb_adf``; ``labels``: of feasible actions, by their index."""
     lines = [f"{(labels or {}).get(i, '')}'{actions[n][0]}{actions[n][1]}\n" for i, n in enumerate(feasible)]
     return f"shared '{tag}{context}\n{''.join(lines)}\n"
 

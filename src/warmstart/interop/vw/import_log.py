@@ -4,33 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal, get_args
 
-from warmstart.core import (
-    Progress,
-    SourceError,
-    UsageError,
-    check_output,
-    printable,
-    quoted,
-    silent,
-    write_output,
-    write_parquet,
-)
+from warmstart.core import Progress, SourceError, UsageError, printable, quoted, silent, write_output, write_parquet
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import Features
-from warmstart.interop.records import CostRange, EventBatches, Example, check_cost_range
-from warmstart.interop.vw.json import JsonFeatures, read_json
-from warmstart.interop.vw.lines import LogFile, MalformedLines, named_files, numbered_lines
+from warmstart.interop.records import EVENT_SCHEMA, CostRange, EventBatches, Example, check_cost_range
+from warmstart.interop.vw.json import read_json
+from warmstart.interop.vw.lines import LogFile, MalformedLines, named_files
 from warmstart.interop.vw.text import SHARED, read_adf, read_cb
 from warmstart.interop.vw.text_features import TextFeatures
 from warmstart.results import Imported
 
 VWFormat = Literal["cb", "cb_adf", "dsjson", "json"]
 FIRST_LINES = 2_000
-EVENTS, CONTEXTS, ACTIONS, ABOUT = "events.parquet", "contexts.parquet", "actions.parquet", "about.json"
 UNREWARDED = "events-with-costs.parquet"
 
 
@@ -69,12 +58,11 @@ def import_vw(
     if choice_first and kind != "cb":
         raise UsageError("Only lines of --cb can begin with a policy's choice.")
     check_cost_range(cost_range)
-    check_output(out, inputs=paths, folder=True)
     malformed, batches = MalformedLines(skip_malformed), EventBatches()
     with write_output(out, inputs=paths, folder=True) as folder:
         with (
-            FeatureTable("context").written_to(folder / CONTEXTS) as contexts,
-            FeatureTable("action").written_to(folder / ACTIONS) as actions,
+            FeatureTable("context").written_to(folder / "contexts.parquet") as contexts,
+            FeatureTable("action").written_to(folder / "actions.parquet") as actions,
         ):
             read = _reader(kind, contexts, actions, choice_first=choice_first, from_export=from_export)
             examples = (example for path in paths for example in read(LogFile(path, malformed, on_progress)))
@@ -87,11 +75,12 @@ def import_vw(
             **batches.summary(f"vw {kind}", contexts, actions, costs),
             "files": [str(path) for path in paths],
             "unlabelled": batches.examples - batches.events,
-            "times": batches.present.get("time", 0),
+            "times": batches.present["time"],
             "equal_actions": batches.equal_actions,
             "malformed": {"lines": malformed.lines, "first": malformed.messages},
         }
-        (folder / ABOUT).write_text(json.dumps(about, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        text = json.dumps(about, indent=2, ensure_ascii=False)
+        (folder / "about.json").write_text(f"{text}\n", encoding="utf-8")
     return Imported(out, about)
 
 
@@ -100,8 +89,7 @@ def _reader(
 ) -> Callable[[LogFile], Iterator[Example]]:
     """Return a function that reads a file of this format, and adds its contexts and actions to the tables."""
     if kind in ("dsjson", "json"):
-        objects = [JsonFeatures(table, from_export=from_export) for table in (contexts, actions)]
-        return lambda log: read_json(log, *objects)
+        return lambda log: read_json(log, contexts, actions, from_export=from_export)
     texts = [TextFeatures(table, from_export=from_export) for table in (contexts, actions)]
     if kind == "cb_adf":
         return lambda log: read_adf(log, *texts)
@@ -121,7 +109,7 @@ def _with_actions(examples: Iterator[Example], actions: FeatureTable, known: set
 
 def _detect_format(path: Path) -> VWFormat:
     """Tell the format by the first lines: JSON begins with a brace; blocks have blank lines or a shared one."""
-    lines = [line for _, line in islice(numbered_lines(path), FIRST_LINES)]
+    lines = [line for _, line in islice(LogFile(path).lines(), FIRST_LINES)]
     while lines and not lines[-1].strip():
         lines.pop()
     first = next((line for line in lines if line.strip()), "")
@@ -133,11 +121,11 @@ def _detect_format(path: Path) -> VWFormat:
 
 def _write_rewards(folder: Path, costs: CostRange, columns: Sequence[str]) -> None:
     """Turn costs into rewards, now that their range is known, and leave out columns without a value."""
+    import pyarrow as pa
     import pyarrow.parquet as pq
 
     with pq.ParquetFile(folder / UNREWARDED) as file:
-        # A log without events has no row groups; reading none of them gives its columns.
-        groups = [[group] for group in range(file.num_row_groups)] or [[]]
-        tables = (costs.with_rewards(file.read_row_groups(group), columns) for group in groups)
-        write_parquet(folder / EVENTS, tables)
+        batches = (file.read_row_group(group) for group in range(file.num_row_groups))
+        tables = chain([pa.Table.from_batches([], EVENT_SCHEMA)], batches)
+        write_parquet(folder / "events.parquet", (costs.with_rewards(table, columns) for table in tables))
     (folder / UNREWARDED).unlink()

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
 from warmstart.core import quoted
@@ -27,28 +28,17 @@ class JsonObject(list[tuple[str, Any]]):
         return next((value for name, value in self if name in names), None)
 
 
-class JsonFeatures:
-    """Reads the features of contexts or of actions into a feature table, and gives each object its key.
-
-    ``from_export``: the tag is the key, and escapes are undone, as in what ``export`` wrote.
-    """
-
-    def __init__(self, table: FeatureTable, *, from_export: bool = False) -> None:
-        self._table = table
-        self._from_export = from_export
-
-    def key(self, source: JsonObject) -> str:
-        """Return the key of the features in an object; they are added to the table."""
-        pairs = list(_features(source, ""))
-        tag = source.get(TAG)
-        if tag is not None and not isinstance(tag, str):
-            raise BadLineError("a tag is not text")
-        if self._from_export:
-            return add_exported(self._table, pairs, tag)
-        features = canonical(pairs)
-        key = features.key
-        self._table.add(key, features, tag)
-        return key
+def _key(source: JsonObject, table: FeatureTable, *, from_export: bool) -> str:
+    """Return the key of the features in an object; they are added to the table."""
+    pairs, tag = _features(source, ""), source.get(TAG)
+    if tag is not None and not isinstance(tag, str):
+        raise BadLineError("a tag is not text")
+    if from_export:
+        return add_exported(table, pairs, tag)
+    features = canonical(pairs)
+    key = features.key
+    table.add(key, features, tag)
+    return key
 
 
 def _features(source: JsonObject, namespace: str) -> Iterator[tuple[str, float]]:
@@ -98,9 +88,13 @@ def _finite(value: float, name: str) -> float:
     return number
 
 
-def read_json(log: LogFile, contexts: JsonFeatures, actions: JsonFeatures) -> Iterator[Example]:
-    """Read an object a line: its shared features are the context, the parts of ``_multi`` are the actions."""
-    return log.parse(lambda line: _example(_object(line), contexts, actions))
+def read_json(log: LogFile, contexts: FeatureTable, actions: FeatureTable, *, from_export: bool) -> Iterator[Example]:
+    """Read an object a line: its shared features are the context, the parts of ``_multi`` are the actions.
+
+    ``from_export``: the tag is the key, and escapes are undone, as in what ``export`` wrote.
+    """
+    context_key, action_key = (partial(_key, table=table, from_export=from_export) for table in (contexts, actions))
+    return log.parse(lambda line: _example(_object(line), context_key, action_key))
 
 
 def _object(line: str) -> JsonObject:
@@ -113,7 +107,9 @@ def _object(line: str) -> JsonObject:
     return parsed
 
 
-def _example(line: JsonObject, contexts: JsonFeatures, actions: JsonFeatures) -> Example:
+def _example(
+    line: JsonObject, context_key: Callable[[JsonObject], str], action_key: Callable[[JsonObject], str]
+) -> Example:
     inside = line.get(CONTEXT)
     shared = inside if isinstance(inside, JsonObject) and line.get(MULTI) is None else line
     multi = shared.get(MULTI)
@@ -121,23 +117,17 @@ def _example(line: JsonObject, contexts: JsonFeatures, actions: JsonFeatures) ->
         raise BadLineError("it has slots: several actions an event, which cannot be read")
     if not isinstance(multi, list) or not multi or not all(isinstance(part, JsonObject) for part in multi):
         raise BadLineError("it has no actions (_multi)")
-    context = contexts.key(JsonObject((name, value) for name, value in shared if name != MULTI))
-    feasible = [actions.key(part) for part in multi]
+    context = context_key(JsonObject((name, value) for name, value in shared if name != MULTI))
+    feasible = [action_key(part) for part in multi]
     cost = _number(line, "_label_cost", "_label_Cost")
     probability = _number(line, "_label_probability", "_label_Probability")
     if probability is not None and not 0 < probability <= 1:
         raise BadLineError(f"the probability {probability:g} is not in (0, 1]")
     chosen = None if cost is None else feasible[_shown_index(line, len(feasible))]
-    return Example(
-        context,
-        None if line.get("_skipLearn") is True else chosen,
-        cost,
-        probability,
-        feasible,
-        time=_microseconds(line.get("Timestamp")),
-        event_id=_text(line.get("EventId", "event_id")),
-        drop=_number(line, "pdrop"),
-    )
+    action = None if line.get("_skipLearn") is True else chosen
+    time, event_id, drop = _microseconds(line.get("Timestamp")), line.get("EventId", "event_id"), _number(line, "pdrop")
+    event_id = None if event_id is None else str(event_id)
+    return Example(context, action, cost, probability, feasible, time=time, event_id=event_id, drop=drop)
 
 
 def _shown_index(line: JsonObject, actions: int) -> int:
@@ -162,10 +152,6 @@ def _number(line: JsonObject, *names: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadLineError(f"{names[0]} is no number")
     return _finite(value, names[0])
-
-
-def _text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else str(value)
 
 
 def _microseconds(value: Any) -> int | None:

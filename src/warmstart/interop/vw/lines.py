@@ -8,15 +8,13 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 from warmstart.core import MalformedLineError, Progress, SourceError, UsageError, first_lines, printable, quoted, silent
 
 GZIP_MAGIC = b"\x1f\x8b"
 SHOWN_MESSAGES = 5
 PROGRESS_EVERY = 4096
-# Bytes that are no UTF-8 become these, and are then refused line by line.
-NO_UTF8 = "surrogateescape"
 
 T = TypeVar("T")
 
@@ -48,12 +46,26 @@ class LogFile:
     """A log in a text file, with what to do about its malformed lines and where to report progress."""
 
     path: Path
-    malformed: MalformedLines
+    malformed: MalformedLines = field(default_factory=MalformedLines)
     on_progress: Progress = silent
 
     def lines(self) -> Iterator[tuple[int, str]]:
         """Give the lines of the file without their ends, numbered from 1."""
-        return numbered_lines(self.path, self.on_progress)
+        size = max(self.path.stat().st_size, 1)
+        try:
+            with self.path.open("rb") as raw:
+                compressed = raw.read(2) == GZIP_MAGIC
+                raw.seek(0)
+                binary = gzip.GzipFile(fileobj=raw) if compressed else raw
+                # Bytes that are no UTF-8 become surrogates, and are then refused line by line.
+                with io.TextIOWrapper(binary, encoding="utf-8", errors="surrogateescape", newline="\n") as lines:
+                    for i, line in enumerate(lines, start=1):
+                        if i % PROGRESS_EVERY == 0:
+                            self.on_progress(f"reading {self.path.name}", min(raw.tell() / size, 1.0))
+                        end = -2 if line.endswith("\r\n") else -1 if line.endswith("\n") else None
+                        yield i, line[:end]
+        except (EOFError, zlib.error, gzip.BadGzipFile, OSError) as error:
+            raise SourceError(f"Cannot read {printable(self.path)}: {first_lines(error)}") from error
 
     def parse(self, parse_line: Callable[[str], T]) -> Iterator[T]:
         """Give what ``parse_line`` returns for each line that is not blank; it raises BadLineError for a bad one."""
@@ -66,32 +78,15 @@ class LogFile:
                 self.malformed.add(self.path, number, error)
 
 
-def named_files(sources: str | Path | Sequence[str | Path]) -> list[Path]:
-    """Return the paths of at least one file; refuse one that does not exist."""
+def named_files(sources: str | Path | Sequence[str | Path], *, hint: str = "") -> list[Path]:
+    """Return the paths of at least one file; refuse one that does not exist, with this hint."""
     paths = [Path(sources)] if isinstance(sources, str | Path) else [Path(source) for source in sources]
     if not paths:
         raise UsageError("Name at least one file.")
     for path in paths:
         if not path.is_file():
-            raise SourceError(f"There is no file {quoted(str(path))}.")
+            raise SourceError(f"There is no file {quoted(str(path))}.", hint)
     return paths
-
-
-def numbered_lines(path: Path, on_progress: Progress = silent) -> Iterator[tuple[int, str]]:
-    """Give the lines of a file without their ends, numbered from 1."""
-    size = max(path.stat().st_size, 1)
-    try:
-        with path.open("rb") as raw:
-            compressed = raw.read(2) == GZIP_MAGIC
-            raw.seek(0)
-            with _text(raw, compressed=compressed) as lines:
-                for i, line in enumerate(lines, start=1):
-                    if i % PROGRESS_EVERY == 0:
-                        on_progress(f"reading {path.name}", min(raw.tell() / size, 1.0))
-                    end = -2 if line.endswith("\r\n") else -1 if line.endswith("\n") else None
-                    yield i, line[:end]
-    except (EOFError, zlib.error, gzip.BadGzipFile, OSError) as error:
-        raise SourceError(f"Cannot read {printable(path)}: {first_lines(error)}") from error
 
 
 def check_utf8(line: str) -> str:
@@ -102,9 +97,3 @@ def check_utf8(line: str) -> str:
         except UnicodeEncodeError as error:
             raise BadLineError("it is not UTF-8") from error
     return line
-
-
-def _text(raw: IO[bytes], *, compressed: bool) -> IO[str]:
-    if compressed:
-        return gzip.open(raw, "rt", encoding="utf-8", errors=NO_UTF8, newline="\n")
-    return io.TextIOWrapper(raw, encoding="utf-8", errors=NO_UTF8, newline="\n")

@@ -5,42 +5,44 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
-from warmstart.core import (
-    PROBABILITY,
-    DataError,
-    MalformedLineError,
-    SourceError,
-    UsageError,
-    check_output,
-    printable,
-    quoted,
-    write_output,
-    write_parquet,
-)
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from warmstart.core import PROBABILITY, DataError, UsageError, printable, quoted, write_output, write_parquet
 from warmstart.interop.export_log import companion
-from warmstart.interop.vw.lines import named_files, numbered_lines
-from warmstart.interop.vw.numbering import FEASIBLE, ROWS, context_tag
+from warmstart.interop.features import ROWS
+from warmstart.interop.vw.lines import BadLineError, LogFile, named_files
+from warmstart.interop.vw.numbering import FEASIBLE, context_tag
 from warmstart.results import Decisions
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 Scores = Literal["costs", "probabilities"]
 SUM_TOLERANCE = 1e-3
 ONE_EACH = "Predict the exported contexts file, with -t and without --passes."
 
 
-@dataclass(frozen=True, slots=True)
-class _Prediction:
+class _Prediction(NamedTuple):
     """A line of ``-p``: an action's number alone, or pairs of numbers and scores; and the tag behind."""
 
-    line: int
-    pairs: tuple[tuple[int, float | None], ...]
-    tag: str | None
+    pairs: list[tuple[int, float | None]]
+    tag: str
+
+    @classmethod
+    def parse(cls, line: str) -> _Prediction:
+        text, _, tag = line.strip(" ").partition(" ")
+        pairs: list[tuple[int, float | None]] = []
+        try:
+            for part in text.split(","):
+                action, colon, score = part.partition(":")
+                pairs.append((int(float(action)), float(score) if colon else None))
+        except (ValueError, OverflowError) as error:
+            raise BadLineError(f"{quoted(text)} is no prediction") from error
+        if any(score is not None and not math.isfinite(score) for _, score in pairs):
+            raise BadLineError("a score is not finite")
+        return cls(pairs, tag)
 
     def choices(self, scores: Scores) -> list[tuple[int, float]]:
         """Return the numbers of actions with their probabilities; of costs, the least has probability 1."""
@@ -75,30 +77,19 @@ def import_predictions(
         first_number: 0 or 1, where the numbers cannot tell.
         force: replace a file that this library did not write; an input is never replaced.
     """
-    import pyarrow as pa
-
     [path], out = named_files(predictions), Path(out)
     if scores is not None and scores not in get_args(Scores):
         raise UsageError(f"Scores cannot be {quoted(scores)}.", f"Choose {' or '.join(get_args(Scores))}.")
     if first_number not in (None, 0, 1):
         raise UsageError(f"Actions are numbered from 0 or from 1, not from {quoted(first_number)}.")
-    keys = _ExportedKeys.open(Path(exported))
-    check_output(out, inputs=[path, exported, keys.contexts, companion(Path(exported), "actions.parquet")], force=force)
-    summary = _Summary.of(_predictions(path))
-    first = 0 if keys.has_feasible or summary.lists else _first_number(summary, keys, first_number, path)
-    decisions = _decisions(path, keys, scores=_scores(summary, scores, path), first=first)
-    schema = keys.schema().append(pa.field(PROBABILITY, pa.float64()))
-    decided = 0
-
-    def tables() -> Iterator[pa.Table]:
-        nonlocal decided
-        while batch := list(islice(decisions, ROWS)):
-            decided += len(batch)
-            yield pa.Table.from_pylist([row for of_context in batch for row in of_context], schema=schema)
-
-    with write_output(out, force=True) as temporary:  # what may not be replaced was refused before the work
-        written = write_parquet(temporary, tables())
-    return Decisions(out, decided, written)
+    keys, log = _ExportedKeys.open(Path(exported)), LogFile(path)
+    with write_output(out, inputs=[path, exported, *keys.paths], force=force) as temporary:
+        summary = _Summary.of(log.parse(_Prediction.parse))
+        first = 0 if keys.have_feasible or summary.lists else _first_number(summary, keys, first_number, path)
+        decisions = _decisions(log, keys, scores=_scores(summary, scores, path), first=first)
+        batches = iter(lambda: list(chain.from_iterable(islice(decisions, ROWS))), [])
+        written = write_parquet(temporary, (pa.Table.from_pylist(batch, schema=keys.schema) for batch in batches))
+    return Decisions(out, pq.read_metadata(keys.paths[0]).num_rows, written)
 
 
 @dataclass
@@ -126,40 +117,27 @@ class _Summary:
 
 @dataclass(frozen=True)
 class _ExportedKeys:
-    """The keys of contexts and actions that ``export`` wrote beside the events."""
+    """The keys of contexts and actions that ``export`` wrote beside the events, in files at ``paths``."""
 
-    contexts: Path
-    actions: pa.Table
+    paths: list[Path]
     names: tuple[str, ...]
-    has_feasible: bool
+    have_feasible: bool
+    actions: pa.Table
+    schema: pa.Schema
 
     @classmethod
     def open(cls, exported: Path) -> _ExportedKeys:
-        import pyarrow.parquet as pq
-
-        contexts, actions = companion(exported, "contexts.parquet"), companion(exported, "actions.parquet")
-        for needed in (contexts, actions):
-            if not needed.is_file():
-                raise SourceError(
-                    f"There is no file {quoted(str(needed))}.", "Name the file that export wrote; its keys lie beside."
-                )
-        columns = pq.read_schema(contexts).names
-        names = tuple(name for name in columns if name != FEASIBLE)
-        return cls(contexts, pq.read_table(actions), names, FEASIBLE in columns)
-
-    def schema(self) -> pa.Schema:
-        """Return the columns of contexts and actions."""
-        import pyarrow as pa
-        import pyarrow.parquet as pq
-
-        contexts = pq.read_schema(self.contexts)
-        return pa.schema([*(contexts.field(name) for name in self.names), *self.actions.schema])
+        paths = [companion(exported, "contexts.parquet"), companion(exported, "actions.parquet")]
+        named_files(paths, hint="Name the file that export wrote; its keys lie beside.")
+        contexts, actions = pq.read_schema(paths[0]), pq.read_table(paths[1])
+        fields = [field for field in contexts if field.name != FEASIBLE]
+        schema = pa.schema([*fields, *actions.schema, pa.field(PROBABILITY, pa.float64())])
+        names = tuple(field.name for field in fields)
+        return cls(paths, names, FEASIBLE in contexts.names, actions, schema)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Give the contexts in the order in which they were written."""
-        import pyarrow.parquet as pq
-
-        with pq.ParquetFile(self.contexts) as file:
+        with pq.ParquetFile(self.paths[0]) as file:
             for group in range(file.num_row_groups):
                 yield from file.read_row_group(group).to_pylist()
 
@@ -168,10 +146,9 @@ def _first_number(summary: _Summary, keys: _ExportedKeys, stated: Literal[0, 1] 
     """Return whether lone numbers count from 0 or from 1: as the numbers show, or as stated."""
     shown = 0 if summary.least == 0 else 1 if summary.largest == keys.actions.num_rows else None
     if shown is None and stated is None:
-        raise UsageError(
-            f"{printable(path)}: from the numbers it cannot be told whether actions count from 0 or from 1.",
-            "Pass first_number=0 (--first-number 0) for Vowpal Wabbit 9.11, 1 for earlier ones or --cb_force_legacy.",
-        )
+        hint = "Pass first_number=0 (--first-number 0) for Vowpal Wabbit 9.11, 1 for earlier ones or --cb_force_legacy."
+        what = "from the numbers it cannot be told whether actions count from 0 or from 1"
+        raise UsageError(f"{printable(path)}: {what}.", hint)
     if stated is not None and shown is not None and shown != stated:
         raise UsageError(f"{printable(path)}: actions count from {shown}, not from {stated}.")
     return (shown if stated is None else stated) or 0
@@ -182,53 +159,29 @@ def _scores(summary: _Summary, stated: Scores | None, path: Path) -> Scores:
     if stated == "probabilities" and not could_be:
         raise DataError(f"{printable(path)}: there are scores that sum to no 1, so they are no probabilities.")
     if stated is None and could_be:
-        raise UsageError(
-            f"{printable(path)}: all scores sum to 1.",
-            "Say what they are: scores='probabilities' (--scores probabilities), or 'costs'.",
-        )
+        hint = "Say what they are: scores='probabilities' (--scores probabilities), or 'costs'."
+        raise UsageError(f"{printable(path)}: all scores sum to 1.", hint)
     return stated or "costs"
 
 
-def _predictions(path: Path) -> Iterator[_Prediction]:
-    for number, line in numbered_lines(path):
-        if line and not line.isspace():
-            yield _prediction(path, number, line)
-
-
-def _prediction(path: Path, number: int, line: str) -> _Prediction:
-    text, _, tag = line.strip(" ").partition(" ")
-    try:
-        pairs = []
-        for part in text.split(","):
-            action, colon, score = part.partition(":")
-            pairs.append((int(float(action)), float(score) if colon else None))
-    except (ValueError, OverflowError) as error:
-        raise MalformedLineError(str(path), number, f"{quoted(text)} is no prediction") from error
-    if any(score is not None and not math.isfinite(score) for _, score in pairs):
-        raise MalformedLineError(str(path), number, "a score is not finite")
-    return _Prediction(number, tuple(pairs), tag or None)
-
-
-def _decisions(path: Path, keys: _ExportedKeys, *, scores: Scores, first: int) -> Iterator[list[dict[str, Any]]]:
+def _decisions(log: LogFile, keys: _ExportedKeys, *, scores: Scores, first: int) -> Iterator[list[dict[str, Any]]]:
     """Give the decisions of each context, in order; refuse predictions that are not of these contexts."""
-    predictions = _predictions(path)
-    actions, [action] = keys.actions.column(0).to_pylist(), keys.actions.column_names
-    for row in keys.rows():
-        prediction = next(predictions, None)
-        if prediction is None:
-            raise DataError(f"{printable(path)} has fewer predictions than there are contexts.", ONE_EACH)
-        tag = context_tag(row, keys.names)
-        if prediction.tag is not None and prediction.tag != tag:
-            what = f"it is of the context {quoted(prediction.tag)}, not of {tag}"
-            raise MalformedLineError(str(path), prediction.line, what)
-        feasible = row.pop(FEASIBLE) if keys.has_feasible else range(len(actions))
-        decisions = []
-        for number, probability in prediction.choices(scores):
-            index = number - first
+    actions, [action], contexts = keys.actions[0].to_pylist(), keys.actions.column_names, keys.rows()
+
+    def decide(line: str) -> list[dict[str, Any]]:
+        prediction, context = _Prediction.parse(line), next(contexts, None)
+        if context is None:
+            raise DataError(f"{printable(log.path)} has more predictions than there are contexts.", ONE_EACH)
+        tag = context_tag(context, keys.names)
+        if prediction.tag and prediction.tag != tag:
+            raise BadLineError(f"it is of the context {quoted(prediction.tag)}, not of {tag}")
+        feasible = context.pop(FEASIBLE, range(len(actions)))
+        choices = [(number - first, probability) for number, probability in prediction.choices(scores)]
+        for index, _ in choices:
             if not 0 <= index < len(feasible):
-                what = f"it names the action with index {index}, and the context has {len(feasible)}"
-                raise MalformedLineError(str(path), prediction.line, what)
-            decisions.append({**row, action: actions[feasible[index]], PROBABILITY: probability})
-        yield decisions
-    if next(predictions, None) is not None:
-        raise DataError(f"{printable(path)} has more predictions than there are contexts.", ONE_EACH)
+                raise BadLineError(f"it names the action with index {index}, and the context has {len(feasible)}")
+        return [{**context, action: actions[feasible[index]], PROBABILITY: p} for index, p in choices]
+
+    yield from log.parse(decide)
+    if next(contexts, None) is not None:
+        raise DataError(f"{printable(log.path)} has fewer predictions than there are contexts.", ONE_EACH)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from itertools import groupby
+from typing import NamedTuple
 
 from warmstart.core import quoted
 from warmstart.interop.records import Example
@@ -16,13 +17,12 @@ from warmstart.interop.vw.text_features import REMEMBERED, TextFeatures
 SHARED = "shared"
 
 
-@dataclass(frozen=True, slots=True)
-class Label:
+class Label(NamedTuple):
     """``action[:cost[:probability]]``"""
 
     action: str
-    cost: float | None
-    probability: float | None
+    cost: float | None = None
+    probability: float | None = None
 
 
 def _split_line(line: str) -> tuple[str, str]:
@@ -56,7 +56,7 @@ def _looks_like_a_label(text: str) -> bool:
 def _label(token: str) -> Label:
     action, *numbers = token.split(":")
     if action == SHARED and not numbers:
-        return Label(SHARED, None, None)
+        return Label(SHARED)
     if not (action.isascii() and action.isdigit()) or len(numbers) > 2:
         raise BadLineError(f"the label {quoted(token)} is not action:cost[:probability]")
     try:
@@ -65,10 +65,9 @@ def _label(token: str) -> Label:
         raise BadLineError(f"the label {quoted(token)} holds no number where one is needed") from error
     if not all(map(math.isfinite, values)):
         raise BadLineError(f"the label {quoted(token)} is not finite")
-    probability = values[1] if len(values) > 1 else None
-    if probability is not None and not 0 < probability <= 1:
+    if len(values) > 1 and not 0 < values[1] <= 1:
         raise BadLineError(f"the probability of {quoted(token)} is not in (0, 1]")
-    return Label(action, values[0] if values else None, probability)
+    return Label(action, *values)
 
 
 def _shown(labels: tuple[Label, ...]) -> Label | None:
@@ -109,11 +108,9 @@ def _cb_labels(text: str, *, choice_first: bool) -> tuple[CbFields, str | None]:
         choice, labels = labels[0].action, labels[1:]
     if any(label.action in (SHARED, "0") for label in labels):
         raise BadLineError("actions are numbered from 1 in --cb; is it a --cb_adf log?")
-    shown = _shown(labels)
+    action, cost, probability = _shown(labels) or (None, None, None)
     feasible = [label.action for label in labels] if len(labels) > 1 else None
-    if shown is None:
-        return (None, None, None, feasible, choice), tag
-    return (shown.action, shown.cost, shown.probability, feasible, choice), tag
+    return (action, cost, probability, feasible, choice), tag
 
 
 def read_adf(log: LogFile, contexts: TextFeatures, actions: TextFeatures) -> Iterator[Example]:
@@ -135,44 +132,40 @@ def read_adf(log: LogFile, contexts: TextFeatures, actions: TextFeatures) -> Ite
             log.malformed.add(log.path, number, error)
 
 
+@dataclass
 class _Block:
     """The lines of a block of ``--cb_adf`` that were read so far."""
 
-    def __init__(
-        self,
-        read_labels: Callable[[str], tuple[tuple[Label, ...], str | None]],
-        contexts: TextFeatures,
-        actions: TextFeatures,
-    ) -> None:
-        self._read_labels, self._contexts, self._actions = read_labels, contexts, actions
-        self._context: str | None = None
-        self._shown: Label | None = None
-        self._action: str | None = None
-        self._feasible: list[str] = []
+    read_labels: Callable[[str], tuple[tuple[Label, ...], str | None]]
+    contexts: TextFeatures
+    actions: TextFeatures
+    context: str | None = None
+    shown: Label | None = None
+    action: str | None = None
+    feasible: list[str] = field(default_factory=list)
 
     def add(self, line: str) -> None:
         """Read the next line."""
         text, features = _split_line(line)
-        labels, tag = self._read_labels(text)
+        labels, tag = self.read_labels(text)
         if len(labels) > 1:
             raise BadLineError("it has more than one label")
         label = labels[0] if labels else None
         if label is not None and label.action == SHARED:
-            if self._feasible or self._context is not None:
+            if self.feasible or self.context is not None:
                 raise BadLineError("'shared' does not stand on the first line of a block")
-            self._context = self._contexts.key(features, tag)
+            self.context = self.contexts.key(features, tag)
             return
-        self._feasible.append(self._actions.key(features, tag))
+        self.feasible.append(self.actions.key(features, tag))
         if label is not None and label.cost is not None:
-            if self._shown is not None:
+            if self.shown is not None:
                 raise BadLineError("a second action of the block has a cost: which was shown?")
-            self._shown, self._action = label, self._feasible[-1]
+            self.shown, self.action = label, self.feasible[-1]
 
     def example(self) -> Example:
         """Return the event; without a shared line, its context has no features."""
-        if not self._feasible:
+        if not self.feasible:
             raise BadLineError("the block has no action")
-        context = self._contexts.key("", None) if self._context is None else self._context
-        if self._shown is None:
-            return Example(context, None, feasible=self._feasible)
-        return Example(context, self._action, self._shown.cost, self._shown.probability, self._feasible)
+        context = self.contexts.key("", None) if self.context is None else self.context
+        _, cost, probability = self.shown or (None, None, None)
+        return Example(context, self.action, cost, probability, self.feasible)

@@ -8,15 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from warmstart.core import quoted
 from warmstart.interop.feature_table import FeatureTable
-from warmstart.interop.features import (
-    SEPARATOR,
-    Features,
-    canonical,
-    md5_key,
-    qualified,
-    unescape,
-    unescape_qualified,
-)
+from warmstart.interop.features import SEPARATOR, Features, canonical, md5_key, qualified, unescape, unescape_qualified
 from warmstart.interop.vw.lines import BadLineError
 
 # So many texts are remembered with their keys before all are forgotten, to bound memory.
@@ -86,11 +78,10 @@ def read_features(text: str) -> tuple[str, Features]:
     else:
         # The same question in a quarter of the time.
         plain = text.isascii() and text.isprintable() and "^" not in text and "%" not in text
-    result = _read_plain(text) if plain else None
-    if result is None:
-        features = canonical(parse_features(text))
-        return features.text, features
-    return result
+    if plain and (result := _read_plain(text)) is not None:
+        return result
+    features = canonical(parse_features(text))
+    return features.text, features
 
 
 def _read_plain(text: str) -> tuple[str, Features] | None:
@@ -128,22 +119,22 @@ def _read_plain(text: str) -> tuple[str, Features] | None:
 def parse_features(text: str) -> Iterator[tuple[str, float]]:
     """Give names and weights of the features after the first bar, in the order in which they are written."""
     for part in text.replace("\t", " ").split("|"):
-        tokens = part.split(" ")
-        namespace, scale = _namespace(tokens[0])
-        prefix = f"{namespace}^" if namespace else ""
+        head, *tokens = part.split(" ")
+        namespace, scale = _namespace(head)
         unnamed = 0
-        for token in tokens[1:]:
-            if not token:
+        for token in filter(None, tokens):
+            name, colon, rest = token.partition(":")
+            if not colon:
+                yield qualified(namespace, token), scale
                 continue
-            if ":" not in token:
-                yield (prefix + token if prefix else qualified("", token)), scale
-                continue
-            name, _, rest = token.partition(":")
             if not name:
                 # Vowpal Wabbit numbers features without a name.
                 name, unnamed = str(unnamed), unnamed + 1
-            value = _value(rest, token)
+            if not rest or ":" in rest:
+                raise BadLineError(f"the feature {quoted(token)} has {'two colons' if rest else 'no value'}")
+            value = _number(rest, "the feature", token)
             if value is None:
+                # A value that is text is a part of the name.
                 name, value = f"{name}^{rest}", 1.0
             yield qualified(namespace, name), value * scale
 
@@ -151,27 +142,18 @@ def parse_features(text: str) -> Iterator[tuple[str, float]]:
 def _namespace(token: str) -> tuple[str, float]:
     name, colon, rest = token.partition(":")
     check_namespace(name)
-    if not colon:
-        return name, 1.0
-    try:
-        scale = float(rest)
-    except ValueError as error:
-        raise BadLineError(f"the weight of the namespace {quoted(token)} is no number") from error
-    if not math.isfinite(scale):
-        raise BadLineError(f"the weight of the namespace {quoted(token)} is not finite")
+    scale = _number(rest, "the weight of the namespace", token) if colon else 1.0
+    if scale is None:
+        raise BadLineError(f"the weight of the namespace {quoted(token)} is no number")
     return name, scale
 
 
-def _value(text: str, token: str) -> float | None:
-    """Return a feature's number; None for a value that is text, which Vowpal Wabbit takes as a name."""
-    if ":" in text:
-        raise BadLineError(f"the feature {quoted(token)} has two colons")
-    if not text:
-        raise BadLineError(f"the feature {quoted(token)} has no value")
+def _number(text: str, what: str, token: str) -> float | None:
+    """Return a finite number, or None for other text."""
     try:
         value = float(text)
     except ValueError:
         return None
     if not math.isfinite(value):
-        raise BadLineError(f"the feature {quoted(token)} is not finite")
+        raise BadLineError(f"{what} {quoted(token)} is not finite")
     return value
