@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import ColumnError, quoted, to_numpy
 from warmstart.features.hashing import buckets
 from warmstart.features.rows import FeatureRows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
 
 Kind = Literal["words", "weighted words", "text", "category", "number"]
 CONSTANT = "constant"

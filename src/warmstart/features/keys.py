@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import to_arrow, to_numpy, without_minus_zero
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +69,6 @@ class KeyEncoder:
     @cached_property
     def keys(self) -> pa.Table:
         """Return the keys in the order of their numbers."""
-        import pyarrow as pa
-
         numbers, columns = np.arange(len(self)), []
         for distinct, combined in zip(self.distinct[:0:-1], self.combined[::-1], strict=True):
             numbers, added = np.divmod(combined[numbers], max(len(distinct), 1))
@@ -89,7 +85,6 @@ class KeyEncoder:
 
 def plain_column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return a column in one chunk, without dictionary, string views or -0.0, which few functions of Arrow know."""
-    import pyarrow as pa
     import pyarrow.compute as pc
     from pyarrow import types
 
@@ -109,8 +104,6 @@ def positions(column: pa.Array, values: pa.Array) -> NDArray[np.int64]:
 
 
 def _columns(rows: Any, names: tuple[str, ...] | None = None) -> tuple[tuple[str, ...], list[pa.Array]]:
-    import pyarrow as pa
-
     if not isinstance(rows, pa.Table):
         return names or ("key",), [plain_column(rows)]
     names = names or tuple(rows.column_names)

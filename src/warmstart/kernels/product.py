@@ -7,17 +7,16 @@ tuples (starts, buckets, values).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.kernels.compiled import compiled
 from warmstart.kernels.prefetch import prefetch
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
-    Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
 
 SQUARED, LOGISTIC = 0, 1
 _STEPS_OF_ODE = 16

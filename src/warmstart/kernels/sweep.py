@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.kernels.compiled import compiled_as_written
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @compiled_as_written

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
+
+import pyarrow as pa
 
 from warmstart.core import ACTION, REWARD, TIME, Progress, UsageError, silent, to_arrow, to_numpy
 from warmstart.engine import is_partitioned
@@ -21,12 +23,16 @@ from warmstart.pipeline.fitted import (
     read_action_features,
 )
 from warmstart.policy import FittedPolicy, RankingInMemory
-from warmstart.reward import CELL_PASSES, Examples, FitSettings, LearnedRewards, Learner, event_stream, rank_feasible
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from warmstart.reward import Stream
+from warmstart.reward import (
+    CELL_PASSES,
+    Examples,
+    FitSettings,
+    LearnedRewards,
+    Learner,
+    Stream,
+    event_stream,
+    rank_feasible,
+)
 
 
 def fit(
@@ -176,8 +182,6 @@ def _ranking(
     settings: FitSettings,
 ) -> pa.Table:
     """Rank the feasible actions of every context, under the log's own column names."""
-    import pyarrow as pa
-
     (contexts, actions), (chosen, rank) = encoders, rank_feasible(examples, learned.scores, settings)
     check_feasible(len(chosen))
     keys = contexts.keys.take(to_arrow(examples.contexts[chosen])).columns

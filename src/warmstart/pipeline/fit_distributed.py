@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import ibis.expr.types as ir
 import numpy as np
 
 from warmstart.core import ACTION, Progress
 from warmstart.engine import PartitionedEngine, fetch_streamed, sample_by_key
-from warmstart.events import Events, open_cells
+from warmstart.events import Cells, Events, open_cells
 from warmstart.features import DistributedFeatures, Features, KeyEncoder, read_features_distributed, rows_of_lists
 from warmstart.pipeline.fitted import (
     ChosenTau,
@@ -38,11 +39,6 @@ from warmstart.reward import (
     ProductModel,
     partition_count,
 )
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.events import Cells
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.core import ACTION, EmptyWindowError, Progress, text_array
-from warmstart.engine import describe
-from warmstart.features import Features, read_features
-from warmstart.policy import FittedPolicy
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from warmstart.engine import Engine
-    from warmstart.events import Events
-    from warmstart.features import FeatureSettings, KeyEncoder
-    from warmstart.policy import RankingStore
-    from warmstart.reward import FitSettings, ProductModel
+from warmstart.engine import Engine, describe
+from warmstart.events import Events
+from warmstart.features import Features, FeatureSettings, KeyEncoder, read_features
+from warmstart.policy import FittedPolicy, RankingStore
+from warmstart.reward import FitSettings, ProductModel
 
 # The fit's tau is chosen on this share of the training window, its last events.
 HELD_OUT = 0.2

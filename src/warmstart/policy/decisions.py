@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ibis
+import ibis.expr.datatypes as dt
+import ibis.expr.types as ir
 
-from warmstart.core import PROBABILITY, ColumnError, DecisionError, UsageError, quoted
+from warmstart.core import PROBABILITY, ColumnError, Columns, DecisionError, UsageError, quoted
 from warmstart.engine import describe, example_rows, float_literal, is_csv, open_source
+from warmstart.events import Cells
 from warmstart.policy.policy import Policy
-
-if TYPE_CHECKING:
-    import ibis.expr.datatypes as dt
-    import ibis.expr.types as ir
-
-    from warmstart.core import Columns
-    from warmstart.events import Cells
 
 SUM_TOLERANCE = 1e-6
 

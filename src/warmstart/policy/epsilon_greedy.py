@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.core import UsageError, quoted
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class Explored(NamedTuple):

@@ -6,23 +6,21 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import PROBABILITY, Columns, UsageError, Window, no_such_column, quoted, to_arrow
 from warmstart.events import Folds
 from warmstart.features import CONSTANT, CONSTANT_VALUE, FeatureRows, FeatureSettings, buckets, feature_rows
 from warmstart.policy.epsilon_greedy import Explored, check_explore, check_generator, epsilon_greedy
 from warmstart.policy.ranking_store import RankingStore
+from warmstart.reward import ProductModel
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
+_Rows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]
 
-    from warmstart.reward import ProductModel
-
-    _Rows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]
 
 THREADS = 2
 CONTEXTS_PER_JOB = 500
@@ -144,8 +142,6 @@ class FittedPolicy:
             explore: draws every row on its own, as ``choose`` does; ``probability`` is then the propensity to log.
             rng: a NumPy generator, to explore.
         """
-        import pyarrow as pa
-
         self.require_model()
         candidates = self._candidates(actions)
         keys = candidates.keys
@@ -279,8 +275,6 @@ class FittedPolicy:
         if missing := [name for name in (*settings.kinds, *settings.weights.values()) if name not in context]:
             raise UsageError(f"The context has no {quoted(missing[0])}.", f"It needs {', '.join(settings.kinds)}.")
         if any("words" not in kind for kind in settings.kinds.values()):
-            import pyarrow as pa
-
             names = [*settings.kinds, *settings.weights.values()]
             rows = feature_rows(pa.Table.from_pylist([{name: context[name] for name in names}]), 1, settings)
             return rows.buckets, rows.values

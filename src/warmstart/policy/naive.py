@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
 
 from warmstart.core import ACTION, PROBABILITY, SourceError, quoted, to_arrow
 from warmstart.engine import PartitionedEngine, float_literal, is_partitioned, is_storage
+from warmstart.events import Cells
 from warmstart.features import FeatureRows, KeyEncoder, read_features, read_features_distributed, rows_of_lists
+from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking_store import RankingInMemory
 from warmstart.reward import NUMBER
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-    import pyarrow as pa
-
-    from warmstart.events import Cells
-    from warmstart.policy.fitted import FittedPolicy
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,8 +48,6 @@ def naive_policy(cells: Cells, naive: NaivePolicy, *, name: str) -> Policy:
 
 
 def _choose_local(cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
-    import pyarrow as pa
-
     encoder = KeyEncoder.of(cells.engine.fetch_arrow(contexts))
     features = read_features(cells.engine, *_table_of(cells, fitted), encoder, **_as_learned(fitted))
     best, _ = fitted.best_of_all(features.rows, fitted.action_rows, fitted.factors)
@@ -62,8 +57,6 @@ def _choose_local(cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.
 
 def _choose_distributed(engine: PartitionedEngine, cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
     """Choose on the engine's workers; the model is broadcast to them."""
-    import pyarrow as pa
-
     features = read_features_distributed(engine, contexts, *_table_of(cells, fitted), **_as_learned(fitted))
     keys = cells.columns.context_keys
     schema = ibis.schema({**{key: contexts[key].type() for key in keys}, NUMBER: "int64"})

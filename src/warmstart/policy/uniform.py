@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from warmstart.core import PROBABILITY, WindowName
+from warmstart.events import Cells
 from warmstart.policy.daily_uniform import swept_here, swept_in_engine
 from warmstart.policy.feasible import feasible_cells, feasible_count
 from warmstart.policy.policy import Policy
-
-if TYPE_CHECKING:
-    from warmstart.events import Cells
 
 
 def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name: str = "uniform") -> Policy:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from warmstart.core import ACTION, PROBABILITY, UsageError, WindowName
 from warmstart.engine import float_literal
+from warmstart.events import Cells
 from warmstart.policy.feasible import is_feasible
 from warmstart.policy.policy import Policy
-
-if TYPE_CHECKING:
-    from warmstart.events import Cells
 
 MOST_ROWS = 20_000_000
 

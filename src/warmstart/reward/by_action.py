@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+import ibis.expr.types as ir
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from warmstart.core import ACTION, EXPECTED, FOLD, UsageError, to_arrow, to_numpy
 from warmstart.engine import add_predictions
-from warmstart.features import ContextMatrix, KeyEncoder, other_folds, scikit_learn, weighted_copy
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from warmstart.events import Strata
-    from warmstart.features import Matrix
+from warmstart.events import Strata
+from warmstart.features import ContextMatrix, KeyEncoder, Matrix, other_folds, scikit_learn, weighted_copy
 
 # An action of fewer events has no regression; its mean is believed by half at this many.
 FEWEST_EVENTS = 5.0

@@ -8,14 +8,12 @@ shares a bucket with another.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from warmstart.reward.examples import Examples
+from warmstart.reward.examples import Examples
 
 ROUNDS = 4
 # Measured on simulated months: from 2 to 16, and 20 to 100 for cells, the learned policy earns the same.

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import ACTION, to_numpy
+from warmstart.events import Cells
 from warmstart.features import KeyEncoder
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from warmstart.events import Cells
-
 
 # The columns of a cell that are fetched with its keys.
 SUMS = ("n", "reward_sum", "reward_sq_sum", "context_n")

@@ -6,20 +6,17 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent
+from warmstart.features import FeatureRows
 from warmstart.reward.credibility import Credibility
+from warmstart.reward.examples import Examples
 from warmstart.reward.product import ProductModel, Stream, learn
 from warmstart.reward.settings import FitSettings
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from warmstart.features import FeatureRows
-    from warmstart.reward.examples import Examples
 
 FIT_TAUS = (1.0, 0.3, 0.1, 0.05, 0.01)
 # Passes over cells, each with half the rate of the one before.

@@ -6,16 +6,13 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from warmstart.features import FeatureRows
+from warmstart.features import FeatureRows
 
 LossName = Literal["squared", "logistic"]
 PAPER_RATES = (0.2, 0.1, 0.05, 0.02, 0.01)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from warmstart.features import weighted_copy
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from warmstart.features import FeatureRows
-    from warmstart.reward.examples import Examples
+from warmstart.features import FeatureRows, weighted_copy
+from warmstart.reward.examples import Examples
 
 
 def fit_predict(
