@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any, Literal
 
 import numpy as np
@@ -11,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from warmstart.core import ColumnError, quoted, to_numpy
-from warmstart.features.hashing import buckets
 from warmstart.features.rows import FeatureRows
 
 Kind = Literal["words", "weighted words", "text", "category", "number"]
@@ -86,6 +86,13 @@ def feature_rows(table: pa.Table | None, size: int, settings: FeatureSettings) -
     rows, hashed, values = (np.concatenate(pair) for pair in zip((rows, hashed, values), more[:3], strict=True))
     order = np.argsort(rows, kind="stable")
     return FeatureRows.of(rows[order], hashed[order], values[order], size, names=names + more[3])
+
+
+def buckets(names: Iterable[str], bits: int) -> NDArray[np.uint32]:
+    """Hash names into 2^bits buckets, the same on every machine and in every run."""
+    mask = (1 << bits) - 1
+    digests = (blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest() for name in names)
+    return np.fromiter((int.from_bytes(digest, "little") & mask for digest in digests), dtype=np.uint32)
 
 
 @dataclass(frozen=True)
