@@ -32,9 +32,9 @@ class Credibility:
     cells: NDArray[np.float64]
 
     @classmethod
-    def neutral(cls, contexts: int, actions: int, cells: int) -> Self:
+    def neutral(cls, contexts: int, actions: int, cells: int, lowest: float = 0.0) -> Self:
         """Return factors of 1."""
-        return cls(0.0, np.ones(actions), np.ones(contexts), np.ones(cells))
+        return cls(lowest, np.ones(actions), np.ones(contexts), np.ones(cells))
 
     @classmethod
     def learn(cls, examples: Examples, predictions: NDArray[np.float32], contexts: int, actions: int) -> Self:

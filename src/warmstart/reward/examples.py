@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
@@ -73,6 +73,5 @@ class Examples:
         """Return the cells of randomly chosen contexts, about as many cells as requested."""
         if len(self) <= cells:
             return self
-        chosen = np.random.default_rng(seed).random(contexts) < cells / len(self)
-        rows = chosen[self.contexts]
-        return replace(self, **{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
+        rows = (np.random.default_rng(seed).random(contexts) < cells / len(self))[self.contexts]
+        return type(self)(*(array[rows] for array in vars(self).values()))
