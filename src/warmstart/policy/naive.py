@@ -81,10 +81,6 @@ def _as_learned(cells: Cells, fitted: FittedPolicy) -> dict[str, Any]:
             "Go where that path leads to it, or pass the decisions of policy.choose_table.",
         )
     columns = dict(zip(cells.columns.context_keys, cells.columns.context, strict=True))
-    options = {
-        "bits": fitted.context_settings.bits,
-        "cross_only": not fitted.context_settings.constant,
-        "strict": False,
-    }
-    table = {"source": source, "columns": columns, "what": "the table of contexts"}
-    return {**table, **options, "settings": fitted.context_settings}
+    table = {"source": source, "columns": columns, "what": "the table of contexts", "strict": False}
+    settings = fitted.context_settings
+    return {**table, "bits": settings.bits, "cross_only": not settings.constant, "settings": settings}

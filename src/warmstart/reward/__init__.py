@@ -22,7 +22,7 @@ _door = Door.to(
         "by_action": "Regressions",
         "by_cell": "CellMeans open_cell_means",
         "distributed_part": "NUMBER BroadcastFeatures",
-        "distributed_sgd": "DistributedLearner partition_count",
+        "distributed_sgd": "DistributedLearner DistributedRewards partition_count",
         "examples": "SUMS Examples",
         "learner": "CELL_PASSES CELLS_TO_CHOOSE_WITH LearnedRewards Learner event_stream rank_feasible",
         "product": "ProductModel Stream",

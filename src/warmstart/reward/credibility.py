@@ -32,11 +32,6 @@ class Credibility:
     cells: NDArray[np.float64]
 
     @classmethod
-    def neutral(cls, contexts: int, actions: int, cells: int, lowest: float = 0.0) -> Self:
-        """Return factors of 1."""
-        return cls(lowest, np.ones(actions), np.ones(contexts), np.ones(cells))
-
-    @classmethod
     def learn(cls, examples: Examples, predictions: NDArray[np.float32], contexts: int, actions: int) -> Self:
         """Fit the factors of actions and of contexts in turn, each given the other; then those of cells."""
         lowest = LOWEST_SHARE * examples.reward_sum.sum() / examples.n.sum()

@@ -51,7 +51,7 @@ class DistributedRewards:
     """A model, the factors of actions, the least prediction, and a ranking materialised in the engine."""
 
     model: ProductModel
-    by_action: NDArray[np.float64]
+    factors: NDArray[np.float64]
     lowest: float
     ranking: ir.CachedTable
 

@@ -30,10 +30,11 @@ CELLS_TO_CHOOSE_WITH, VALUE_TAU = 300_000, 0.05
 
 @dataclass(frozen=True, eq=False)
 class LearnedRewards:
-    """A model (None if it is a scikit-learn regressor), factors of ids, and the expected reward of every cell."""
+    """A model (None if scikit-learn's), factors of actions on predictions not below ``lowest``, scores of all cells."""
 
     model: ProductModel | None
-    credibility: Credibility
+    factors: Floats
+    lowest: float
     scores: Floats
 
 
@@ -83,10 +84,9 @@ class Learner:
             )
             predictions = model.predict(examples.contexts, examples.actions, self.x, self.a)
         if self.settings.cross_only:
-            neutral = Credibility.neutral(len(self.x), len(self.a), len(examples))
-            return LearnedRewards(model, neutral, predictions.astype(np.float64))
-        credibility = Credibility.learn(examples, predictions, len(self.x), len(self.a))
-        return LearnedRewards(model, credibility, credibility.apply(examples, predictions))
+            return LearnedRewards(model, np.ones(len(self.a)), 0.0, predictions.astype(np.float64))
+        known = Credibility.learn(examples, predictions, len(self.x), len(self.a))
+        return LearnedRewards(model, known.actions, known.lowest, known.apply(examples, predictions))
 
     def _fit_predict(self, examples: Examples, tau: float) -> NDArray[np.float32]:
         """Fit a clone of the regressor on cells, features of contexts beside those of actions, and predict them."""
