@@ -35,17 +35,14 @@ class KeyEncoder:
         >>> encoder.values.to_pylist(), encoder.numbers(pa.array(["b", "c"])).tolist()
         (['a', 'b'], [1, -1])
         """
-        import pyarrow.compute as pc
-
         names, columns = _columns(rows)
-        values = [pc.unique(column) for column in columns]
-        distinct = tuple(column.take(pc.sort_indices(column)) for column in values)
+        distinct = tuple(column.unique().sort() for column in columns)
         if len(columns) == 1:
             return cls(names, distinct, ())
         numbers, combined = positions(columns[0], distinct[0]), []
         for column, known in zip(columns[1:], distinct[1:], strict=True):
             codes = numbers * len(known) + positions(column, known)
-            encoded = pc.dictionary_encode(to_arrow(codes))
+            encoded = to_arrow(codes).dictionary_encode()
             occurring = to_numpy(encoded.dictionary)
             order = np.argsort(occurring)
             combined.append(occurring[order])
@@ -85,12 +82,9 @@ class KeyEncoder:
 
 def plain_column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return a column in one chunk, without dictionary, string views or -0.0, which few functions of Arrow know."""
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    decoded = whole.dictionary_decode() if types.is_dictionary(whole.type) else whole
-    return without_minus_zero(pc.cast(decoded, "string") if types.is_string_view(decoded.type) else decoded)
+    decoded = whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
+    return without_minus_zero(decoded.cast("string") if pa.types.is_string_view(decoded.type) else decoded)
 
 
 def positions(column: pa.Array, values: pa.Array) -> NDArray[np.int64]:

@@ -21,7 +21,6 @@ from warmstart.reward import ProductModel
 
 _Rows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]
 
-
 THREADS = 2
 CONTEXTS_PER_JOB = 500
 
