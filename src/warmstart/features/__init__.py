@@ -1,32 +1,31 @@
 """Features of contexts and actions: key encoding, hashed sparse rows, design matrices, cross-fitting folds."""
 
-from warmstart.features.design_matrix import ContextMatrix, Matrix
-from warmstart.features.folds import other_folds, scikit_learn, weighted_copy
-from warmstart.features.hashed import CONSTANT, CONSTANT_VALUE, TOKEN, FeatureSettings, feature_rows
-from warmstart.features.hashing import buckets
-from warmstart.features.keys import KeyEncoder
-from warmstart.features.read import Features, feature_batches, read_features
-from warmstart.features.read_distributed import DistributedFeatures, read_features_distributed, rows_of_lists
-from warmstart.features.rows import FeatureRows
+from __future__ import annotations
 
-__all__ = [
-    "CONSTANT",
-    "CONSTANT_VALUE",
-    "TOKEN",
-    "ContextMatrix",
-    "DistributedFeatures",
-    "FeatureRows",
-    "FeatureSettings",
-    "Features",
-    "KeyEncoder",
-    "Matrix",
-    "buckets",
-    "feature_batches",
-    "feature_rows",
-    "other_folds",
-    "read_features",
-    "read_features_distributed",
-    "rows_of_lists",
-    "scikit_learn",
-    "weighted_copy",
-]
+from typing import TYPE_CHECKING
+
+from warmstart.core import Door
+
+if TYPE_CHECKING:
+    from warmstart.features.design_matrix import *  # noqa: F403
+    from warmstart.features.folds import *  # noqa: F403
+    from warmstart.features.hashed import *  # noqa: F403
+    from warmstart.features.keys import *  # noqa: F403
+    from warmstart.features.read import *  # noqa: F403
+    from warmstart.features.read_distributed import *  # noqa: F403
+    from warmstart.features.rows import *  # noqa: F403
+
+_door = Door.to(
+    __name__,
+    {
+        "design_matrix": "ContextMatrix Matrix",
+        "folds": "other_folds scikit_learn weighted_copy",
+        "hashed": "CONSTANT CONSTANT_VALUE TOKEN FeatureSettings buckets feature_rows",
+        "keys": "KeyEncoder",
+        "read": "Features feature_batches read_features",
+        "read_distributed": "DistributedFeatures read_features_distributed rows_of_lists",
+        "rows": "FeatureRows",
+    },
+)
+__all__ = [*_door.homes]  # noqa: PLE0604
+__getattr__ = _door.resolve

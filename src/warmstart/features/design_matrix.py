@@ -7,14 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from pyarrow import types
 
 from warmstart.core import ColumnError, no_such_column, quoted, to_arrow, to_numpy
 from warmstart.features.hashed import FeatureSettings, feature_rows
 from warmstart.features.keys import plain_column, positions
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
     from scipy import sparse
 
 Matrix: TypeAlias = "NDArray[np.float64] | sparse.csr_matrix[np.float64]"
@@ -105,7 +107,6 @@ class _Words:
     width: int = 1 << WORD_BITS
 
     def rows(self, column: pa.Array) -> sparse.csr_matrix[np.float64]:
-        import pyarrow as pa
         from scipy import sparse
 
         settings = FeatureSettings(WORD_BITS, constant=False, kinds={self.name: "text"})
@@ -115,9 +116,6 @@ class _Words:
 
 
 def _learned(name: str, column: pa.Array, weights: NDArray[np.float64]) -> Iterator[_Numbers | _Categories | _Words]:
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     kind = column.type
     if types.is_nested(kind):
         raise ColumnError(f"Context column {quoted(name)} has type {kind}.", "Use numbers, strings, booleans or times.")
@@ -142,8 +140,6 @@ def _numbers(name: str, column: pa.Array, weights: NDArray[np.float64]) -> _Numb
 
 
 def _categories(name: str, column: pa.Array, weights: NDArray[np.float64]) -> _Categories:
-    import pyarrow.compute as pc
-
     encoded = pc.dictionary_encode(column)
     values = encoded.dictionary
     events = np.bincount(to_numpy(encoded.indices), weights=weights, minlength=len(values))
@@ -153,17 +149,12 @@ def _categories(name: str, column: pa.Array, weights: NDArray[np.float64]) -> _C
 
 
 def _mean_words(column: pa.Array, weights: NDArray[np.float64]) -> float:
-    import pyarrow.compute as pc
-
     words = to_numpy(pc.list_value_length(pc.utf8_split_whitespace(pc.utf8_trim_whitespace(column))))
     return float(weights @ words) / max(float(weights.sum()), np.finfo(float).tiny)
 
 
 def _as_floats(column: pa.Array) -> NDArray[np.float64]:
     """Count times in their own unit since their own beginning; what float64 rounds is allowed to be rounded."""
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     if types.is_temporal(column.type):
         column = pc.cast(column, f"int{column.type.bit_width}")
     floats: NDArray[np.float64] = to_numpy(pc.cast(column, "float64", safe=False))

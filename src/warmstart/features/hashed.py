@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from hashlib import blake2b
+from typing import Any, Literal
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyarrow import types
 
 from warmstart.core import ColumnError, quoted, to_numpy
-from warmstart.features.hashing import buckets
 from warmstart.features.rows import FeatureRows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
 
 Kind = Literal["words", "weighted words", "text", "category", "number"]
 CONSTANT = "constant"
@@ -43,7 +42,6 @@ class FeatureSettings:
     def of_table(cls, table: pa.Table, keys: Sequence[str], *, bits: int, cross_only: bool) -> FeatureSettings:
         """Infer the kind of each column from its type. Text beside lists of words is left out: it says the same."""
         import pyarrow.compute as pc
-        from pyarrow import types
 
         columns = {name: table.schema.field(name).type for name in table.column_names if name not in keys}
         kinds: dict[str, Kind] = {}
@@ -90,6 +88,13 @@ def feature_rows(table: pa.Table | None, size: int, settings: FeatureSettings) -
     return FeatureRows.of(rows[order], hashed[order], values[order], size, names=names + more[3])
 
 
+def buckets(names: Iterable[str], bits: int) -> NDArray[np.uint32]:
+    """Hash names into 2^bits buckets, the same on every machine and in every run."""
+    mask = (1 << bits) - 1
+    digests = (blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest() for name in names)
+    return np.fromiter((int.from_bytes(digest, "little") & mask for digest in digests), dtype=np.uint32)
+
+
 @dataclass(frozen=True)
 class _Part:
     """Values of named features in rows."""
@@ -110,17 +115,13 @@ def _column(table: pa.Table, name: str, settings: FeatureSettings) -> Iterator[_
         weights = table[settings.weights[name]].combine_chunks() if kind == "weighted words" else None
         yield _words(column, weights)
     elif kind == "text":
-        yield _words(_tokens(column), None)
+        import pyarrow.compute as pc
+
+        yield _words(pc.split_pattern_regex(pc.utf8_lower(column.cast("string")), TOKEN), None)
     elif kind == "category":
         yield _categories(column, name)
     else:
         yield _numbers(column, name, settings.scales[name])
-
-
-def _tokens(column: pa.Array) -> pa.Array:
-    import pyarrow.compute as pc
-
-    return pc.split_pattern_regex(pc.utf8_lower(pc.cast(column, "string")), TOKEN)
 
 
 def _words(column: pa.Array, weights: pa.Array | None) -> _Part:
@@ -128,8 +129,7 @@ def _words(column: pa.Array, weights: pa.Array | None) -> _Part:
     import pyarrow.compute as pc
 
     rows = to_numpy(pc.list_parent_indices(column))
-    flat = pc.list_flatten(column)
-    encoded = flat if hasattr(flat, "dictionary") else pc.dictionary_encode(flat)
+    encoded = pc.list_flatten(column).dictionary_encode()
     names = encoded.dictionary.to_pylist()
     codes = to_numpy(encoded.indices).astype(np.float64)
     amount = np.ones(len(rows)) if weights is None else to_numpy(pc.list_flatten(weights))
@@ -143,9 +143,7 @@ def _words(column: pa.Array, weights: pa.Array | None) -> _Part:
 
 
 def _categories(column: pa.Array, name: str) -> _Part:
-    import pyarrow.compute as pc
-
-    encoded = column if hasattr(column, "dictionary") else pc.dictionary_encode(column)
+    encoded = column.dictionary_encode()
     codes = to_numpy(encoded.indices).astype(np.float64)
     rows = np.flatnonzero(np.isfinite(codes))
     names = [f"{name}={value}" for value in encoded.dictionary.to_pylist()]
@@ -153,9 +151,7 @@ def _categories(column: pa.Array, name: str) -> _Part:
 
 
 def _numbers(column: pa.Array, name: str, scale: tuple[float, float]) -> _Part:
-    import pyarrow.compute as pc
-
-    numbers = to_numpy(pc.cast(column, "float64"))
+    numbers = to_numpy(column.cast("float64"))
     rows = np.flatnonzero(np.isfinite(numbers))
     mean, spread = scale
     values = np.clip((numbers[rows] - mean) / spread, -LARGEST_NUMBER, LARGEST_NUMBER) * NUMBER_SCALE
@@ -171,17 +167,11 @@ def _gather(parts: Sequence[_Part], bits: int) -> tuple[NDArray[Any], NDArray[An
 
 
 def _scale(column: pa.ChunkedArray) -> tuple[float, float]:
-    import pyarrow.compute as pc
-
-    numbers = to_numpy(pc.cast(column, "float64"))
+    numbers = to_numpy(column.cast("float64"))
     numbers = numbers[np.isfinite(numbers)]
-    if not len(numbers):
-        return 0.0, 1.0
-    return float(numbers.mean()), float(numbers.std()) or 1.0
+    return (float(numbers.mean()), float(numbers.std()) or 1.0) if len(numbers) else (0.0, 1.0)
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    from pyarrow import types
-
     value = kind.value_type if types.is_dictionary(kind) else kind
     return bool(types.is_string(value) or types.is_large_string(value) or types.is_string_view(value))

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import to_arrow, to_numpy, without_minus_zero
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,17 +35,14 @@ class KeyEncoder:
         >>> encoder.values.to_pylist(), encoder.numbers(pa.array(["b", "c"])).tolist()
         (['a', 'b'], [1, -1])
         """
-        import pyarrow.compute as pc
-
         names, columns = _columns(rows)
-        values = [pc.unique(column) for column in columns]
-        distinct = tuple(column.take(pc.sort_indices(column)) for column in values)
+        distinct = tuple(column.unique().sort() for column in columns)
         if len(columns) == 1:
             return cls(names, distinct, ())
         numbers, combined = positions(columns[0], distinct[0]), []
         for column, known in zip(columns[1:], distinct[1:], strict=True):
             codes = numbers * len(known) + positions(column, known)
-            encoded = pc.dictionary_encode(to_arrow(codes))
+            encoded = to_arrow(codes).dictionary_encode()
             occurring = to_numpy(encoded.dictionary)
             order = np.argsort(occurring)
             combined.append(occurring[order])
@@ -71,8 +66,6 @@ class KeyEncoder:
     @cached_property
     def keys(self) -> pa.Table:
         """Return the keys in the order of their numbers."""
-        import pyarrow as pa
-
         numbers, columns = np.arange(len(self)), []
         for distinct, combined in zip(self.distinct[:0:-1], self.combined[::-1], strict=True):
             numbers, added = np.divmod(combined[numbers], max(len(distinct), 1))
@@ -89,13 +82,9 @@ class KeyEncoder:
 
 def plain_column(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """Return a column in one chunk, without dictionary, string views or -0.0, which few functions of Arrow know."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-    from pyarrow import types
-
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
-    decoded = whole.dictionary_decode() if types.is_dictionary(whole.type) else whole
-    return without_minus_zero(pc.cast(decoded, "string") if types.is_string_view(decoded.type) else decoded)
+    decoded = whole.dictionary_decode() if pa.types.is_dictionary(whole.type) else whole
+    return without_minus_zero(decoded.cast("string") if pa.types.is_string_view(decoded.type) else decoded)
 
 
 def positions(column: pa.Array, values: pa.Array) -> NDArray[np.int64]:
@@ -109,8 +98,6 @@ def positions(column: pa.Array, values: pa.Array) -> NDArray[np.int64]:
 
 
 def _columns(rows: Any, names: tuple[str, ...] | None = None) -> tuple[tuple[str, ...], list[pa.Array]]:
-    import pyarrow as pa
-
     if not isinstance(rows, pa.Table):
         return names or ("key",), [plain_column(rows)]
     names = names or tuple(rows.column_names)

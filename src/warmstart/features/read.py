@@ -5,20 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from warmstart.core import DataError, counted, no_such_column, to_arrow
-from warmstart.engine import expand, is_storage, kind_of, open_whole
+from warmstart.engine import Engine, expand, is_storage, kind_of, open_whole
 from warmstart.features.hashed import FeatureSettings, feature_rows
+from warmstart.features.keys import KeyEncoder
 from warmstart.features.rows import FeatureRows
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from warmstart.engine import Engine
-    from warmstart.features.keys import KeyEncoder
 
 BATCH = 200_000
 

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ibis
+import ibis.expr.datatypes as dt
+import ibis.expr.types as ir
+import pyarrow as pa
 
 from warmstart.core import to_arrow
-from warmstart.engine import expand, is_storage, one_kind, open_every_column
+from warmstart.engine import PartitionedEngine, expand, is_storage, one_kind, open_every_column
 from warmstart.features.hashed import FeatureSettings, feature_rows
 from warmstart.features.read import BATCH, check_key_columns, check_rows_per_key, feature_batches, feature_report
 from warmstart.features.rows import FeatureRows
-
-if TYPE_CHECKING:
-    import ibis.expr.datatypes as dt
-    import ibis.expr.types as ir
-    import pyarrow as pa
-
-    from warmstart.engine import PartitionedEngine
 
 BUCKETS, VALUES = "feature_buckets", "feature_values"
 LISTS = {BUCKETS: "array<int32>", VALUES: "array<float32>"}
@@ -118,8 +114,6 @@ def _sample(engine: PartitionedEngine, source: Any, table: ir.Table, columns: Ma
 
 
 def _encode(rows: pa.Table, inputs: tuple[FeatureSettings, tuple[str, ...]]) -> pa.Table:
-    import pyarrow as pa
-
     settings, keys = inputs
     features = feature_rows(rows, rows.num_rows, settings)
     starts = to_arrow(features.starts.astype("int32"))

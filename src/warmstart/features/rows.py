@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import to_numpy
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-    from scipy import sparse
 
 # More columns than there are buckets: SciPy must know how many, and nothing here depends on it.
 COLUMNS = 1 << 30
@@ -66,14 +63,12 @@ class FeatureRows:
         return cls.joined([described.take(known), repeated], np.concatenate([known, places]))
 
     @classmethod
-    def _of_matrix(
-        cls, matrix: sparse.csr_array[np.float32], squares: NDArray[np.float32], names: int, used: int
-    ) -> Self:
+    def _of_matrix(cls, matrix: Any, squares: NDArray[np.float32], names: int, used: int) -> Self:
         starts, buckets = matrix.indptr.astype(np.int64), matrix.indices.astype(np.uint32)
         return cls(starts, buckets, matrix.data, squares, names, used)
 
     @property
-    def matrix(self) -> sparse.csr_array[np.float32]:
+    def matrix(self) -> Any:
         """Return the rows as a matrix of SciPy, with one column a bucket."""
         from scipy import sparse
 

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 import numba
+from numpy.typing import NDArray
 
+Array = NDArray[Any]
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 

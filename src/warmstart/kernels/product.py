@@ -7,17 +7,14 @@ tuples (starts, buckets, values).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from warmstart.kernels.compiled import compiled
+from warmstart.kernels.compiled import Array, compiled
 from warmstart.kernels.prefetch import prefetch
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Rows = tuple[NDArray[Any], NDArray[Any], NDArray[Any]]
+Rows = tuple[Array, Array, Array]
 
 SQUARED, LOGISTIC = 0, 1
 _STEPS_OF_ODE = 16
@@ -27,7 +24,7 @@ CONTEXTS = 8
 
 
 @compiled
-def score(context: int, action: int, x: Rows, a: Rows, weights: NDArray[Any], width: int) -> Any:
+def score(context: int, action: int, x: Rows, a: Rows, weights: Array, width: int) -> Any:
     """Return the product of one context, the weights and one action."""
     x_starts, x_buckets, x_values = x
     a_starts, a_buckets, a_values = a
@@ -45,7 +42,7 @@ def score(context: int, action: int, x: Rows, a: Rows, weights: NDArray[Any], wi
 
 
 @compiled
-def prefetch_pair(context: int, action: int, x: Rows, a: Rows, weights: NDArray[Any], width: int) -> None:
+def prefetch_pair(context: int, action: int, x: Rows, a: Rows, weights: Array, width: int) -> None:
     """Prefetch the weights of a pair of context and action."""
     x_starts, x_buckets, _ = x
     a_starts, a_buckets, _ = a
@@ -81,13 +78,13 @@ def step_size(loss: int, y: Any, p: Any, rate_times_weight: Any, square: Any) ->
 
 @compiled
 def train(
-    order: NDArray[Any],
-    examples: tuple[NDArray[Any], NDArray[Any], NDArray[Any], NDArray[Any]],
+    order: Array,
+    examples: tuple[Array, Array, Array, Array],
     x: Rows,
-    x_squares: NDArray[Any],
+    x_squares: Array,
     a: Rows,
-    a_squares: NDArray[Any],
-    weights: NDArray[Any],
+    a_squares: Array,
+    weights: Array,
     width: int,
     rate: float,
     loss: int,
@@ -128,15 +125,7 @@ def train(
 
 
 @compiled
-def predict(
-    contexts: NDArray[Any],
-    actions: NDArray[Any],
-    x: Rows,
-    a: Rows,
-    weights: NDArray[Any],
-    width: int,
-    scores: NDArray[Any],
-) -> None:
+def predict(contexts: Array, actions: Array, x: Rows, a: Rows, weights: Array, width: int, scores: Array) -> None:
     """Score pairs of contexts and actions."""
     for i in range(contexts.shape[0]):
         following = min(i + 1, contexts.shape[0] - 1)
@@ -146,16 +135,16 @@ def predict(
 
 @compiled
 def best_of_all(
-    contexts: NDArray[Any],
+    contexts: Array,
     x: Rows,
     a: Rows,
-    factors: NDArray[Any],
+    factors: Array,
     lowest: float,
     loss: int,
-    weights: NDArray[Any],
+    weights: Array,
     width: int,
-    best: NDArray[Any],
-    scores: NDArray[Any],
+    best: Array,
+    scores: Array,
 ) -> None:
     """Find the best of all actions for every context, the first of equals.
 

@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
 import numpy as np
 
-from warmstart.kernels.compiled import compiled_as_written
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from warmstart.kernels.compiled import Array, compiled_as_written
 
 
 @compiled_as_written
-def first_since(wanted: int, day: NDArray[Any], begin: int, end: int) -> int:
+def first_since(wanted: int, day: Array, begin: int, end: int) -> int:
     """Return the first of the ascending days begin, ..., end - 1 that is not before a day; end if there is none."""
     if begin == end or wanted <= day[begin]:
         return begin
@@ -30,14 +25,14 @@ def first_since(wanted: int, day: NDArray[Any], begin: int, end: int) -> int:
 
 @compiled_as_written
 def daily_shares(
-    context_cells: NDArray[Any],
-    context_events: NDArray[Any],
-    feasible: NDArray[Any],
-    live_from: NDArray[Any],
-    live_until: NDArray[Any],
-    day: NDArray[Any],
-    events: NDArray[Any],
-    shares: NDArray[Any],
+    context_cells: Array,
+    context_events: Array,
+    feasible: Array,
+    live_from: Array,
+    live_until: Array,
+    day: Array,
+    events: Array,
+    shares: Array,
 ) -> bool:
     """Write h(a|x) = (1 / n_x) * sum over days d with a live of n_xd / k_xd; k_xd: feasible actions live on d.
 

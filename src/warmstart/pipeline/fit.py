@@ -4,29 +4,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pyarrow as pa
 
 from warmstart.core import ACTION, REWARD, TIME, Progress, UsageError, silent, to_arrow, to_numpy
 from warmstart.engine import is_partitioned
 from warmstart.events import Events, open_cells
 from warmstart.features import KeyEncoder, read_features
 from warmstart.pipeline.fit_distributed import DistributedFit
-from warmstart.pipeline.fitted import (
-    ChosenTau,
-    FitResult,
-    check_feasible,
-    check_rewards,
-    choose_fit_tau,
-    context_columns,
-    read_action_features,
-)
+from warmstart.pipeline.fitted import ChosenTau, Fit, check_feasible, check_rewards
 from warmstart.policy import FittedPolicy, RankingInMemory
-from warmstart.reward import CELL_PASSES, Examples, FitSettings, LearnedRewards, Learner, event_stream, rank_feasible
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-    from warmstart.reward import Stream
+from warmstart.reward import CELL_PASSES, Examples, FitSettings, Learner, Stream, event_stream, rank_feasible
 
 
 def fit(
@@ -88,59 +78,63 @@ def fit(
     )
     _check_call(events, model, learn_from)
     on_progress("summing events into cells")
-    tables = (contexts, actions)
-    if is_partitioned(events.engine):
-        if learn_from == "events" or model is not None:
-            what = "A model of your own" if model is not None else "One pass over events in time order"
-            raise UsageError(f"{what} learns on one machine only.", "Read the log with engine='duckdb'.")
-        result = DistributedFit(events.engine, events, settings, on_progress).run(tables)
-    else:
-        result = _fit_local(events, tables, settings, model, on_progress)
-    return result.policy(events, settings, tables)
+    if not is_partitioned(events.engine):
+        return LocalFit(events, settings, (contexts, actions), on_progress, model).run()
+    if learn_from == "events" or model is not None:
+        what = "A model of your own" if model is not None else "One pass over events in time order"
+        raise UsageError(f"{what} learns on one machine only.", "Read the log with engine='duckdb'.")
+    return DistributedFit(events, settings, (contexts, actions), on_progress, events.engine).run()
 
 
-def _fit_local(
-    events: Events, tables: tuple[Any, Any], settings: FitSettings, model: Any, report: Progress
-) -> FitResult:
-    """Learn in this process, with the cells in its memory."""
-    with open_cells(events) as cells:
-        examples, *encoders = Examples.of_cells(cells)
-        engine = cells.engine
-    check_rewards(float(examples.reward_sum.sum()))
-    contexts, actions = encoders
-    report("reading features of contexts")
-    options = settings.feature_options(0)
-    x = read_features(engine, tables[0], context_columns(events), contexts, what="the table of contexts", **options)
-    report("reading features of actions")
-    a = read_action_features(engine, events, tables, actions, settings)
-    learner = Learner(x.rows, a.rows, settings, model)
+@dataclass(frozen=True, eq=False)
+class LocalFit(Fit):
+    """Learns in this process, with the cells in its memory; ``model``: a scikit-learn regressor to learn with."""
 
-    def choose(windows: tuple[Events, Events]) -> ChosenTau:
-        early, late = (_examples(window, contexts, actions) for window in windows)
-        return learner.choose_tau(early, late, report)
+    model: Any
 
-    tau = choose_fit_tau(events, settings, report, choose)
-    by_event = settings.learn_from == "events"
-    learned = learner.learn(
-        examples,
-        tau[0],
-        events=_events_in_time(events, examples, contexts, actions, tau[0]) if by_event else None,
-        passes=1 if by_event else CELL_PASSES,
-        on_progress=_with_speed(report, len(events) if by_event else CELL_PASSES * len(examples)),
-    )
-    return FitResult(
-        ranked=RankingInMemory(_ranking(events, examples, (contexts, actions), learned, settings)),
-        model=learned.model,
-        context_settings=x.settings,
-        context_report=x.report(),
-        actions=actions,
-        action_features=a,
-        factors=learned.credibility.actions,
-        lowest=learned.credibility.lowest,
-        tau=tau,
-        events=int(examples.n.sum()),
-        cells=len(examples),
-    )
+    def run(self) -> FittedPolicy:
+        """Learn the policy."""
+        events, settings = self.events, self.settings
+        with open_cells(events) as cells:
+            examples, contexts, actions = Examples.of_cells(cells)
+            engine = cells.engine
+        check_rewards(float(examples.reward_sum.sum()))
+        self.report("reading features of contexts")
+        x = read_features(engine, self.tables[0], keys=contexts, **self.context_options)
+        a = self.read_action_features(engine, actions)
+        learner = Learner(x.rows, a.rows, settings, self.model)
+
+        def known_cells(window: Events) -> Examples:
+            with open_cells(window) as cells:
+                return Examples.of_cells(cells, (contexts, actions))[0]
+
+        def choose(early: Events, late: Events) -> ChosenTau:
+            return learner.choose_tau(known_cells(early), known_cells(late), self.report)
+
+        tau = self.choose_tau(choose)
+        by_event = settings.learn_from == "events"
+        learned = learner.learn(
+            examples,
+            tau[0],
+            events=self._events_in_time(examples, contexts, actions, tau[0]) if by_event else None,
+            passes=1 if by_event else CELL_PASSES,
+            on_progress=_with_speed(self.report, len(events) if by_event else CELL_PASSES * len(examples)),
+        )
+        chosen, rank = rank_feasible(examples, learned.scores, settings)
+        check_feasible(len(chosen))
+        keys = contexts.keys.take(to_arrow(examples.contexts[chosen])).columns
+        columns = [*keys, actions.values.take(to_arrow(examples.actions[chosen]))]
+        names = [*events.columns.context, events.columns.action, "rank", "score"]
+        ranking = pa.table([*columns, to_arrow(rank), to_arrow(learned.scores[chosen])], names=names)
+        counts = {"events": int(examples.n.sum()), "cells": len(examples), "contexts": x.report()}
+        ranked = RankingInMemory(ranking)
+        return self.policy(ranked, learned, actions, a, context_settings=x.settings, tau=tau, counts=counts)
+
+    def _events_in_time(self, examples: Examples, contexts: KeyEncoder, actions: KeyEncoder, tau: float) -> Stream:
+        table = self.events.table
+        ordered = table.order_by(TIME) if TIME in table.columns else table
+        rows = self.events.engine.fetch_arrow(ordered.select(*self.events.columns.context_keys, ACTION, REWARD))
+        return event_stream(examples, contexts.numbers(rows), actions.numbers(rows), to_numpy(rows[REWARD]), tau)
 
 
 def _with_speed(report: Progress, examples: int) -> Progress:
@@ -152,38 +146,6 @@ def _with_speed(report: Progress, examples: int) -> Progress:
         report(step, share, f"{detail}, {speed:,.0f} a second")
 
     return report_speed
-
-
-def _examples(window: Events, contexts: KeyEncoder, actions: KeyEncoder) -> Examples:
-    with open_cells(window) as cells:
-        return Examples.of_cells(cells, (contexts, actions))[0]
-
-
-def _events_in_time(
-    events: Events, examples: Examples, contexts: KeyEncoder, actions: KeyEncoder, tau: float
-) -> Stream:
-    table = events.table
-    ordered = table.order_by(TIME) if TIME in table.columns else table
-    rows = events.engine.fetch_arrow(ordered.select(*events.columns.context_keys, ACTION, REWARD))
-    return event_stream(examples, contexts.numbers(rows), actions.numbers(rows), to_numpy(rows[REWARD]), tau)
-
-
-def _ranking(
-    events: Events,
-    examples: Examples,
-    encoders: tuple[KeyEncoder, KeyEncoder],
-    learned: LearnedRewards,
-    settings: FitSettings,
-) -> pa.Table:
-    """Rank the feasible actions of every context, under the log's own column names."""
-    import pyarrow as pa
-
-    (contexts, actions), (chosen, rank) = encoders, rank_feasible(examples, learned.scores, settings)
-    check_feasible(len(chosen))
-    keys = contexts.keys.take(to_arrow(examples.contexts[chosen])).columns
-    columns = [*keys, actions.values.take(to_arrow(examples.actions[chosen]))]
-    names = [*events.columns.context, events.columns.action, "rank", "score"]
-    return pa.table([*columns, to_arrow(rank), to_arrow(learned.scores[chosen])], names=names)
 
 
 def _check_call(events: Any, model: Any, learn_from: str) -> None:

@@ -8,24 +8,17 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import ibis.expr.types as ir
 import numpy as np
 
-from warmstart.core import ACTION, Progress
+from warmstart.core import ACTION
 from warmstart.engine import PartitionedEngine, fetch_streamed, sample_by_key
-from warmstart.events import Events, open_cells
+from warmstart.events import Cells, Events, open_cells
 from warmstart.features import DistributedFeatures, Features, KeyEncoder, read_features_distributed, rows_of_lists
-from warmstart.pipeline.fitted import (
-    ChosenTau,
-    FitResult,
-    check_feasible,
-    check_rewards,
-    choose_fit_tau,
-    context_columns,
-    read_action_features,
-)
-from warmstart.policy import RankingInEngine
+from warmstart.pipeline.fitted import ChosenTau, Fit, check_feasible, check_rewards
+from warmstart.policy import FittedPolicy, RankingInEngine
 from warmstart.reward import (
     CELLS_TO_CHOOSE_WITH,
     NUMBER,
@@ -33,73 +26,46 @@ from warmstart.reward import (
     BroadcastFeatures,
     DistributedLearner,
     Examples,
-    FitSettings,
     Learner,
     ProductModel,
     partition_count,
 )
 
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.events import Cells
-
 
 @dataclass(frozen=True, eq=False)
-class DistributedFit:
-    """A training window in a partitioned engine, settings, and a progress callback."""
+class DistributedFit(Fit):
+    """Learns in the partitioned engine that has the training window."""
 
     engine: PartitionedEngine
-    events: Events
-    settings: FitSettings
-    report: Progress
 
-    def run(self, tables: tuple[Any, Any]) -> FitResult:
-        """Learn, with tables of contexts and of actions."""
-        engine, settings = self.engine, self.settings
+    def run(self) -> FittedPolicy:
+        """Learn the policy."""
+        engine = self.engine
         with open_cells(self.events) as cells, ExitStack() as resources:
             table = cells.table
             sums = table.agg(cells=table.count(), events=table.n.sum(), rewards=table.reward_sum.sum())
             counts = engine.fetch(sums)[0]
             check_rewards(counts["rewards"])
             actions = KeyEncoder.of(fetch_streamed(engine, table.select(ACTION).distinct()))
-            x, a = self._features(cells, tables, actions)
+            self.report("reading features of contexts")
+            contexts = cells.contexts.select(*self.events.columns.context_keys)
+            x = read_features_distributed(engine, contexts, self.tables[0], **self.context_options)
             resources.callback(x.table.release)
+            a = self.read_action_features(engine, actions)
             numbered = engine.materialise(self._numbered(cells, actions))
             resources.callback(numbered.release)
-            tau = choose_fit_tau(
-                self.events, settings, self.report, lambda windows: self._choose_tau(windows, x, a, actions)
-            )
+            tau = self.choose_tau(lambda *windows: self._choose_tau(windows, x, a, actions))
             broadcast = BroadcastFeatures(a.rows, x.alone, self.events.columns.context_keys)
             partitions = partition_count(counts["cells"])
-            learner = DistributedLearner(engine, numbered, x.table, broadcast, settings, partitions)
+            learner = DistributedLearner(engine, numbered, x.table, broadcast, self.settings, partitions)
             learned = learner.learn(tau[0], self.report)
             resources.callback(learned.ranking.release)
             ranking = engine.materialise(self._with_actions(learned.ranking, actions))
         check_feasible(len(engine.fetch(ranking.limit(1))))
-        return FitResult(
-            ranked=RankingInEngine(engine, ranking, self.events.columns),
-            model=learned.model,
-            context_settings=x.settings,
-            context_report=_context_report(x, learned.model),
-            actions=actions,
-            action_features=a,
-            factors=learned.by_action,
-            lowest=learned.lowest,
-            tau=tau,
-            events=int(counts["events"]),
-            cells=counts["cells"],
-        )
-
-    def _features(
-        self, cells: Cells, tables: tuple[Any, Any], actions: KeyEncoder
-    ) -> tuple[DistributedFeatures, Features]:
-        keys, options = context_columns(self.events), self.settings.feature_options(0)
-        self.report("reading features of contexts")
-        contexts, what = cells.contexts.select(*keys), "the table of contexts"
-        x = read_features_distributed(self.engine, contexts, tables[0], keys, what=what, **options)
-        self.report("reading features of actions")
-        return x, read_action_features(self.engine, self.events, tables, actions, self.settings)
+        ranked = RankingInEngine(engine, ranking, self.events.columns)
+        numbers = {"events": int(counts["events"]), "cells": counts["cells"]}
+        numbers["contexts"] = _context_report(x, learned.model)
+        return self.policy(ranked, learned, actions, a, context_settings=x.settings, tau=tau, counts=numbers)
 
     def _numbered(self, cells: Cells, actions: KeyEncoder) -> ir.Table:
         """Replace the action of every cell by its number."""

@@ -4,22 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pyarrow as pa
 
 from warmstart.core import ACTION, EmptyWindowError, Progress, text_array
-from warmstart.engine import describe
-from warmstart.features import Features, read_features
-from warmstart.policy import FittedPolicy
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from warmstart.engine import Engine
-    from warmstart.events import Events
-    from warmstart.features import FeatureSettings, KeyEncoder
-    from warmstart.policy import RankingStore
-    from warmstart.reward import FitSettings, ProductModel
+from warmstart.engine import Engine, describe
+from warmstart.events import Events
+from warmstart.features import Features, FeatureSettings, KeyEncoder, read_features
+from warmstart.policy import FittedPolicy, RankingStore
+from warmstart.reward import DistributedRewards, FitSettings, LearnedRewards
 
 # The fit's tau is chosen on this share of the training window, its last events.
 HELD_OUT = 0.2
@@ -27,100 +21,97 @@ ChosenTau = tuple[float, dict[str, float]]
 
 
 @dataclass(frozen=True, eq=False)
-class FitResult:
-    """A ranking, the reward model behind it, and the numbers to report."""
+class Fit:
+    """A training window, settings, ``tables`` of contexts and of actions, and a progress callback."""
 
-    ranked: RankingStore
-    model: ProductModel | None
-    context_settings: FeatureSettings
-    context_report: Mapping[str, Any]
-    actions: KeyEncoder
-    action_features: Features
-    factors: NDArray[np.float64]
-    lowest: float
-    tau: ChosenTau
-    events: int
-    cells: int
+    events: Events
+    settings: FitSettings
+    tables: tuple[Any, Any]
+    report: Progress
 
-    def policy(self, events: Events, settings: FitSettings, tables: tuple[Any, Any]) -> FittedPolicy:
-        """Return the policy, with a report of what was learned from which window, settings and tables."""
-        sources = (("log", events.log.origin), ("contexts", tables[0]), ("actions", tables[1]))
+    @property
+    def context_options(self) -> dict[str, Any]:
+        """Return how the table of contexts is read: its key columns, from the fixed names to the user's, and so on."""
+        columns = dict(zip(self.events.columns.context_keys, self.events.columns.context, strict=True))
+        return {"columns": columns, "what": "the table of contexts", **self.settings.feature_options(0)}
+
+    def read_action_features(self, engine: Engine, actions: KeyEncoder) -> Features:
+        """Read the features of the log's actions.
+
+        Without a table of actions, but with one of contexts, a few actions are features of their own (one-hot).
+        """
+        self.report("reading features of actions")
+        name, (contexts, table), options = self.events.columns.action, self.tables, self.settings.feature_options(1)
+        if table is None and contexts is not None and len(actions) <= (1 << self.settings.bits[1]) // 2:
+            itself = text_array([str(key) for key in actions.values.to_pylist()])
+            table = pa.table({name: actions.values, f"{name} itself": itself})
+        return read_features(engine, table, {ACTION: name}, actions, what="the table of actions", **options)
+
+    def choose_tau(self, choose: Callable[[Events, Events], ChosenTau]) -> ChosenTau:
+        """Return the fit's tau and, if it was chosen, the values of those tried.
+
+        ``choose`` does so with an early and a late part of the window. Without times there is none to hold out: tau
+        is 1.
+        """
+        if self.settings.fit_tau != "auto":
+            return float(self.settings.fit_tau), {}
+        self.report("choosing the fit's tau")
+        if self.events.columns.time is None:
+            return 1.0, {}
+        try:
+            early, late = self.events.split(fraction=1 - HELD_OUT)
+        except EmptyWindowError:
+            return 1.0, {}
+        return choose(early, late)
+
+    def policy(
+        self,
+        ranked: RankingStore,
+        learned: LearnedRewards | DistributedRewards,
+        actions: KeyEncoder,
+        action_features: Features,
+        *,
+        context_settings: FeatureSettings,
+        tau: ChosenTau,
+        counts: Mapping[str, Any],
+    ) -> FittedPolicy:
+        """Return the policy, with a report of what was learned from which window, settings and tables.
+
+        Args:
+            ranked: the ranking.
+            learned: the reward model behind it.
+            actions: the log's.
+            action_features: theirs.
+            context_settings: how contexts become features.
+            tau: the fit's tau, and the values of those tried.
+            counts: events, cells and the report of contexts.
+        """
+        events, settings, model = self.events, self.settings, learned.model
+        sources = {"log": events.log.origin, "contexts": self.tables[0], "actions": self.tables[1]}
         return FittedPolicy(
             columns=events.columns,
             window=events.window,
-            ranked=self.ranked,
-            model=self.model,
-            context_settings=self.context_settings,
-            action_settings=self.action_features.settings,
-            actions=self.actions.values,
-            action_rows=self.action_features.rows,
-            factors=self.factors,
-            lowest=self.lowest,
+            ranked=ranked,
+            model=model,
+            context_settings=context_settings,
+            action_settings=action_features.settings,
+            actions=actions.values,
+            action_rows=action_features.rows,
+            factors=learned.factors,
+            lowest=learned.lowest,
             folds=events.folds,
             report={
-                "events": self.events,
-                "cells": self.cells,
-                "contexts": self.context_report,
-                "actions": self.action_features.report(),
+                **counts,
+                "actions": action_features.report(),
                 "learned_from": settings.learn_from,
-                "fit_tau": self.tau[0],
-                "fit_taus_tried": self.tau[1],
-                "rate": None if self.model is None else self.model.rate,
-                "training_loss": None if self.model is None else self.model.training_loss,
+                "fit_tau": tau[0],
+                "fit_taus_tried": tau[1],
+                "rate": None if model is None else model.rate,
+                "training_loss": None if model is None else model.training_loss,
                 "seed": settings.seed,
-                "sources": {name: None if source is None else describe(source) for name, source in sources},
+                "sources": {name: None if source is None else describe(source) for name, source in sources.items()},
             },
         )
-
-
-def choose_fit_tau(
-    events: Events, settings: FitSettings, report: Progress, choose: Callable[[tuple[Events, Events]], ChosenTau]
-) -> ChosenTau:
-    """Return the fit's tau and, if it was chosen, the values of those tried.
-
-    Args:
-        events: the training window.
-        settings: may set tau.
-        report: is called with the step.
-        choose: chooses with an early and a late part of the window. Without times there is none to hold out: tau is 1.
-    """
-    if settings.fit_tau != "auto":
-        return float(settings.fit_tau), {}
-    report("choosing the fit's tau")
-    try:
-        windows = None if events.columns.time is None else events.split(fraction=1 - HELD_OUT)
-    except EmptyWindowError:
-        windows = None
-    return (1.0, {}) if windows is None else choose(windows)
-
-
-def context_columns(events: Events) -> dict[str, str]:
-    """Map the fixed names of the context columns to the user's."""
-    return {key: events.columns.fixed_to_given[key] for key in events.columns.context_keys}
-
-
-def read_action_features(
-    engine: Engine, events: Events, tables: tuple[Any, Any], actions: KeyEncoder, settings: FitSettings
-) -> Features:
-    """Read the features of actions.
-
-    Without a table of actions, but with one of contexts, a few actions are features of their own (one-hot).
-
-    Args:
-        engine: opens the tables.
-        events: the training window.
-        tables: of contexts and of actions.
-        actions: those of the log.
-        settings: how to learn.
-    """
-    name, table = events.columns.action, tables[1]
-    if table is None and tables[0] is not None and len(actions) <= (1 << settings.bits[1]) // 2:
-        import pyarrow as pa
-
-        itself = text_array([str(key) for key in actions.values.to_pylist()])
-        table = pa.table({name: actions.values, f"{name} itself": itself})
-    options = settings.feature_options(1)
-    return read_features(engine, table, {ACTION: name}, actions, what="the table of actions", **options)
 
 
 def check_rewards(reward_sum: float) -> None:

@@ -7,7 +7,7 @@ from warmstart.policy.parse import NamedPolicy, parse_policies
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking_store import RankingInEngine, RankingInMemory, RankingStore
 from warmstart.policy.storage import is_saved_policy, load_policy, save_policy
-from warmstart.policy.uniform_over_all import uniform_over_all
+from warmstart.policy.uniform import uniform_over_all
 
 __all__ = [
     "FittedPolicy",

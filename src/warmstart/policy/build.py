@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from warmstart.core import ColumnError, quoted
+from warmstart.core import ColumnError, WindowName, quoted
+from warmstart.events import Cells
 from warmstart.policy.constant import constant_policy
 from warmstart.policy.decisions import decided_policy
 from warmstart.policy.fitted import FittedPolicy
@@ -14,10 +13,6 @@ from warmstart.policy.parse import CONSTANT, NamedPolicy
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking import ranked_policy
 from warmstart.policy.uniform import uniform_policy
-
-if TYPE_CHECKING:
-    from warmstart.core import WindowName
-    from warmstart.events import Cells
 
 
 def build_policy(named: NamedPolicy, cells: Cells, *, feasible_from: WindowName, live: bool) -> Policy:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ibis
 
 from warmstart.core import ACTION, PROBABILITY, DecisionError, quoted
 from warmstart.engine import float_literal
+from warmstart.events import Cells
 from warmstart.policy.policy import Policy
-
-if TYPE_CHECKING:
-    from warmstart.events import Cells
 
 
 def constant_policy(cells: Cells, action: str, *, name: str) -> Policy:

@@ -5,18 +5,13 @@ h(a|x) = (1 / n_x) * sum over days d with a live of n_xd / k_xd,   k_xd = feasib
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ibis
+import ibis.expr.types as ir
 
 from warmstart.core import DAY, PROBABILITY, EngineError, WindowName
 from warmstart.engine import fetch_columns, float_literal, open_columns
+from warmstart.events import Cells
 from warmstart.policy.feasible import feasible_cells, is_feasible
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.events import Cells
 
 # Running sums are exact to about 1e-15 of a context's traffic; below this a probability is rounding.
 ROUNDING = 1e-12

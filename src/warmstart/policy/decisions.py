@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ibis
+import ibis.expr.datatypes as dt
+import ibis.expr.types as ir
 
-from warmstart.core import PROBABILITY, ColumnError, DecisionError, UsageError, quoted
+from warmstart.core import PROBABILITY, ColumnError, Columns, DecisionError, UsageError, quoted
 from warmstart.engine import describe, example_rows, float_literal, is_csv, open_source
+from warmstart.events import Cells
 from warmstart.policy.policy import Policy
-
-if TYPE_CHECKING:
-    import ibis.expr.datatypes as dt
-    import ibis.expr.types as ir
-
-    from warmstart.core import Columns
-    from warmstart.events import Cells
 
 SUM_TOLERANCE = 1e-6
 
@@ -56,11 +52,8 @@ def _like_the_log(column: ir.Value, wanted: dt.DataType, given: str, where: str)
         return column
     if kind.is_floating() and wanted.is_integer():
         return (column == column.floor()).ifelse(column.cast(wanted), None)
-    if kind.is_uuid() and wanted.is_string():
-        return column.cast("string")
-    if kind.is_numeric() and wanted.is_numeric():
-        return column.cast(wanted)
-    if (kind.is_string() and wanted.is_string()) or (kind.is_timestamp() and wanted.is_timestamp()):
+    texts = (kind.is_string() or kind.is_uuid()) and wanted.is_string()
+    if texts or (kind.is_numeric() and wanted.is_numeric()) or (kind.is_timestamp() and wanted.is_timestamp()):
         return column.cast(wanted)
     raise ColumnError(
         f"{where}: {quoted(given)} has type {kind}, and {wanted} in the log; they cannot match.",
@@ -92,21 +85,20 @@ def _check(cells: Cells, table: ir.Table, where: str, *, has_probability: bool) 
         "repeated": (repeats.filter(repeats.rows > 1), f"{where} decides the same context and action twice", ""),
         "crowded": (sums.filter(sums.total > 1 + SUM_TOLERANCE), crowded, twice),
     }
-    found = cells.engine.fetch(_faults(table.mutate(absent=absent, improper=improper), columns))[0]
-    if not found["rows"]:
+    counts = cells.engine.fetch(_faults(table.mutate(absent=absent, improper=improper), columns))[0]
+    if not counts["rows"]:
         raise DecisionError(f"{where} has no decisions.")
     for fault, (rows, message, hint) in faults.items():
-        if found[fault]:
+        if counts[fault]:
             raise DecisionError(f"{message} ({example_rows(cells.engine, rows, columns.fixed_to_given)}).", hint)
 
 
 def _faults(table: ir.Table, columns: Columns) -> ir.Table:
     """Count the decisions and what is wrong with them; ``crowded`` only means something if nothing is improper."""
-    by_pair = table.group_by(*columns.keys)
     marks = {name: table[name].cast("int64").sum() for name in ("absent", "improper")}
-    pairs = by_pair.agg(rows=table.count(), **marks, total=table[PROBABILITY].sum())
-    by_context = pairs.group_by(*columns.context_keys)
+    pairs = table.group_by(*columns.keys).agg(rows=table.count(), **marks, total=table[PROBABILITY].sum())
     counts = {name: pairs[name].sum() for name in ("rows", *marks)}
-    contexts = by_context.agg(**counts, repeated=(pairs.rows > 1).cast("int64").sum(), total=pairs.total.sum())
+    counts["repeated"] = (pairs.rows > 1).cast("int64").sum()
+    contexts = pairs.group_by(*columns.context_keys).agg(**counts, total=pairs.total.sum())
     crowded = (contexts.total > 1 + SUM_TOLERANCE).cast("int64").sum()
-    return contexts.agg(**{name: contexts[name].sum() for name in (*counts, "repeated")}, crowded=crowded)
+    return contexts.agg(**{name: contexts[name].sum() for name in counts}, crowded=crowded)

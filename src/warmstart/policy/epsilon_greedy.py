@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.core import UsageError, quoted
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class Explored(NamedTuple):
@@ -20,15 +18,10 @@ class Explored(NamedTuple):
     scores: NDArray[np.float64]
 
 
-def check_explore(explore: float) -> float:
-    """Return the share of choices that explore; refuse one outside [0, 1]."""
+def check_exploration(explore: float, rng: object) -> np.random.Generator:
+    """Return the generator; refuse a seed in its place, with which every call would draw the same."""
     if not 0 <= explore <= 1:
         raise UsageError(f"The share to explore must lie in [0, 1], and is {explore:g}.", "Try 0.05.")
-    return float(explore)
-
-
-def check_generator(rng: object) -> np.random.Generator:
-    """Return a generator; refuse a seed in its place: every call with it would draw the same."""
     if not isinstance(rng, np.random.Generator):
         raise UsageError(
             f"To explore, choose needs a generator, and rng is {quoted(str(rng))}.",
@@ -56,7 +49,6 @@ def epsilon_greedy(
     ([0, 0, 1, 0], [0.75, 0.75, 0.25, 0.75])
     """
     explores = rng.random(len(best)) < explore
-    others = rng.integers(candidates, size=len(best))
-    drawn = np.where(explores, others, best)
+    drawn = np.where(explores, rng.integers(candidates, size=len(best)), best)
     share = explore / candidates
     return drawn, np.where(drawn == best, 1 - explore + share, share)

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import ibis.expr.types as ir
 
 from warmstart.core import WindowName
-from warmstart.events import window_counts
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.events import Cells
+from warmstart.events import Cells, window_counts
 
 
 def feasible_cells(cells: Cells, window: WindowName) -> ir.Table:

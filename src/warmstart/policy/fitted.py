@@ -6,23 +6,20 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import PROBABILITY, Columns, UsageError, Window, no_such_column, quoted, to_arrow
 from warmstart.events import Folds
 from warmstart.features import CONSTANT, CONSTANT_VALUE, FeatureRows, FeatureSettings, buckets, feature_rows
-from warmstart.policy.epsilon_greedy import Explored, check_explore, check_generator, epsilon_greedy
+from warmstart.policy.epsilon_greedy import Explored, check_exploration, epsilon_greedy
 from warmstart.policy.ranking_store import RankingStore
+from warmstart.reward import ProductModel
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from warmstart.reward import ProductModel
-
-    _Rows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]
+_Rows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]
 
 THREADS = 2
 CONTEXTS_PER_JOB = 500
@@ -108,7 +105,7 @@ class FittedPolicy:
         """
         if explore is None:
             return self._best(context, actions)
-        explore, rng = check_explore(explore), check_generator(rng)
+        rng = check_exploration(explore, rng)
         best, scores = self._best(context, actions)
         distinct = self.action_keys if actions is None else list(dict.fromkeys(actions))
         place = np.array([self._places[best] if actions is None else distinct.index(best)])
@@ -120,10 +117,7 @@ class FittedPolicy:
         numbers = self._every if actions is None else self._numbers(actions)
         if not len(numbers):
             raise UsageError("There is no action to choose among.")
-        hashed, values = self._single_row(context)
-        row = (np.array([0, len(hashed)], dtype=np.int64), hashed, values)
-        known = _Candidates(self.actions, self.action_rows, self.factors)
-        scores = self._scores(np.zeros_like(numbers), row, numbers, known)
+        scores = self._scores(np.zeros_like(numbers), self._single_row(context), numbers, self._candidates(None))
         best = int(scores.argmax())
         return (self.action_keys[numbers[best]] if actions is None else actions[best]), scores
 
@@ -144,8 +138,6 @@ class FittedPolicy:
             explore: draws every row on its own, as ``choose`` does; ``probability`` is then the propensity to log.
             rng: a NumPy generator, to explore.
         """
-        import pyarrow as pa
-
         self.require_model()
         candidates = self._candidates(actions)
         keys = candidates.keys
@@ -158,7 +150,7 @@ class FittedPolicy:
             return pa.table({**known, self.columns.action: keys.take(to_arrow(best)), "score": to_arrow(scores)})
         if taken := {PROBABILITY, "score"} & {*known, self.columns.action}:
             raise UsageError(f"A column of the log is called {quoted(min(taken))}, as in the result.", "Rename it.")
-        drawn, probability = self._drawn(keys, best, check_explore(explore), check_generator(rng))
+        drawn, probability = self._drawn(keys, best, explore, check_exploration(explore, rng))
         scores = np.where(drawn == best, scores, self._scores(np.arange(len(rows)), rows.arrays, drawn, candidates))
         chosen = {self.columns.action: keys.take(to_arrow(drawn)), PROBABILITY: to_arrow(probability)}
         return pa.table({**known, **chosen, "score": to_arrow(scores)})
@@ -198,9 +190,8 @@ class FittedPolicy:
 
         def choose(begin: int) -> None:
             rows = np.arange(begin, min(begin + CONTEXTS_PER_JOB, len(contexts)))
-            expected = (factors, self.lowest, model.loss_code)
-            results = (best[begin : begin + len(rows)], scores[begin : begin + len(rows)])
-            best_of_all(rows, x, a, *expected, model.weights, model.width, *results)
+            results = (array[begin : begin + len(rows)] for array in (best, scores))
+            best_of_all(rows, x, a, factors, self.lowest, model.loss_code, model.weights, model.width, *results)
 
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(choose, range(0, len(contexts), CONTEXTS_PER_JOB)))
@@ -262,8 +253,7 @@ class FittedPolicy:
             raise no_such_column(name, actions.column_names, where="the table of actions")
         keys = actions[name].combine_chunks()
         places = np.array([self._places.get(key, -1) for key in keys.to_pylist()], dtype=np.int64)
-        described = settings.kinds and {*settings.kinds, *settings.weights.values()} <= set(actions.column_names)
-        if described:
+        if settings.kinds and {*settings.kinds, *settings.weights.values()} <= set(actions.column_names):
             factors = np.where(places >= 0, self.factors[np.maximum(places, 0)], 1.0)
             return _Candidates(keys, feature_rows(actions, actions.num_rows, settings), factors)
         known = places[places >= 0]
@@ -273,17 +263,14 @@ class FittedPolicy:
             )
         return _Candidates(self.actions.take(to_arrow(known)), self.action_rows.take(known), self.factors[known])
 
-    def _single_row(self, context: Mapping[str, Any]) -> tuple[NDArray[np.uint32], NDArray[np.float32]]:
+    def _single_row(self, context: Mapping[str, Any]) -> _Rows:
         """Return the features of one context, as ``feature_rows`` does for a table; words take a quick path."""
         settings = self.context_settings
-        if missing := [name for name in (*settings.kinds, *settings.weights.values()) if name not in context]:
+        names = (*settings.kinds, *settings.weights.values())
+        if missing := [name for name in names if name not in context]:
             raise UsageError(f"The context has no {quoted(missing[0])}.", f"It needs {', '.join(settings.kinds)}.")
         if any("words" not in kind for kind in settings.kinds.values()):
-            import pyarrow as pa
-
-            names = [*settings.kinds, *settings.weights.values()]
-            rows = feature_rows(pa.Table.from_pylist([{name: context[name] for name in names}]), 1, settings)
-            return rows.buckets, rows.values
+            return feature_rows(pa.Table.from_pylist([{name: context[name] for name in names}]), 1, settings).arrays
         words: dict[str, float] = {}
         for name in settings.kinds:
             listed = context[name] or ()
@@ -296,7 +283,7 @@ class FittedPolicy:
         if settings.constant:
             hashed.append(self._bucket(CONSTANT))
             values.append(CONSTANT_VALUE)
-        return np.array(hashed, dtype=np.uint32), np.array(values, dtype=np.float32)
+        return np.array([0, len(hashed)]), np.array(hashed, dtype=np.uint32), np.array(values, dtype=np.float32)
 
     def _bucket(self, word: str) -> int:
         if word not in self._bucket_of:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from warmstart.core import PROBABILITY
-from warmstart.events import counted_propensity
+from warmstart.events import Cells, counted_propensity
 from warmstart.policy.policy import Policy
-
-if TYPE_CHECKING:
-    from warmstart.events import Cells
 
 
 def logging_policy(cells: Cells, *, name: str = "logging") -> Policy:

@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ibis
+import ibis.expr.types as ir
+import pyarrow as pa
 
 from warmstart.core import ACTION, PROBABILITY, SourceError, quoted, to_arrow
 from warmstart.engine import PartitionedEngine, float_literal, is_partitioned, is_storage
+from warmstart.events import Cells
 from warmstart.features import FeatureRows, KeyEncoder, read_features, read_features_distributed, rows_of_lists
+from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking_store import RankingInMemory
 from warmstart.reward import NUMBER
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-    import pyarrow as pa
-
-    from warmstart.events import Cells
-    from warmstart.policy.fitted import FittedPolicy
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +38,8 @@ def naive_policy(cells: Cells, naive: NaivePolicy, *, name: str) -> Policy:
     if naive.rewarded_only:
         contexts = contexts.filter(contexts.context_reward_sum > 0)
     contexts = contexts.select(*cells.columns.context_keys)
-    engine = cells.engine
-    if is_partitioned(engine):
-        opened = _choose_distributed(engine, cells, contexts, naive.fitted)
+    if is_partitioned(cells.engine):
+        opened = _choose_distributed(cells.engine, cells, contexts, naive.fitted)
     else:
         opened = _choose_local(cells, contexts, naive.fitted)
     cast = {key: opened[key].cast(cells.table[key].type()) for key in cells.columns.keys}
@@ -51,10 +47,8 @@ def naive_policy(cells: Cells, naive: NaivePolicy, *, name: str) -> Policy:
 
 
 def _choose_local(cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
-    import pyarrow as pa
-
     encoder = KeyEncoder.of(cells.engine.fetch_arrow(contexts))
-    features = read_features(cells.engine, *_table_of(cells, fitted), encoder, **_as_learned(fitted))
+    features = read_features(cells.engine, keys=encoder, **_as_learned(cells, fitted))
     best, _ = fitted.best_of_all(features.rows, fitted.action_rows, fitted.factors)
     chosen = fitted.actions.take(to_arrow(best))
     return cells.engine.open_arrow(encoder.keys.append_column(ACTION, pa.chunked_array([chosen])))
@@ -62,9 +56,7 @@ def _choose_local(cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.
 
 def _choose_distributed(engine: PartitionedEngine, cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
     """Choose on the engine's workers; the model is broadcast to them."""
-    import pyarrow as pa
-
-    features = read_features_distributed(engine, contexts, *_table_of(cells, fitted), **_as_learned(fitted))
+    features = read_features_distributed(engine, contexts, **_as_learned(cells, fitted))
     keys = cells.columns.context_keys
     schema = ibis.schema({**{key: contexts[key].type() for key in keys}, NUMBER: "int64"})
     broadcast = replace(fitted, ranked=RankingInMemory(pa.table({})))
@@ -79,24 +71,16 @@ def _best_of_batch(rows: pa.Table, inputs: tuple[FittedPolicy, FeatureRows, tupl
     return rows.select(list(keys)).append_column(NUMBER, [best])
 
 
-def _table_of(cells: Cells, fitted: FittedPolicy) -> tuple[Any, dict[str, str]]:
-    given = cells.columns.fixed_to_given
-    return _contexts_of(fitted), {key: given[key] for key in cells.columns.context_keys}
-
-
-def _as_learned(fitted: FittedPolicy) -> dict[str, Any]:
-    settings = fitted.context_settings
-    shared = {"bits": settings.bits, "cross_only": not settings.constant, "settings": settings}
-    return {**shared, "strict": False, "what": "the table of contexts"}
-
-
-def _contexts_of(fitted: FittedPolicy) -> Any:
-    """Return the table of contexts that the policy was learned with, which must still be there."""
+def _as_learned(cells: Cells, fitted: FittedPolicy) -> dict[str, Any]:
+    """Return how to read the table of contexts that the policy was learned with, which must still be there."""
     source = fitted.report.get("sources", {}).get("contexts")
-    if source is None or is_storage(source) or Path(source).exists():
-        return source
-    raise SourceError(
-        f"To choose among all actions, the table of contexts that the policy was learned with is needed, and "
-        f"{quoted(source)} is not there.",
-        "Go where that path leads to it, or pass the decisions of policy.choose_table.",
-    )
+    if not (source is None or is_storage(source) or Path(source).exists()):
+        raise SourceError(
+            f"To choose among all actions, the table of contexts that the policy was learned with is needed, and "
+            f"{quoted(source)} is not there.",
+            "Go where that path leads to it, or pass the decisions of policy.choose_table.",
+        )
+    columns = dict(zip(cells.columns.context_keys, cells.columns.context, strict=True))
+    table = {"source": source, "columns": columns, "what": "the table of contexts", "strict": False}
+    settings = fitted.context_settings
+    return {**table, "bits": settings.bits, "cross_only": not settings.constant, "settings": settings}

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+
+import ibis.expr.types as ir
 
 from warmstart.core import PROBABILITY
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.events import Cells
+from warmstart.events import Cells
 
 
 @dataclass(frozen=True)

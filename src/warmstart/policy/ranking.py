@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import ibis
+import ibis.expr.types as ir
 
 from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, PROBABILITY
 from warmstart.engine import float_literal
+from warmstart.events import Cells
 from warmstart.policy.policy import Policy
-from warmstart.policy.ranking_store import RANK
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.events import Cells
-    from warmstart.policy.ranking_store import RankingStore
+from warmstart.policy.ranking_store import RANK, RankingStore
 
 
 def ranked_policy(cells: Cells, ranking: RankingStore, *, live: bool, name: str) -> Policy:

@@ -9,15 +9,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import ibis.expr.types as ir
+import pyarrow as pa
 
 from warmstart.core import Columns, SourceError, printable
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-    import pyarrow as pa
-
-    from warmstart.engine import Engine, PartitionedEngine
+from warmstart.engine import Engine, PartitionedEngine
 
 RANK, SCORE = "rank", "score"
 
@@ -57,7 +54,6 @@ class RankingFile(RankingStore):
 
     def to_arrow(self) -> pa.Table:
         """Read the whole ranking."""
-        import pyarrow as pa
         import pyarrow.parquet as pq
 
         try:
@@ -82,15 +78,11 @@ class RankingInEngine(RankingStore):
 
     def to_arrow(self) -> pa.Table:
         """Fetch the whole ranking, in the order of contexts and ranks."""
-        import pyarrow as pa
-
         ranking = pa.concat_tables(self.batches())
         return ranking.sort_by([(name, "ascending") for name in (*self.columns.context, RANK)])
 
     def batches(self) -> Iterator[pa.Table]:
         """Fetch the ranking in batches, in any order."""
-        import pyarrow as pa
-
         for batch in self.engine.stream(self.table):
             yield pa.Table.from_batches([batch])
 

@@ -15,7 +15,7 @@ from warmstart.core import Columns, SourceError, UsageError, Window, __version__
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, FeatureSettings
 from warmstart.policy.fitted import FittedPolicy
-from warmstart.policy.ranking_store import RankingFile, RankingStore
+from warmstart.policy.ranking_store import RankingFile
 from warmstart.reward import ProductModel
 
 FORMAT = 1
@@ -40,12 +40,16 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
             "A policy learned with a model of your own cannot be saved.", "Write policy.decisions instead."
         )
     with write_output(out, folder=True) as part:
-        _save(part / "weights.npy", policy.model.weights)
-        _save(part / "factors.npy", policy.factors)
-        for name in _ROWS:
-            _save(part / f"action_{name}.npy", getattr(policy.action_rows, name))
+        arrays = {f"action_{name}": getattr(policy.action_rows, name) for name in _ROWS}
+        for name, array in {"weights": policy.model.weights, "factors": policy.factors, **arrays}.items():
+            np.save(part / f"{name}.npy", array, allow_pickle=False)
         pq.write_table(pa.table({"action": policy.actions}), part / "actions.parquet")
-        _save_ranking(part / DECISIONS, policy.ranked)
+        # Batch by batch, so that the ranking need not fit into memory.
+        batches = iter(policy.ranked.batches())
+        first = next(batches)
+        with pq.ParquetWriter(part / DECISIONS, first.schema) as writer:
+            for batch in chain([first], batches):
+                writer.write_table(batch)
         about = {
             "format": FORMAT,
             "warmstart_version": __version__,
@@ -75,20 +79,18 @@ def load_policy(folder: str | Path) -> FittedPolicy:
         about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
         if about["format"] > FORMAT:
             raise SourceError(f"{where} was written by a later version of warmstart ({about['warmstart_version']}).")
-        columns = Columns(**{**about["columns"], "context": tuple(about["columns"]["context"])})
-        model = ProductModel(_load(path / "weights.npy"), **about["model"])
         decided = pq.read_schema(path / DECISIONS).names
-        rows = FeatureRows(*(_load(path / f"action_{name}.npy") for name in _ROWS))
+        folds = about.get("folds")
         policy = FittedPolicy(
-            columns=columns,
+            columns=Columns(**{**about["columns"], "context": tuple(about["columns"]["context"])}),
             window=Window(**about["window"]),
-            folds=_folds(about.get("folds")),
+            folds=None if folds is None else Folds(**{**folds, "keys": tuple(folds["keys"])}),
             ranked=RankingFile(path.resolve() / DECISIONS),
-            model=model,
+            model=ProductModel(_load(path / "weights.npy"), **about["model"]),
             context_settings=_settings(about["context_features"]),
             action_settings=_settings(about["action_features"]),
             actions=pq.ParquetFile(path / "actions.parquet").read()["action"].combine_chunks(),
-            action_rows=rows,
+            action_rows=FeatureRows(*(_load(path / f"action_{name}.npy") for name in _ROWS)),
             factors=_load(path / "factors.npy"),
             lowest=float(about["lowest"]),
             report=about["report"],
@@ -115,28 +117,9 @@ def _check(policy: FittedPolicy, where: str, decided: list[str]) -> None:
         raise SourceError(f"{where} is damaged: its parts do not fit together.", "Fit again.")
 
 
-def _save_ranking(path: Path, ranked: RankingStore) -> None:
-    """Write a ranking batch by batch, so that it need not fit into memory."""
-    import pyarrow.parquet as pq
-
-    batches = iter(ranked.batches())
-    first = next(batches)
-    with pq.ParquetWriter(path, first.schema) as writer:
-        for batch in chain([first], batches):
-            writer.write_table(batch)
-
-
-def _folds(saved: dict[str, Any] | None) -> Folds | None:
-    return None if saved is None else Folds(**{**saved, "keys": tuple(saved["keys"])})
-
-
 def _settings(saved: dict[str, Any]) -> FeatureSettings:
     scales = {name: (float(pair[0]), float(pair[1])) for name, pair in saved["scales"].items()}
     return FeatureSettings(**{**saved, "scales": scales, "left_out": tuple(saved["left_out"])})
-
-
-def _save(path: Path, array: Any) -> None:
-    np.save(path, array, allow_pickle=False)
 
 
 def _load(path: Path) -> Any:

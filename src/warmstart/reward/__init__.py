@@ -1,38 +1,33 @@
 """Reward models: the expected reward of an action in a context, learned from the cells or the events of a window."""
 
-from warmstart.reward.by_action import Regressions
-from warmstart.reward.by_cell import CellMeans, open_cell_means
-from warmstart.reward.distributed_part import NUMBER, BroadcastFeatures
-from warmstart.reward.distributed_sgd import DistributedLearner, partition_count
-from warmstart.reward.examples import SUMS, Examples
-from warmstart.reward.learner import (
-    CELL_PASSES,
-    CELLS_TO_CHOOSE_WITH,
-    LearnedRewards,
-    Learner,
-    event_stream,
-    rank_feasible,
-)
-from warmstart.reward.product import ProductModel, Stream
-from warmstart.reward.settings import FitSettings
+from __future__ import annotations
 
-__all__ = [
-    "CELLS_TO_CHOOSE_WITH",
-    "CELL_PASSES",
-    "NUMBER",
-    "SUMS",
-    "BroadcastFeatures",
-    "CellMeans",
-    "DistributedLearner",
-    "Examples",
-    "FitSettings",
-    "LearnedRewards",
-    "Learner",
-    "ProductModel",
-    "Regressions",
-    "Stream",
-    "event_stream",
-    "open_cell_means",
-    "partition_count",
-    "rank_feasible",
-]
+from typing import TYPE_CHECKING
+
+from warmstart.core import Door
+
+if TYPE_CHECKING:
+    from warmstart.reward.by_action import *  # noqa: F403
+    from warmstart.reward.by_cell import *  # noqa: F403
+    from warmstart.reward.distributed_part import *  # noqa: F403
+    from warmstart.reward.distributed_sgd import *  # noqa: F403
+    from warmstart.reward.examples import *  # noqa: F403
+    from warmstart.reward.learner import *  # noqa: F403
+    from warmstart.reward.product import *  # noqa: F403
+    from warmstart.reward.settings import *  # noqa: F403
+
+_door = Door.to(
+    __name__,
+    {
+        "by_action": "Regressions",
+        "by_cell": "CellMeans open_cell_means",
+        "distributed_part": "NUMBER BroadcastFeatures",
+        "distributed_sgd": "DistributedLearner DistributedRewards partition_count",
+        "examples": "SUMS Examples",
+        "learner": "CELL_PASSES CELLS_TO_CHOOSE_WITH LearnedRewards Learner event_stream rank_feasible",
+        "product": "ProductModel Stream",
+        "settings": "FitSettings",
+    },
+)
+__all__ = [*_door.homes]  # noqa: PLE0604
+__getattr__ = _door.resolve

@@ -4,24 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
+import ibis.expr.types as ir
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from warmstart.core import ACTION, EXPECTED, FOLD, UsageError, to_arrow, to_numpy
 from warmstart.engine import add_predictions
-from warmstart.features import ContextMatrix, KeyEncoder, other_folds, scikit_learn, weighted_copy
+from warmstart.events import Strata
+from warmstart.features import ContextMatrix, KeyEncoder, Matrix, other_folds, scikit_learn, weighted_copy
 
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from warmstart.events import Strata
-    from warmstart.features import Matrix
-
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 # An action of fewer events has no regression; its mean is believed by half at this many.
 FEWEST_EVENTS = 5.0
 # Of squared coefficients of columns of spread 1: from rewards that context decides to rewards that it hardly moves.
@@ -52,13 +49,12 @@ class Regressions:
 
     def expect(self, rows: ir.Table) -> ir.Table:
         """Return rows of the weighted table with the reward expected of them, in [0, 1]."""
-        contexts = self.strata.cells.columns.context_keys
-        inputs = (self.learned, contexts)
-        reads = [*contexts, ACTION, FOLD]
-        return add_predictions(self.strata.cells.engine, rows, EXPECTED, _expected, inputs, reads=reads)
+        cells, contexts = self.strata.cells, self.strata.cells.columns.context_keys
+        inputs, reads = (self.learned, contexts), [*contexts, ACTION, FOLD]
+        return add_predictions(cells.engine, rows, EXPECTED, _expected, inputs, reads=reads)
 
 
-def _expected(rows: pa.Table, inputs: tuple[RewardByAction, tuple[str, ...]]) -> NDArray[np.float64]:
+def _expected(rows: pa.Table, inputs: tuple[RewardByAction, tuple[str, ...]]) -> Floats:
     learned, keys = inputs
     contexts = KeyEncoder.of(rows.select(list(keys)))
     return learned.predict(contexts.keys, contexts.numbers(rows), rows[ACTION], to_numpy(rows[FOLD]))
@@ -76,13 +72,7 @@ class RewardByAction:
         """Return the penalty of every fold; nothing where the model is not ours."""
         return {fold: model.penalty for fold, model in self.learned.items() if model.penalty is not None}
 
-    def predict(
-        self,
-        contexts: pa.Table,
-        which: NDArray[np.int64],
-        actions: pa.Array | pa.ChunkedArray,
-        folds: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
+    def predict(self, contexts: pa.Table, which: Ints, actions: pa.Array | pa.ChunkedArray, folds: Ints) -> Floats:
         """Return what actions are expected to earn by the model of their folds, in [0, 1].
 
         ``which``: the position of every action's context.
@@ -113,7 +103,7 @@ class FoldRewards:
     regressions: dict[int, Any]
     penalty: float | None
 
-    def predict(self, x: Matrix, rows: NDArray[np.int64], action: int) -> NDArray[np.float64]:
+    def predict(self, x: Matrix, rows: Ints, action: int) -> Floats:
         """Return what an action is expected to earn in some rows of a matrix."""
         if action not in self.regressions:
             return np.full(len(rows), self.means.get(action, self.overall))
@@ -122,12 +112,12 @@ class FoldRewards:
 
 def learn_by_action(
     contexts: pa.Table,
-    which: NDArray[np.int64],
+    which: Ints,
     actions: pa.Array | pa.ChunkedArray,
-    n: NDArray[np.float64],
-    reward_sum: NDArray[np.float64],
+    n: Floats,
+    reward_sum: Floats,
     *,
-    folds: NDArray[np.int64],
+    folds: Ints,
     model: Any = None,
     seed: int = 0,
 ) -> RewardByAction:
@@ -152,7 +142,7 @@ def learn_by_action(
     contexts = contexts.combine_chunks()
     given = None if model is None else weighted_copy(model, seed)
 
-    def of_fold(fold: int, rows: NDArray[np.int64]) -> FoldRewards:
+    def of_fold(fold: int, rows: Ints) -> FoldRewards:
         seen, place = np.unique(which[rows], return_inverse=True)
         taken = contexts.take(to_arrow(seen))
         matrix = ContextMatrix.learn(taken, np.bincount(place, weights=n[rows]).astype(np.float64))
@@ -162,16 +152,19 @@ def learn_by_action(
             _Examples(action, x[place[among]], n[rows[among]], reward_sum[rows[among]] / n[rows[among]])
             for action, among in _by_action(numbers[rows])
         ]
-        enough = [example for example in examples if example.events >= FEWEST_EVENTS and example.differ]
+        enough = [cells for cells in examples if cells.events >= FEWEST_EVENTS and 0 < cells.rewards < cells.events]
         penalty = None if given is not None else _penalty(enough, np.random.default_rng([seed, fold]))
-        fit = partial(_logistic, penalty=penalty) if penalty is not None else partial(_copy_of, given)
-        return FoldRewards(
-            matrix,
-            overall,
-            {example.action: example.shrunk_mean(overall) for example in examples},
-            {example.action: fit(example.x, example.means, example.n) for example in enough},
-            penalty,
-        )
+
+        def fit(cells: _Examples) -> Any:
+            if penalty is not None:
+                return _logistics(cells, (penalty,))[0]
+            return scikit_learn("base").clone(given).fit(cells.x, cells.means, sample_weight=cells.n)
+
+        means = {
+            cells.action: (cells.rewards + FEWEST_EVENTS * overall) / (cells.events + FEWEST_EVENTS)
+            for cells in examples
+        }
+        return FoldRewards(matrix, overall, means, {cells.action: fit(cells) for cells in enough}, penalty)
 
     # Matrices of one action are so small that threads would spend their time waiting for one another.
     with threadpool_limits(limits=1, user_api="blas"):
@@ -184,19 +177,19 @@ class _Examples:
 
     action: int
     x: Matrix
-    n: NDArray[np.float64]
-    means: NDArray[np.float64]
+    n: Floats
+    means: Floats
 
     @property
     def events(self) -> float:
         return float(self.n.sum())
 
     @property
-    def differ(self) -> bool:
-        return bool(0 < self.n @ self.means < self.events)
+    def rewards(self) -> float:
+        return float(self.n @ self.means)
 
-    def shrunk_mean(self, overall: float) -> float:
-        return (float(self.n @ self.means) + FEWEST_EVENTS * overall) / (self.events + FEWEST_EVENTS)
+    def take(self, rows: NDArray[np.bool_]) -> _Examples:
+        return _Examples(self.action, self.x[rows], self.n[rows], self.means[rows])
 
 
 def _penalty(examples: list[_Examples], rng: np.random.Generator) -> float:
@@ -206,14 +199,12 @@ def _penalty(examples: list[_Examples], rng: np.random.Generator) -> float:
     """
     errors = np.zeros(len(PENALTIES))
     for example in sorted(examples, key=lambda example: -example.events)[:ACTIONS_TO_CHOOSE]:
-        held = rng.random(len(example.n)) < HELD_OUT
-        if held.all() or not held.any():
+        is_held_out = rng.random(len(example.n)) < HELD_OUT
+        if is_held_out.all() or not is_held_out.any():
             continue
-        kept = ~held
-        learned = _logistics(example.x[kept], example.means[kept], example.n[kept], PENALTIES)
-        for i, regression in enumerate(learned):
-            missed = example.means[held] - regression.predict(example.x[held])
-            errors[i] += example.n[held] @ missed**2
+        held_out = example.take(is_held_out)
+        for i, regression in enumerate(_logistics(example.take(~is_held_out), PENALTIES)):
+            errors[i] += held_out.n @ (held_out.means - regression.predict(held_out.x)) ** 2
     return PENALTIES[len(PENALTIES) - 1 - int(np.argmin(errors[::-1]))]
 
 
@@ -221,36 +212,31 @@ def _penalty(examples: list[_Examples], rng: np.random.Generator) -> float:
 class Logistic:
     """A logistic regression."""
 
-    coefficients: NDArray[np.float64]
+    coefficients: Floats
     intercept: float
 
-    def predict(self, x: Matrix) -> NDArray[np.float64]:
+    def predict(self, x: Matrix) -> Floats:
         """Return 1 / (1 + exp(-(intercept + x * coefficients)))."""
-        odds: NDArray[np.float64] = np.asarray(x @ self.coefficients, dtype=np.float64) + self.intercept
+        odds: Floats = np.asarray(x @ self.coefficients, dtype=np.float64) + self.intercept
         return _chance(odds)
 
 
-def _chance(odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    chance: NDArray[np.float64] = np.exp(-np.logaddexp(0.0, -odds))
+def _chance(odds: Floats) -> Floats:
+    chance: Floats = np.exp(-np.logaddexp(0.0, -odds))
     return chance
 
 
-def _logistic(x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64], *, penalty: float) -> Logistic:
-    return _logistics(x, means, n, (penalty,))[0]
-
-
-def _logistics(
-    x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64], penalties: Sequence[float]
-) -> list[Logistic]:
-    """Learn logistic regressions of means of n events, their intercept free.
+def _logistics(cells: _Examples, penalties: Sequence[float]) -> list[Logistic]:
+    """Learn logistic regressions of the mean rewards of cells, their intercept free.
 
     By Newton's method, each from the one before; wide matrices are left to scikit-learn's solvers.
     """
+    x, n, means = cells.x, cells.n, cells.means
     rate, width = float(n @ means / n.sum()), x.shape[1]
     if not 0 < rate < 1:
         return [Logistic(np.zeros(width), np.copysign(np.inf, rate - 0.5))] * len(penalties)
     if width > WIDE:
-        return [_by_scikit_learn(x, means, n, penalty) for penalty in penalties]
+        return [_by_scikit_learn(cells, penalty) for penalty in penalties]
     columns = np.column_stack([np.ones(len(n)), x if isinstance(x, np.ndarray) else x.toarray()])
     at, found = np.array([np.log(rate / (1 - rate)), *np.zeros(width)]), {}
     for penalty in sorted(penalties, reverse=True):
@@ -259,13 +245,7 @@ def _logistics(
     return [found[penalty] for penalty in penalties]
 
 
-def _newton(
-    columns: NDArray[np.float64],
-    means: NDArray[np.float64],
-    n: NDArray[np.float64],
-    at: NDArray[np.float64],
-    penalty: NDArray[np.float64],
-) -> NDArray[np.float64]:
+def _newton(columns: Floats, means: Floats, n: Floats, at: Floats, penalty: Floats) -> Floats:
     for _ in range(MOST_STEPS):
         chance = _chance(columns @ at)
         curvature = n * np.maximum(chance * (1 - chance), CLOSE)
@@ -278,10 +258,11 @@ def _newton(
     return at
 
 
-def _by_scikit_learn(x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64], penalty: float) -> Logistic:
+def _by_scikit_learn(cells: _Examples, penalty: float) -> Logistic:
     """Let every row be rewards and, once more, their lack, because classes are whole."""
     from scipy import sparse
 
+    x, n, means = cells.x, cells.n, cells.means
     twice = sparse.vstack([x, x]) if sparse.issparse(x) else np.vstack([x, x])
     rewarded = np.repeat([1, 0], len(n))
     regression = scikit_learn("linear_model").LogisticRegression(C=1 / penalty, max_iter=1_000)
@@ -289,11 +270,7 @@ def _by_scikit_learn(x: Matrix, means: NDArray[np.float64], n: NDArray[np.float6
     return Logistic(regression.coef_[0], float(regression.intercept_[0]))
 
 
-def _copy_of(regressor: Any, x: Matrix, means: NDArray[np.float64], n: NDArray[np.float64]) -> Any:
-    return scikit_learn("base").clone(regressor).fit(x, means, sample_weight=n)
-
-
-def _by_action(numbers: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
+def _by_action(numbers: Ints) -> Iterator[tuple[int, Ints]]:
     """Give every action the rows that are its own."""
     order = np.argsort(numbers, kind="stable")
     actions, starts = np.unique(numbers[order], return_index=True)

@@ -8,14 +8,12 @@ shares a bucket with another.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from warmstart.reward.examples import Examples
+from warmstart.reward.examples import Examples
 
 ROUNDS = 4
 # Measured on simulated months: from 2 to 16, and 20 to 100 for cells, the learned policy earns the same.
@@ -32,11 +30,6 @@ class Credibility:
     actions: NDArray[np.float64]
     contexts: NDArray[np.float64]
     cells: NDArray[np.float64]
-
-    @classmethod
-    def neutral(cls, contexts: int, actions: int, cells: int) -> Self:
-        """Return factors of 1."""
-        return cls(0.0, np.ones(actions), np.ones(contexts), np.ones(cells))
 
     @classmethod
     def learn(cls, examples: Examples, predictions: NDArray[np.float32], contexts: int, actions: int) -> Self:

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import ibis
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import to_arrow, to_numpy
 from warmstart.engine import PART
@@ -21,12 +23,7 @@ from warmstart.reward.credibility import CONTEXT_HALF, Credibility, factors, fac
 from warmstart.reward.examples import SUMS, Examples
 from warmstart.reward.learner import CELL_DECAY, cell_stream, rank_feasible, repeat_if_short
 from warmstart.reward.product import ProductModel, by_shuffled_context, train_pass
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from warmstart.reward.settings import FitSettings
+from warmstart.reward.settings import FitSettings
 
 NUMBER, PREDICTED = "number", "predicted"
 # Weight updates are exchanged in blocks of so many weights; a block without updates is not sent.
@@ -109,8 +106,6 @@ class Partition:
 
     def rows(self, cells: NDArray[np.int64], **more: NDArray[Any]) -> pa.Table:
         """Return cells as a table: their contexts' keys, the numbers of their actions, and other columns."""
-        import pyarrow as pa
-
         keys = self.contexts.keys.take(to_arrow(self.examples.contexts[cells]))
         columns = {NUMBER: self.examples.actions[cells], **more}
         return pa.table([*keys.columns, *columns.values()], names=[*keys.column_names, *columns])
@@ -166,8 +161,6 @@ def predict_partition(tables: Sequence[pa.Table], inputs: tuple[BroadcastFeature
 
 def sum_by_action(tables: Sequence[pa.Table], inputs: FactorInputs) -> pa.Table:
     """Sum by action, in a partition, the rewards expected with the factors of its contexts, and the actual ones."""
-    import pyarrow as pa
-
     cells = Partition.of(tables[0], inputs.keys)
     examples = cells.examples
     given = cells.expected(inputs.lowest) * cells.factors(inputs).contexts[examples.contexts]
@@ -189,6 +182,4 @@ def rank_partition(
 
 
 def _update_table(rows: Iterable[tuple[Any, ...]]) -> pa.Table:
-    import pyarrow as pa
-
     return pa.table([list(column) for column in zip(*rows, strict=True)], schema=UPDATES.to_pyarrow())

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ibis
+import ibis.expr.types as ir
 import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent, to_numpy
-from warmstart.engine import Parts
+from warmstart.engine import PartitionedEngine, Parts
 from warmstart.reward.credibility import ACTION_HALF, LOWEST_SHARE, ROUNDS
 from warmstart.reward.distributed_part import (
     BLOCK,
@@ -34,13 +36,7 @@ from warmstart.reward.distributed_part import (
 from warmstart.reward.examples import SUMS
 from warmstart.reward.learner import CELL_PASSES
 from warmstart.reward.product import ProductModel
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-    from numpy.typing import NDArray
-
-    from warmstart.engine import PartitionedEngine
-    from warmstart.reward.settings import FitSettings
+from warmstart.reward.settings import FitSettings
 
 CELLS_PER_PARTITION, FEWEST_PARTITIONS = 100_000, 2
 
@@ -55,7 +51,7 @@ class DistributedRewards:
     """A model, the factors of actions, the least prediction, and a ranking materialised in the engine."""
 
     model: ProductModel
-    by_action: NDArray[np.float64]
+    factors: NDArray[np.float64]
     lowest: float
     ranking: ir.CachedTable
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Self
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import ACTION, to_numpy
+from warmstart.events import Cells
 from warmstart.features import KeyEncoder
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from warmstart.events import Cells
-
 
 # The columns of a cell that are fetched with its keys.
 SUMS = ("n", "reward_sum", "reward_sq_sum", "context_n")
@@ -77,6 +73,5 @@ class Examples:
         """Return the cells of randomly chosen contexts, about as many cells as requested."""
         if len(self) <= cells:
             return self
-        chosen = np.random.default_rng(seed).random(contexts) < cells / len(self)
-        rows = chosen[self.contexts]
-        return replace(self, **{name: getattr(self, name)[rows] for name in self.__dataclass_fields__})
+        rows = (np.random.default_rng(seed).random(contexts) < cells / len(self))[self.contexts]
+        return type(self)(*(array[rows] for array in vars(self).values()))

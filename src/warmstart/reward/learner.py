@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent
+from warmstart.features import FeatureRows, weighted_copy
 from warmstart.reward.credibility import Credibility
+from warmstart.reward.examples import Examples
 from warmstart.reward.product import ProductModel, Stream, learn
 from warmstart.reward.settings import FitSettings
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from warmstart.features import FeatureRows
-    from warmstart.reward.examples import Examples
-
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 FIT_TAUS = (1.0, 0.3, 0.1, 0.05, 0.01)
 # Passes over cells, each with half the rate of the one before.
 CELL_PASSES, CELL_DECAY = 3, 0.5
@@ -31,11 +30,12 @@ CELLS_TO_CHOOSE_WITH, VALUE_TAU = 300_000, 0.05
 
 @dataclass(frozen=True, eq=False)
 class LearnedRewards:
-    """A model (None if it is a scikit-learn regressor), factors of ids, and the expected reward of every cell."""
+    """A model (None if scikit-learn's), factors of actions on predictions not below ``lowest``, scores of all cells."""
 
     model: ProductModel | None
-    credibility: Credibility
-    scores: NDArray[np.float64]
+    factors: Floats
+    lowest: float
+    scores: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,10 +66,7 @@ class Learner:
             on_progress: called with the step, the share that is done and the running loss.
         """
         if self.regressor is not None:
-            from warmstart.reward.sklearn_model import fit_predict
-
-            seed = self.settings.seed
-            model, predictions = None, fit_predict(self.regressor, examples, self.x, self.a, tau=tau, seed=seed)
+            model, predictions = None, self._fit_predict(examples, tau)
         else:
             model = learn(
                 events or repeat_if_short(cell_stream(examples, tau)),
@@ -87,10 +84,23 @@ class Learner:
             )
             predictions = model.predict(examples.contexts, examples.actions, self.x, self.a)
         if self.settings.cross_only:
-            neutral = Credibility.neutral(len(self.x), len(self.a), len(examples))
-            return LearnedRewards(model, neutral, predictions.astype(np.float64))
-        credibility = Credibility.learn(examples, predictions, len(self.x), len(self.a))
-        return LearnedRewards(model, credibility, credibility.apply(examples, predictions))
+            return LearnedRewards(model, np.ones(len(self.a)), 0.0, predictions.astype(np.float64))
+        known = Credibility.learn(examples, predictions, len(self.x), len(self.a))
+        return LearnedRewards(model, known.actions, known.lowest, known.apply(examples, predictions))
+
+    def _fit_predict(self, examples: Examples, tau: float) -> NDArray[np.float32]:
+        """Fit a clone of the regressor on cells, features of contexts beside those of actions, and predict them."""
+        from scipy import sparse
+
+        def matrix(rows: FeatureRows) -> Any:
+            """Return the columns of the buckets in use: dense models would choke on empty ones."""
+            used, columns = np.unique(rows.buckets, return_inverse=True)
+            return sparse.csr_matrix((rows.values, columns, rows.starts), shape=(len(rows), max(len(used), 1)))
+
+        both = sparse.hstack([matrix(self.x)[examples.contexts], matrix(self.a)[examples.actions]], format="csr")
+        fitted = weighted_copy(self.regressor, self.settings.seed)
+        fitted.fit(both, examples.means, sample_weight=examples.importance(tau).astype(np.float64))
+        return np.clip(np.asarray(fitted.predict(both), dtype=np.float32), 0, 1)
 
     def choose_tau(self, earlier: Examples, later: Examples, on_progress: Progress) -> tuple[float, dict[str, float]]:
         """Choose the fit's tau by the clipped IPS value, on later cells, of policies learned from earlier ones.
@@ -119,16 +129,12 @@ def cell_stream(examples: Examples, tau: float, mean_weight: float | None = None
 
 def repeat_if_short(stream: Stream) -> Stream:
     """Repeat a short stream, so that a pass is long enough to learn something."""
-    times = FEWEST_IN_A_PASS // max(len(stream), 1)
-    if times < 2:
+    if (times := FEWEST_IN_A_PASS // max(len(stream), 1)) < 2:
         return stream
-    numbers = (np.tile(stream.contexts, times), np.tile(stream.actions, times))
-    return Stream(*numbers, np.tile(stream.targets, times), np.tile(stream.importance, times))
+    return Stream(*(np.tile(array, times) for array in vars(stream).values()))
 
 
-def event_stream(
-    examples: Examples, contexts: NDArray[np.int64], actions: NDArray[np.int64], rewards: NDArray[Any], tau: float
-) -> Stream:
+def event_stream(examples: Examples, contexts: Ints, actions: Ints, rewards: NDArray[Any], tau: float) -> Stream:
     """Return events as training examples, each with the importance weight of its cell.
 
     Args:
@@ -144,41 +150,32 @@ def event_stream(
     return Stream(contexts, actions, rewards.astype(np.float32), (weights / weights.mean()).astype(np.float32))
 
 
-def by_context_and_score(
-    contexts: NDArray[np.int64], actions: NDArray[np.int64], scores: NDArray[Any]
-) -> NDArray[np.int64]:
-    """Return the order of cells by context, best score first; ties go to the action that sorts first."""
-    order: NDArray[np.int64] = np.lexsort((actions, -scores, contexts))
-    return order
-
-
-def rank_feasible(
-    examples: Examples, scores: NDArray[Any], settings: FitSettings
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def rank_feasible(examples: Examples, scores: NDArray[Any], settings: FitSettings) -> tuple[Ints, NDArray[np.int32]]:
     """Return the feasible cells, those of a context together and best first, and their ranks from 1."""
     feasible = np.flatnonzero((examples.n >= settings.min_events) & (examples.propensity >= settings.min_propensity))
-    context = examples.contexts[feasible]
-    order = by_context_and_score(context, examples.actions[feasible], scores[feasible])
-    context = context[order]
-    begins = np.flatnonzero(np.append(True, context[1:] != context[:-1])[: len(order)])
+    order, begins = _best_first(examples.contexts[feasible], examples.actions[feasible], scores[feasible])
     rank = np.arange(len(order)) - np.repeat(begins, np.diff(np.append(begins, len(order)))) + 1
     return feasible[order], rank.astype(np.int32)
 
 
-def _greedy_weights(learned: Examples, scores: NDArray[Any], window: Examples, actions: int) -> NDArray[np.float64]:
+def _best_first(contexts: Ints, actions: Ints, scores: NDArray[Any]) -> tuple[Ints, Ints]:
+    """Order cells by context, best score first, ties by action; return the order, and where in it contexts begin."""
+    order = np.lexsort((actions, -scores, contexts))
+    context = contexts[order]
+    return order, np.flatnonzero(np.append(True, context[1:] != context[:-1])[: len(order)])
+
+
+def _greedy_weights(learned: Examples, scores: NDArray[Any], window: Examples, actions: int) -> Floats:
     """Return the clipped importance weights of a window's cells for the policy that takes the best-scored actions."""
-    order = by_context_and_score(learned.contexts, learned.actions, scores)
-    first = np.ones(len(order), dtype=bool)
-    first[1:] = learned.contexts[order][1:] != learned.contexts[order][:-1]
-    chosen = learned.contexts[order[first]] * actions + learned.actions[order[first]]
+    order, begins = _best_first(learned.contexts, learned.actions, scores)
+    best = order[begins]
+    chosen = learned.contexts[best] * actions + learned.actions[best]
     matched = np.isin(window.contexts * actions + window.actions, chosen)
-    weights: NDArray[np.float64] = matched / np.maximum(window.propensity, VALUE_TAU)
+    weights: Floats = matched / np.maximum(window.propensity, VALUE_TAU)
     return weights
 
 
-def _largest_tau_not_beaten(
-    weights: Mapping[float, NDArray[np.float64]], window: Examples
-) -> tuple[float, dict[str, float]]:
+def _largest_tau_not_beaten(weights: Mapping[float, Floats], window: Examples) -> tuple[float, dict[str, float]]:
     events = window.n.sum()
     values = {tau: float((w * window.reward_sum).sum() / events) for tau, w in weights.items()}
     best = max(values, key=lambda tau: values[tau])

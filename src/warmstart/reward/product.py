@@ -6,18 +6,16 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from warmstart.features import FeatureRows
+from warmstart.features import FeatureRows
 
 LossName = Literal["squared", "logistic"]
+LOSS_CODES = {"squared": 0, "logistic": 1}
 PAPER_RATES = (0.2, 0.1, 0.05, 0.02, 0.01)
 CHUNK = 50_000
 # So many chunks for every racing thread at a time, so that none waits long for another.
@@ -37,7 +35,7 @@ class ProductModel:
     @property
     def loss_code(self) -> int:
         """Return the loss as kernels number it."""
-        return loss_code(self.loss)
+        return LOSS_CODES[self.loss]
 
     def predict(
         self, contexts: NDArray[Any], actions: NDArray[Any], x: FeatureRows, a: FeatureRows
@@ -51,12 +49,11 @@ class ProductModel:
 
     def bounded(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
         """Turn products into predictions in [0, 1]."""
-        if self.loss == "logistic":
-            from scipy.special import expit
+        if self.loss == "squared":
+            return np.clip(scores, 0, 1)
+        from scipy.special import expit
 
-            predictions: NDArray[np.float32] = expit(scores)
-            return predictions
-        return np.clip(scores, 0, 1)
+        return np.asarray(expit(scores))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,11 +67,6 @@ class Stream:
 
     def __len__(self) -> int:
         return len(self.targets)
-
-
-def loss_code(loss: LossName) -> int:
-    """Return a loss as kernels number it."""
-    return 1 if loss == "logistic" else 0
 
 
 def train_pass(
@@ -104,7 +96,7 @@ def train_pass(
 
     examples = (stream.contexts, stream.actions, stream.targets, stream.importance)
     features = (x.arrays, x.squares, a.arrays, a.squares)
-    return float(train(order, examples, *features, weights, width, rate, loss_code(loss)))
+    return float(train(order, examples, *features, weights, width, rate, LOSS_CODES[loss]))
 
 
 def learn(
