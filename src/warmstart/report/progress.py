@@ -5,13 +5,12 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Self
 
+from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from warmstart.core import shortened
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from warmstart.engine import Engine
 
 PATIENCE_SECONDS = 1.0
@@ -24,7 +23,8 @@ class ProgressDisplay:
     An instance is itself the callback: pass it as ``on_progress``.
     """
 
-    def __init__(self, console: Console, engine: Engine | None = None) -> None:
+    def __init__(self, engine: Engine | None = None, console: Console | None = None) -> None:
+        console = console or Console(stderr=True)
         self._engine = engine
         self._now: tuple[str, float | None, str] = ("reading and checking", None, "")
         self._done = threading.Event()
