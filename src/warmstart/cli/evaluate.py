@@ -12,8 +12,6 @@ from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Only, com
 from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
 from warmstart.results import select as find_best
 
-CONTRIBUTIONS = 10
-
 
 @command(
     policy=POLICIES,
@@ -100,7 +98,7 @@ def evaluate(
             propensities=propensities,
             coarser=[level.split(",") for level in coarser or ()],
             estimators=estimator or (),
-            contributions=0 if html is None else CONTRIBUTIONS,
+            contributions=0 if html is None else 10,
             on_progress=progress,
         )
     if html is not None:

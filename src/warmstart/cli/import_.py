@@ -10,11 +10,8 @@ import typer
 from warmstart.cli.completion import IMPORTS, SCORES
 from warmstart.cli.options import ForceOption, JsonOption, StrictCommand, command
 
-app = typer.Typer(
-    help="Bring in other tools' logs, and what their policies would choose.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
+HELP = "Bring in other tools' logs, and what their policies would choose."
+app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("vw", cls=StrictCommand)

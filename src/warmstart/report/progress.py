@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from warmstart.engine import Engine
 
 PATIENCE_SECONDS = 1.0
-POLL_SECONDS = 0.1
 
 
 class ProgressDisplay:
@@ -68,5 +67,5 @@ class ProgressDisplay:
                     percent = self._engine.progress()
                     share = percent / 100 if percent else None
                 progress.update(task, total=None if share is None else 1.0, completed=share or 0.0, detail=detail)
-                if self._done.wait(POLL_SECONDS):
+                if self._done.wait(0.1):
                     return

@@ -52,11 +52,9 @@ def _about_windows(evaluation: Evaluation) -> list[str]:
     train = f"Training: {windows.train}."
     if windows.train is None:
         whole = "No split was asked: the evaluated window is the whole log"
-        train = f"{whole if windows.whole_log else 'There is no training window'}, and feasible actions come from the "
-        train += (
-            f"evaluated window. {log.one_action_share:.1%} of its traffic is in contexts where a single action was "
-        )
-        train += "shown."
+        start = whole if windows.whole_log else "There is no training window"
+        single = f"{log.one_action_share:.1%} of its traffic is in contexts where a single action was shown"
+        train = f"{start}, and feasible actions come from the evaluated window. {single}."
     lines = [f"Evaluated: {windows.evaluated}.", train]
     live = ""
     if windows.live:
