@@ -12,15 +12,10 @@ from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Only, com
 from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
 from warmstart.results import select as find_best
 
+WORDS = {"policy": POLICIES, "tau": AUTO, "propensities": PROPENSITIES, "feasible_from": WINDOWS}
 
-@command(
-    policy=POLICIES,
-    tau=AUTO,
-    propensities=PROPENSITIES,
-    feasible_from=WINDOWS,
-    interval=INTERVALS,
-    estimator=ESTIMATORS,
-)
+
+@command(**WORDS, interval=INTERVALS, estimator=ESTIMATORS)
 def evaluate(
     *,
     log: LogSettings,
