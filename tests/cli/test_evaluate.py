@@ -128,7 +128,7 @@ def test_progress_is_shown_only_on_a_terminal_and_only_when_it_takes_long(folder
     for terminal, seconds, expected in ((True, 0.5, True), (True, 0.0, False), (False, 0.5, False)):
         written = io.StringIO()
         console = Console(file=written, force_terminal=terminal, width=80)
-        with ProgressDisplay(console, connect()) as display:
+        with ProgressDisplay(connect(), console) as display:
             display("counting \x1b[31msheep")
             time.sleep(seconds)
             display("weighing", 0.4, "two \x1b[31mof five")

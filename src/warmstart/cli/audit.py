@@ -7,34 +7,33 @@ from typing import Annotated
 
 import typer
 
-from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Without, command, option
+from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Without, command
 from warmstart.core import UsageError
 from warmstart.pipeline import EngineSettings, LogSettings
 
-EXAMPLES = """
-  warmstart audit log.parquet --context page --action ad --reward click --time shown_at
-  warmstart audit 'log/*.csv' --context page --action ad --reward click --time shown_at \\
-      --html audit.html --explore-out contexts.csv
-  warmstart audit postgres://reader@host/shop --table ads.shown \\
-      --context page --action ad --reward click --time shown_at
-"""
 
-
-@command(EXAMPLES)
+@command()
 def audit(
     *,
     log: Annotated[LogSettings, Without("propensity")],
     html: HtmlOption = None,
-    explore_out: Annotated[
-        Path | None, option("--explore-out", "FILE", "Write the contexts to explore first (.csv or .parquet).")
-    ] = None,
+    explore_out: Path | None = None,
     force: ForceOption = False,
     json: JsonOption = False,
     engine: EngineSettings,
 ) -> None:
-    """Tell what a log can say about other policies (overlap, drift, power), and where to explore first."""
-    from rich.console import Console
+    r"""Tell what a log can say about other policies (overlap, drift, power), and where to explore first.
 
+    Options:
+        explore_out (FILE): Write the contexts to explore first (.csv or .parquet).
+
+    Examples:
+        warmstart audit log.parquet --context page --action ad --reward click --time shown_at
+        warmstart audit 'log/*.csv' --context page --action ad --reward click --time shown_at \
+            --html audit.html --explore-out contexts.csv
+        warmstart audit postgres://reader@host/shop --table ads.shown \
+            --context page --action ad --reward click --time shown_at
+    """
     from warmstart import pipeline
     from warmstart.core import check_output, write_table
     from warmstart.report import ProgressDisplay, save_report, show
@@ -44,7 +43,7 @@ def audit(
     for out in filter(None, (html, explore_out)):
         check_output(out, inputs=[log.events], force=force)
     connected = engine.connect()
-    with ProgressDisplay(Console(stderr=True), connected) as progress:
+    with ProgressDisplay(connected) as progress:
         result = pipeline.audit(log.open(connected), on_progress=progress)
     if html is not None:
         save_report(result, html, force=force)
@@ -53,4 +52,4 @@ def audit(
     if json:
         typer.echo(result.to_json())
     else:
-        show(Console(), result.tables, result.notes)
+        show(result.tables, result.notes)

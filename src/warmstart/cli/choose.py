@@ -7,49 +7,40 @@ from typing import Annotated
 
 import typer
 
-from warmstart.cli.options import ForceOption, JsonOption, command, option
+from warmstart.cli.options import ForceOption, JsonOption, command
 from warmstart.core import UsageError
 
-EXAMPLES = """
-  warmstart choose policy --contexts new-pages.parquet --json
-  warmstart choose policy --contexts new-pages.parquet --actions todays-ads.csv --out decisions.parquet
-  warmstart choose policy --contexts new-pages.parquet --explore 0.05 --seed 7 --out shown-today.parquet
-"""
 
-ContextsOption = Annotated[
-    Path, option("--contexts", "FILE", "Contexts, with the features that the policy learned from.")
-]
-ActionsOption = Annotated[
-    Path | None, option("--actions", "FILE", "The actions to choose among; all known ones if absent.")
-]
-ExploreOption = Annotated[
-    float | None,
-    option(
-        "--explore",
-        "EPSILON",
-        "Draw any of the actions with this probability, else the best (epsilon-greedy), and say with which probability "
-        "each was drawn: log that.",
-    ),
-]
-
-
-@command(EXAMPLES)
+@command()
 def choose(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="What fit wrote.", show_default=False)],
-    contexts: ContextsOption,
-    actions: ActionsOption = None,
-    explore: ExploreOption = None,
-    seed: Annotated[int | None, option("--seed", "N", "Of the draws; a new one if absent.")] = None,
-    out: Annotated[Path | None, option("--out", "FILE", "Write a table (.parquet or .csv) instead.")] = None,
+    contexts: Path,
+    actions: Path | None = None,
+    explore: float | None = None,
+    seed: int | None = None,
+    out: Path | None = None,
     force: ForceOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Choose for contexts that need not be in the log, among actions that were."""
+    """Choose for contexts that need not be in the log, among actions that were.
+
+    Options:
+        contexts (FILE): Contexts, with the features that the policy learned from.
+        actions (FILE): The actions to choose among; all known ones if absent.
+        explore (EPSILON): Draw any of the actions with this probability, else the best (epsilon-greedy), and say with
+            which probability each was drawn: log that.
+        seed (N): Of the draws; a new one if absent.
+        out (FILE): Write a table (.parquet or .csv) instead.
+
+    Examples:
+        warmstart choose policy --contexts new-pages.parquet --json
+        warmstart choose policy --contexts new-pages.parquet --actions todays-ads.csv --out decisions.parquet
+        warmstart choose policy --contexts new-pages.parquet --explore 0.05 --seed 7 --out shown-today.parquet
+    """
     import json as json_
     from secrets import randbits
 
     import numpy as np
-    from rich.console import Console
 
     from warmstart.core import check_output, write_table
     from warmstart.engine import connect, open_whole
@@ -76,4 +67,4 @@ def choose(
     else:
         numbers = 1 if explore is None else 2
         rows = [tuple(str(value) for value in row.values()) for row in chosen.to_pylist()]
-        show(Console(), [TextTable("Chosen", tuple(chosen.column_names), rows, left=chosen.num_columns - numbers)], [])
+        show([TextTable("Chosen", tuple(chosen.column_names), rows, left=chosen.num_columns - numbers)], [])

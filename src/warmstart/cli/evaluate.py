@@ -8,121 +8,73 @@ from typing import Annotated, Any, cast
 import typer
 
 from warmstart.cli.completion import AUTO, ESTIMATORS, INTERVALS, POLICIES, PROPENSITIES, WINDOWS
-from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Only, command, option, parse_tau
+from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Only, command, parse_tau
 from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
 from warmstart.results import select as find_best
 
-CONTRIBUTIONS = 10
-EXAMPLES = """
-  warmstart evaluate log.parquet --context page --action ad --reward click --policy uniform --tau 0.05
-  warmstart evaluate 'log/*.csv' --context page --context hour --action ad --reward click --time shown_at \\
-      --test-fraction 0.35 --policy logging --policy new=decisions.csv --tau 0.01 --tau 0.05 --json
-  warmstart evaluate log.parquet --context age --context city --action ad --reward click \\
-      --propensities model --policy new=by-city.csv --estimator dr
-"""
-
-PolicyOption = Annotated[
-    list[str],
-    option(
-        "--policy",
-        "[NAME=]P",
-        "The target policy: logging (the behaviour policy), uniform, constant:ACTION, a folder that fit wrote, "
-        "naive:FOLDER (the best of all actions, shown there or not), or a file of decisions (context columns, "
-        "action[, probability]). May be repeated.",
-        words=POLICIES,
-    ),
-]
-TauOption = Annotated[
-    list[str] | None,
-    option(
-        "--tau",
-        "TAU",
-        "The floor of the propensity (clipping constant), in (0, 1], or auto: chosen without a look at the evaluated "
-        "rewards. May be repeated.  [default: auto]",
-        words=AUTO,
-        show_default=False,
-    ),
-]
-PropensitiesOption = Annotated[
-    str,
-    option(
-        "--propensities",
-        "SOURCE",
-        "Where propensities come from: counts of the evaluated window, train (counts of the training window), all (of "
-        "both, the paper's), back-off (rare contexts borrow), model (of the context columns), logged, or auto.",
-        words=PROPENSITIES,
-    ),
-]
-FeasibleOption = Annotated[
-    str | None,
-    option(
-        "--feasible-from",
-        "WINDOW",
-        "Take feasible actions from: train (if split), evaluated or all.",
-        words=WINDOWS,
-    ),
-]
-IntervalOption = Annotated[
-    str,
-    option(
-        "--interval",
-        "NAME",
-        "The confidence interval: bets, kl, hoeffding, bernstein (finite-sample), gamma or bootstrap (approximate).",
-        words=INTERVALS,
-    ),
-]
-CoarserOption = Annotated[
-    list[str] | None,
-    option(
-        "--coarser",
-        "C1,C2",
-        "A coarser context to borrow from: some of the context columns. May be repeated, most specific first.",
-    ),
-]
-EstimatorOption = Annotated[
-    list[str] | None,
-    option(
-        "--estimator",
-        "NAME",
-        "A best estimate of the whole beside the bound: snips, dm, dr (doubly robust), switch-dr, shrunk-dr. May be "
-        "repeated.",
-        words=ESTIMATORS,
-    ),
-]
+WORDS = {"policy": POLICIES, "tau": AUTO, "propensities": PROPENSITIES, "feasible_from": WINDOWS}
 
 
-@command(EXAMPLES)
+@command(**WORDS, interval=INTERVALS, estimator=ESTIMATORS)
 def evaluate(
     *,
     log: LogSettings,
-    policy: PolicyOption,
+    policy: list[str],
     windows: Annotated[WindowSettings, Only("test_from", "test_fraction")],
-    tau: TauOption = None,
-    propensities: PropensitiesOption = "auto",
-    coarser: CoarserOption = None,
-    feasible_from: FeasibleOption = None,
-    delta: Annotated[float, option("--delta", None, "How often a confidence interval may miss.")] = 0.05,
-    interval: IntervalOption = "bets",
-    estimator: EstimatorOption = None,
-    no_live: Annotated[bool, option("--no-live", None, "Let policies choose actions on days not live.")] = False,
-    select: Annotated[bool, option("--select", None, "Name the policy certified to gain most, or none.")] = False,
+    tau: list[str] | None = None,
+    propensities: str = "auto",
+    coarser: list[str] | None = None,
+    feasible_from: str | None = None,
+    delta: float = 0.05,
+    interval: str = "bets",
+    estimator: list[str] | None = None,
+    no_live: bool = False,
+    select: bool = False,
     html: HtmlOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
     engine: EngineSettings,
 ) -> None:
-    """Estimate what policies would have earned (off-policy evaluation), with confidence interval, bias and support."""
-    from rich.console import Console
+    r"""Estimate what policies would have earned (off-policy evaluation), with confidence interval, bias and support.
 
+    Options:
+        policy ([NAME=]P): The target policy: logging (the behaviour policy), uniform, constant:ACTION, a folder that
+            fit wrote, naive:FOLDER (the best of all actions, shown there or not), or a file of decisions (context
+            columns, action[, probability]). May be repeated.
+        tau (TAU): The floor of the propensity (clipping constant), in (0, 1], or auto: chosen without a look at the
+            evaluated rewards. May be repeated.  [default: auto]
+        propensities (SOURCE): Where propensities come from: counts of the evaluated window, train (counts of the
+            training window), all (of both, the paper's), back-off (rare contexts borrow), model (of the context
+            columns), logged, or auto.
+        coarser (C1,C2): A coarser context to borrow from: some of the context columns. May be repeated, most specific
+            first.
+        feasible_from (WINDOW): Take feasible actions from: train (if split), evaluated or all.
+        delta: How often a confidence interval may miss.
+        interval (NAME): The confidence interval: bets, kl, hoeffding, bernstein (finite-sample), gamma or bootstrap
+            (approximate).
+        estimator (NAME): A best estimate of the whole beside the bound: snips, dm, dr (doubly robust), switch-dr,
+            shrunk-dr. May be repeated.
+        no_live: Let policies choose actions on days not live.
+        select: Name the policy certified to gain most, or none.
+
+    Examples:
+        warmstart evaluate log.parquet --context page --action ad --reward click --policy uniform --tau 0.05
+        warmstart evaluate 'log/*.csv' --context page --context hour --action ad --reward click --time shown_at \
+            --test-fraction 0.35 --policy logging --policy new=decisions.csv --tau 0.01 --tau 0.05 --json
+        warmstart evaluate log.parquet --context age --context city --action ad --reward click \
+            --propensities model --policy new=by-city.csv --estimator dr
+    """
     from warmstart import pipeline
     from warmstart.core import check_output
     from warmstart.policy import parse_policies
     from warmstart.report import ProgressDisplay, save_report, show
 
     if html is not None:
-        check_output(html, inputs=[log.events, _paths(policy)], force=force)
+        # What could be the files and folders of policies: P, NAME=P, naive:FOLDER.
+        paths = [part.removeprefix("naive:") for text in policy for part in (text, text.partition("=")[2])]
+        check_output(html, inputs=[log.events, paths], force=force)
     connected = engine.connect()
-    with ProgressDisplay(Console(stderr=True), connected) as progress:
+    with ProgressDisplay(connected) as progress:
         events = log.open(connected)
         progress("splitting")
         named = parse_policies(policy)
@@ -141,7 +93,7 @@ def evaluate(
             propensities=propensities,
             coarser=[level.split(",") for level in coarser or ()],
             estimators=estimator or (),
-            contributions=0 if html is None else CONTRIBUTIONS,
+            contributions=0 if html is None else 10,
             on_progress=progress,
         )
     if html is not None:
@@ -151,9 +103,4 @@ def evaluate(
         more = {"selected": selected[0].to_dict()} if selected else {}
         typer.echo(dumps({**result.to_dict(), **more}, indent=2, allow_nan=False))
     else:
-        show(Console(), result.tables, [*map(str, selected), *result.notes])
-
-
-def _paths(policies: list[str]) -> list[str]:
-    """Return what could be the files and folders of policies: ``P``, ``NAME=P``, ``naive:FOLDER``."""
-    return [part.removeprefix("naive:") for text in policies for part in (text, text.partition("=")[2])]
+        show(result.tables, [*map(str, selected), *result.notes])

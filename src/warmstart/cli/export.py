@@ -2,48 +2,53 @@
 
 from __future__ import annotations
 
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
 from warmstart.cli.completion import EXPORTS
-from warmstart.cli.options import ForceOption, JsonOption, Only, command, option
+from warmstart.cli.options import ForceOption, JsonOption, Only, command
 from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
 
-EXAMPLES = """
-  warmstart export log.parquet --context page --action ad --reward click --to vw-cb --tau 0.05 --out train.vw
-  warmstart export log.parquet --context page --action ad --reward click --time shown_at --train-fraction 0.65 \\
-      --contexts pages.parquet --actions ads.parquet --to vw-adf --tau 0.05 --out adf.vw
-"""
 
-
-@command(EXAMPLES)
+@command(to=EXPORTS)
 def export(
     *,
     log: LogSettings,
-    to: Annotated[str, option("--to", "FORMAT", "vw-cb, vw-adf, dsjson or parquet.", words=EXPORTS)],
-    tau: Annotated[float, option("--tau", "TAU", "The floor of the propensity, in (0, 1].")],
-    out: Annotated[Path, option("--out", "FILE", "The file to write.")],
+    to: str,
+    tau: float,
+    out: Path,
     windows: Annotated[WindowSettings, Only("train_until", "train_fraction")],
-    contexts: Annotated[Path | None, option("--contexts", "FILE", "Features of contexts, keyed as in the log.")] = None,
-    actions: Annotated[Path | None, option("--actions", "FILE", "Features of actions, keyed as in the log.")] = None,
+    contexts: Path | None = None,
+    actions: Path | None = None,
     force: ForceOption = False,
     json: JsonOption = False,
     engine: EngineSettings,
 ) -> None:
-    """Write events with importance weights 1 / max(propensity, tau) for another learner: the paper's step 2."""
-    from dataclasses import asdict
+    r"""Write events with importance weights 1 / max(propensity, tau) for another learner: the paper's step 2.
 
-    from rich.console import Console
+    Options:
+        to (FORMAT): vw-cb, vw-adf, dsjson or parquet.
+        tau (TAU): The floor of the propensity, in (0, 1].
+        out (FILE): The file to write.
+        contexts (FILE): Features of contexts, keyed as in the log.
+        actions (FILE): Features of actions, keyed as in the log.
+
+    Examples:
+        warmstart export log.parquet --context page --action ad --reward click --to vw-cb --tau 0.05 --out train.vw
+        warmstart export log.parquet --context page --action ad --reward click --time shown_at --train-fraction 0.65 \
+            --contexts pages.parquet --actions ads.parquet --to vw-adf --tau 0.05 --out adf.vw
+    """
+    from dataclasses import asdict
+    from json import dumps
 
     from warmstart.interop import export as write
     from warmstart.pipeline import training_window
     from warmstart.report import ProgressDisplay
 
     connected = engine.connect()
-    with ProgressDisplay(Console(stderr=True), connected) as progress:
+    with ProgressDisplay(connected) as progress:
         events = training_window(
             log.open(connected), train_until=windows.train_until, train_fraction=windows.train_fraction
         )
@@ -51,6 +56,5 @@ def export(
         result = write(events, out, to=cast("Any", to), tau=tau, contexts=contexts, actions=actions, force=force)
     if json:
         typer.echo(dumps({**asdict(result), "path": str(result.path)}, indent=2))
-        return
-    for note in result.notes:
-        typer.echo(note)
+    else:
+        typer.echo("\n".join(result.notes))

@@ -2,65 +2,43 @@
 
 from __future__ import annotations
 
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
 from warmstart.cli.completion import IMPORTS, SCORES
-from warmstart.cli.options import ForceOption, JsonOption, StrictCommand, command, option
+from warmstart.cli.options import ForceOption, JsonOption, StrictCommand, command
 
-app = typer.Typer(
-    help="Bring in other tools' logs, and what their policies would choose.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-
-FORMAT = "cb, cb_adf, dsjson, json, or auto: told by the first lines."
-FormatOption = Annotated[str, option("--format", "NAME", FORMAT, words=IMPORTS)]
-RangeOption = Annotated[
-    tuple[float, float] | None, option("--cost-range", "LO HI", "The costs that are rewards of 1 and of 0.")
-]
-ChoiceOption = Annotated[
-    bool, option("--choice-first", None, "Every --cb line begins with a policy's choice, as for vw --eval.")
-]
-FromExportOption = Annotated[
-    bool, option("--from-export", None, "warmstart export wrote it: take its keys, undo its escapes.")
-]
-SkipOption = Annotated[bool, option("--skip-malformed", None, "Count lines that cannot be read, and go on.")]
-ExportedOption = Annotated[Path, option("--contexts", "FILE", "The file that export wrote; its keys lie beside it.")]
-ScoresOption = Annotated[
-    str | None, option("--scores", "NAME", "What number:score lists hold: costs or probabilities.", words=SCORES)
-]
-FirstOption = Annotated[int | None, option("--first-number", "N", "The first action's number, 0 or 1, if not clear.")]
-
-EXAMPLES = """
-  warmstart import vw train.dat imported
-  warmstart import vw 2026-10-*.json.gz october --cost-range -1 0
-"""
-
-PREDICTIONS_EXAMPLES = """
-  warmstart export log.parquet --context page --action ad --reward click --to vw-cb --tau 0.05 --out train.vw
-  vw -t -i model.vw train.contexts.vw -p predictions.txt
-  warmstart import predictions predictions.txt vw.parquet --contexts train.vw
-  warmstart evaluate log.parquet --context page --action ad --reward click --policy vw.parquet
-"""
+HELP = "Bring in other tools' logs, and what their policies would choose."
+app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.command("vw", cls=StrictCommand)
-@command(EXAMPLES)
+@command(format_=IMPORTS)
 def vw(
     files: Annotated[list[Path], typer.Argument(metavar="FILE... OUT", help="Logs, then a new folder.")],
-    format_: FormatOption = "auto",
-    cost_range: RangeOption = None,
-    choice_first: ChoiceOption = False,
-    from_export: FromExportOption = False,
-    skip_malformed: SkipOption = False,
+    format_: str = "auto",
+    cost_range: tuple[float, float] | None = None,
+    choice_first: bool = False,
+    from_export: bool = False,
+    skip_malformed: bool = False,
     json: JsonOption = False,
 ) -> None:
-    """Turn Vowpal Wabbit's logs (text, dsjson, gzipped too) into events, contexts and actions."""
-    from rich.console import Console
+    """Turn Vowpal Wabbit's logs (text, dsjson, gzipped too) into events, contexts and actions.
+
+    Options:
+        format_ (NAME): cb, cb_adf, dsjson, json, or auto: told by the first lines.
+        cost_range (LO HI): The costs that are rewards of 1 and of 0.
+        choice_first: Every --cb line begins with a policy's choice, as for vw --eval.
+        from_export: warmstart export wrote it: take its keys, undo its escapes.
+        skip_malformed: Count lines that cannot be read, and go on.
+
+    Examples:
+        warmstart import vw train.dat imported
+        warmstart import vw 2026-10-*.json.gz october --cost-range -1 0
+    """
+    from json import dumps
 
     from warmstart.core import UsageError, printable
     from warmstart.interop import import_vw
@@ -69,7 +47,7 @@ def vw(
     if len(files) < 2:
         raise UsageError("Name the logs and then a new folder: warmstart import vw FILE... OUT.")
     *sources, out = files
-    with ProgressDisplay(Console(stderr=True)) as progress:
+    with ProgressDisplay() as progress:
         result = import_vw(
             sources,
             out,
@@ -84,29 +62,36 @@ def vw(
         typer.echo(dumps(result.about, indent=2, ensure_ascii=False))
         return
     typer.echo(f"{printable(out)}/ holds events.parquet, contexts.parquet, actions.parquet, about.json")
-    for note in result.notes:
-        typer.echo(note)
-    typer.echo(
-        f"Next: warmstart audit {printable(result.events)} --context context --action action --reward reward"
-        + (" --time time" if result.about["times"] == result.about["events"] else "")
-    )
+    typer.echo("\n".join(result.notes))
+    time = " --time time" if result.about["times"] == result.about["events"] else ""
+    columns = f"--context context --action action --reward reward{time}"
+    typer.echo(f"Next: warmstart audit {printable(result.events)} {columns}")
 
 
 @app.command("predictions", cls=StrictCommand)
-@command(PREDICTIONS_EXAMPLES)
+@command(scores=SCORES)
 def predictions(
     predictions: Annotated[Path, typer.Argument(metavar="PREDICTIONS", help="What vw -t -p wrote.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A Parquet file of decisions.")],
-    contexts: ExportedOption,
-    scores: ScoresOption = None,
-    first_number: FirstOption = None,
+    contexts: Path,
+    scores: str | None = None,
+    first_number: int | None = None,
     force: ForceOption = False,
 ) -> None:
-    """Turn what Vowpal Wabbit would choose for exported contexts into decisions that evaluate takes."""
+    """Turn what Vowpal Wabbit would choose for exported contexts into decisions that evaluate takes.
+
+    Options:
+        contexts (FILE): The file that export wrote; its keys lie beside it.
+        scores (NAME): What number:score lists hold: costs or probabilities.
+        first_number (N): The first action's number, 0 or 1, if not clear.
+
+    Examples:
+        warmstart export log.parquet --context page --action ad --reward click --to vw-cb --tau 0.05 --out train.vw
+        vw -t -i model.vw train.contexts.vw -p predictions.txt
+        warmstart import predictions predictions.txt vw.parquet --contexts train.vw
+        warmstart evaluate log.parquet --context page --action ad --reward click --policy vw.parquet
+    """
     from warmstart.interop import import_predictions
 
-    result = import_predictions(
-        predictions, contexts, out, scores=cast("Any", scores), first_number=cast("Any", first_number), force=force
-    )
-    for note in result.notes:
-        typer.echo(note)
+    numbers: dict[str, Any] = {"scores": scores, "first_number": first_number}
+    typer.echo("\n".join(import_predictions(predictions, contexts, out, **numbers, force=force).notes))

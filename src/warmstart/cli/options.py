@@ -1,11 +1,13 @@
-"""Commands from functions: settings become options, examples become help, and no option is given twice."""
+"""Commands from functions: settings become options, docstrings become help, and no option is given twice."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import MISSING, Field, fields, is_dataclass
-from inspect import Parameter, Signature, signature
+from inspect import Parameter, Signature, cleandoc, signature
 from pathlib import Path
+from textwrap import dedent, indent
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
@@ -15,6 +17,7 @@ from warmstart.cli.completion import one_of
 from warmstart.core import UsageError, quoted
 
 Command = Callable[..., None]
+OPTION = re.compile(r"^ {4}(\w+)(?: \((.+?)\))?: (.+(?:\n {8}.+)*)", re.MULTILINE)
 
 
 def option(flag: str, metavar: str | None, text: str, *, words: tuple[str, ...] = (), **more: Any) -> Any:
@@ -55,21 +58,33 @@ class StrictCommand(TyperCommand):
         return super().parse_args(ctx, args)
 
 
-def command(examples: str) -> Callable[[Command], Command]:
-    """Replace every parameter that is a settings dataclass by its fields, as options; add examples to the help."""
+def command(**words: tuple[str, ...]) -> Callable[[Command], Command]:
+    """Make a command of a function: its parameters, and the fields of those that are settings, become options.
+
+    The docstring describes a plain parameter under ``Options:``, as ``name (METAVAR): text``, and ends with
+    ``Examples:``. ``words``: those that a shell completes, by parameter.
+    """
 
     def decorate(function: Command) -> Command:
+        text, _, examples = cleandoc(function.__doc__ or "").partition("\n\nExamples:\n")
+        text, _, listed = text.partition("\n\nOptions:\n")
+        described = {name: (metavar or None, help_) for name, metavar, help_ in OPTION.findall(listed)}
         groups: dict[str, tuple[Any, list[Field[Any]]]] = {}
         parameters = []
         hints = get_type_hints(function, include_extras=True)
         for parameter in signature(function).parameters.values():
-            kind, *extras = get_args(hint) if get_origin(hint := hints[parameter.name]) is Annotated else (hint,)
+            name, hint = parameter.name, hints[parameter.name]
+            kind, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
             if is_dataclass(kind):
-                groups[parameter.name] = (kind, _chosen(fields(kind), extras))
+                groups[name] = (kind, _chosen(fields(kind), extras))
                 kinds = get_type_hints(kind)
-                parameters += [_parameter(one, kinds[one.name]) for one in groups[parameter.name][1]]
-            else:
-                parameters.append(parameter.replace(annotation=hint, kind=Parameter.KEYWORD_ONLY))
+                parameters += [_parameter(one, kinds[one.name]) for one in groups[name][1]]
+                continue
+            if name in described:
+                metavar, help_ = described[name]
+                flag = f"--{name.strip('_').replace('_', '-')}"
+                hint = Annotated[hint, option(flag, metavar, re.sub(r"\n +", " ", help_), words=words.get(name, ()))]
+            parameters.append(parameter.replace(annotation=hint, kind=Parameter.KEYWORD_ONLY))
 
         def run(**given: Any) -> None:
             settings = {}
@@ -78,7 +93,7 @@ def command(examples: str) -> Callable[[Command], Command]:
             function(**given, **settings)
 
         run.__name__, run.__module__ = function.__name__, function.__module__
-        run.__doc__ = f"{function.__doc__}\n\n\b\nExamples:{examples}"
+        run.__doc__ = f"{text}\n\n\b\nExamples:\n{indent(dedent(examples), '  ')}\n"
         run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         return run

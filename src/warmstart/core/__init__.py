@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from warmstart.core.errors import *  # noqa: F403
     from warmstart.core.files import *  # noqa: F403
     from warmstart.core.names import *  # noqa: F403
-    from warmstart.core.parquet import *  # noqa: F403
     from warmstart.core.progress import *  # noqa: F403
     from warmstart.core.text import *  # noqa: F403
     from warmstart.core.version import __version__ as __version__
@@ -21,14 +20,13 @@ _door = Door.to(
     __name__,
     {
         "door": "Door",
-        "arrays": "list_array number_array text_array to_arrow to_numpy without_minus_zero",
+        "arrays": "list_array number_array text_array to_arrow to_numpy with_given_names without_minus_zero",
         "errors": "ColumnError DataError DecisionError EmptyWindowError EngineError MalformedLineError "
         "MissingValueError OutputError PropensityRangeError RewardRangeError SourceError UsageError "
         "WarmstartError no_such_column",
         "files": "check_output mark_of write_output write_parquet write_table",
         "names": "ACTION Columns DAY DECIDED EPOCH EVENT_ID EXPECTED FOLD MICROSECONDS_PER_DAY MODEL_VALUE "
         "PROBABILITY PROPENSITY REWARD TIME WINDOW_NAMES WindowName",
-        "parquet": "with_given_names",
         "progress": "Progress silent",
         "text": "counted first_lines more percent printable quoted shortened",
         "version": "__version__",

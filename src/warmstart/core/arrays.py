@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,9 +87,8 @@ def number_array(values: Sequence[float | None], kind: pa.DataType) -> pa.Array:
     import pyarrow as pa
 
     bits, nulls = _validity(values)
-    whole = not pa.types.is_floating(kind)
     given: Any = [0 if value is None else value for value in values] if nulls else values
-    numbers = np.array(given, dtype=np.int64 if whole else np.float64)
+    numbers = np.array(given, dtype=np.float64 if pa.types.is_floating(kind) else np.int64)
     return pa.Array.from_buffers(kind, len(values), [bits, pa.py_buffer(numbers)], null_count=nulls)
 
 
@@ -98,9 +97,19 @@ def list_array(lengths: Sequence[int], values: pa.Array, present: Sequence[Any] 
     import pyarrow as pa
 
     bits, nulls = (None, 0) if present is None else _validity(present)
-    starts = _starts(np.fromiter(lengths, np.int64, len(lengths)))
-    buffers = [bits, pa.py_buffer(starts)]
+    buffers = [bits, pa.py_buffer(_starts(np.fromiter(lengths, np.int64, len(lengths))))]
     return pa.Array.from_buffers(pa.list_(values.type), len(lengths), buffers, null_count=nulls, children=[values])
+
+
+def with_given_names(batch: pa.RecordBatch, given: Mapping[str, str], *, time: str) -> pa.Table:
+    """Return the columns that ``given`` maps to the user's names, under these; epoch microseconds as timestamps."""
+    import pyarrow as pa
+
+    table = pa.Table.from_batches([batch]).select(list(given))
+    if time in given:
+        moments = table[time].cast(pa.timestamp("us", "UTC"))
+        table = table.set_column(table.column_names.index(time), time, moments)
+    return table.rename_columns(list(given.values()))
 
 
 def _starts(lengths: NDArray[np.int64]) -> NDArray[np.int32]:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 # What a Parquet file's metadata and a page's head say when this tool wrote them.
 PARQUET_MARK, PAGE_MARK = b"warmstart", b'<meta name="generator" content="warmstart'
-_HEAD = 2_048
 
 
 @contextmanager
@@ -45,7 +44,8 @@ def write_output(
         yield temporary
         temporary.replace(path)
     except OSError as error:
-        raise cannot_write(out, error) from error
+        hint = "Nothing was left there. Free space, or name a place."
+        raise OutputError(f"Cannot write {printable(out)}: {error.strerror or first_lines(error)}.", hint) from error
     finally:
         if folder:
             shutil.rmtree(temporary, ignore_errors=True)
@@ -82,7 +82,7 @@ def mark_of(path: Path) -> str | None:
     """Return the mark that this tool left in a page or a Parquet file; None if it did not write the file."""
     try:
         with path.open("rb") as file:
-            head = file.read(_HEAD)
+            head = file.read(2_048)
     except OSError:
         return None
     if not head.startswith(b"PAR1"):
@@ -124,14 +124,6 @@ def write_table(out: Path, table: pa.Table, *, inputs: Iterable[Any] = (), force
             pa_csv.write_csv(table, temporary)
         else:
             write_parquet(temporary, [table])
-
-
-def cannot_write(where: object, error: OSError) -> OutputError:
-    """Build the error for a result that cannot be written."""
-    why = error.strerror or first_lines(error)
-    return OutputError(
-        f"Cannot write {printable(where)}: {why}.", "Nothing was left there. Free space, or name a place."
-    )
 
 
 def _paths(sources: Iterable[Any]) -> Iterator[str]:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-LONGEST_SHOWN = 60
-NEARLY_ALL = 0.9995
-
 
 def printable(text: object) -> str:
     r"""Escape what a terminal would obey instead of show.
@@ -15,7 +12,7 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
-def shortened(text: object, longest: int = LONGEST_SHOWN) -> str:
+def shortened(text: object, longest: int = 60) -> str:
     """Make printable, and cut in the middle when too long."""
     shown = printable(text)
     if len(shown) <= longest:
@@ -60,11 +57,10 @@ def percent(share: float | None) -> str:
         return "-"
     share = round(share, 12)
     if 0.995 <= share < 1:
-        return "nearly 100 %" if share > NEARLY_ALL else f"{100 * share:.1f} %"
+        return "nearly 100 %" if share > 0.9995 else f"{100 * share:.1f} %"
     size = abs(share)
     digits = 0 if size >= 0.1 or size == 0 else 1 if size >= 0.01 else 2 if size >= 0.001 else 3
-    shown = f"{100 * share:.{digits}f}"
-    return f"{shown.removesuffix('.0')} %"
+    return f"{f'{100 * share:.{digits}f}'.removesuffix('.0')} %"
 
 
 def more(share: float | None) -> str:

@@ -28,7 +28,8 @@ class Window:
 
     def overlaps(self, other: Window) -> bool:
         """Tell whether an event could lie in both windows."""
-        return _before(self.start, other.stop) and _before(other.start, self.stop)
+        ends = ((self.start, other.stop), (other.start, self.stop))
+        return all(start is None or stop is None or start < stop for start, stop in ends)
 
     def to_dict(self) -> dict[str, int | str | None]:
         """Return what JSON shows of a window."""
@@ -37,7 +38,8 @@ class Window:
     def __str__(self) -> str:
         if self.first is None or self.last is None:
             return counted(self.events, "event")
-        return f"{counted(self.events, 'event')}, {_short(self.first)} to {_short(self.last)} UTC"
+        first, last = (_EPOCH + timedelta(microseconds=time) for time in (self.first, self.last))
+        return f"{counted(self.events, 'event')}, {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC"
 
 
 def microseconds(moment: str | date | datetime) -> int:
@@ -62,11 +64,3 @@ def microseconds(moment: str | date | datetime) -> int:
 def iso(time: int | None) -> str | None:
     """Write microseconds since 1970 as ISO 8601 in UTC."""
     return None if time is None else (_EPOCH + timedelta(microseconds=time)).isoformat()
-
-
-def _before(start: int | None, stop: int | None) -> bool:
-    return start is None or stop is None or start < stop
-
-
-def _short(time: int) -> str:
-    return f"{_EPOCH + timedelta(microseconds=time):%Y-%m-%d %H:%M}"

@@ -13,18 +13,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import (
-    PROBABILITY,
-    Progress,
-    UsageError,
-    WindowName,
-    __version__,
-    quoted,
-    silent,
-    to_arrow,
-    to_numpy,
-    write_output,
-)
+from warmstart.core import PROBABILITY, UsageError, __version__, quoted, silent, to_arrow, to_numpy, write_output
 from warmstart.events import Events, read_events
 from warmstart.pipeline import audit, evaluate, fit, policy_table
 from warmstart.policy import FittedPolicy, NaivePolicy, save_policy
@@ -33,6 +22,7 @@ from warmstart.simulation import AdWorld, simulate
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from warmstart.core import Progress, WindowName
     from warmstart.engine import Engine
     from warmstart.results import Audit, Evaluation
 
@@ -88,23 +78,6 @@ class Experiment:
     sampled: bool
 
 
-class Clock:
-    """Measures the stages."""
-
-    def __init__(self, on_progress: Progress) -> None:
-        self.stages: list[Stage] = []
-        self._on_progress = on_progress
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Time a block."""
-        self._on_progress(name)
-        start = time.perf_counter()
-        yield
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-        self.stages.append(Stage(name, time.perf_counter() - start, peak))
-
-
 def make_room(out: Path) -> None:
     """Replace what an earlier demo left in a folder; touch nothing else."""
     if out.exists() and not out.is_dir():
@@ -121,45 +94,48 @@ def run_experiment(
     out: Path, *, scale: str, seed: int, engine: Engine, on_progress: Progress = silent, **numbers: int
 ) -> Experiment:
     """Simulate, audit, learn, evaluate, and compare with the truth; the log, the policies and the results stay."""
-    clock = Clock(on_progress)
-    with clock.stage("simulating the month"):
+    stages: list[Stage] = []
+
+    @contextmanager
+    def stage(name: str) -> Iterator[None]:
+        on_progress(name)
+        start = time.perf_counter()
+        yield
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
+        stages.append(Stage(name, time.perf_counter() - start, peak))
+
+    with stage("simulating the month"):
         world = simulate(out / "month", scale=scale, seed=seed, on_progress=on_progress, **numbers)
-    with clock.stage("reading and checking"):
+    with stage("reading and checking"):
         names = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
         events = read_events(world.events_path, **names, engine=engine)  # type: ignore[arg-type]
         train, test = events.split(fraction=TRAIN_SHARE)
-    with clock.stage("auditing the log"):
+    with stage("auditing the log"):
         audited = audit(events)
     tables: dict[str, Any] = {"contexts": world.contexts_path, "actions": world.actions_path}
-    with clock.stage("learning (our defaults)"):
+    with stage("learning (our defaults)"):
         learned = fit(train, **tables, seed=seed, on_progress=on_progress)
         save_policy(learned, out / "policies" / "learned")
-    with clock.stage("learning (the paper's way)"):
+    with stage("learning (the paper's way)"):
         # Every learning rate has a table of its own, so that two threads learn what one would.
         paper: dict[str, Any] = {"fit_tau": PAPER_TAU, "learn_from": "events", "cross_only": True, "threads": 2}
         as_paper = fit(train, **tables, **paper, seed=seed, on_progress=on_progress)
         save_policy(as_paper, out / "policies" / "learned-paper")
     sampled = world.settings.n_contexts * world.settings.n_actions > MANY_PAIRS
-    with clock.stage("choosing among all ads (naive)"):
+    with stage("choosing among all ads (naive)"):
         naive = policy_table({"naive": NaivePolicy(learned, rewarded_only=sampled)}, test, train=train)
-    policies = {
-        "learned": learned,
-        "learned-paper": as_paper,
-        "uniform": "uniform",
-        "naive": naive,
-        "logging": "logging",
-    }
-    with clock.stage("evaluating"):
-        found = evaluate(policies, test, train=train, tau=TAUS, interval="bets", contributions=10)
+    learners = {"learned": learned, "learned-paper": as_paper}
+    policies = {**learners, "uniform": "uniform", "naive": naive, "logging": "logging"}
+    with stage("evaluating"):
+        evaluation = evaluate(policies, test, train=train, tau=TAUS, interval="bets", contributions=10)
         paper_weights = evaluate(policies, test, train=train, tau=TAUS, interval="bets", propensities="all")
-    with clock.stage("asking the world for the truth"):
+    with stage("asking the world for the truth"):
         truths = {name: _truth(world, policy, train, test) for name, policy in policies.items()}
         if sampled:
             truths["naive"] = (_sampled_truth(world, learned, test, seed=seed), truths["naive"][1])
-    lines = tuple(_lines(found, "evaluated", truths, sampled=sampled)) + tuple(
-        _lines(paper_weights, "all", truths, sampled=sampled)
-    )
-    done = Experiment(lines, tuple(clock.stages), audited, found, sampled)
+    lines = _lines(evaluation, "evaluated", truths, sampled=sampled)
+    lines += _lines(paper_weights, "all", truths, sampled=sampled)
+    done = Experiment(tuple(lines), tuple(stages), audited, evaluation, sampled)
     _write(out, done)
     return done
 
@@ -174,9 +150,8 @@ def _truth(world: AdWorld, policy: Any, train: Events, test: Events) -> Truth:
         value = world.true_value(table, events=test)
         return value, dict.fromkeys(TAUS, value)
     shown = policy_table("logging", test)
-    return world.true_value(table, events=test), {
-        tau: world.true_value(visible(table, shown, tau), events=test) for tau in TAUS
-    }
+    seen = {tau: world.true_value(visible(table, shown, tau), events=test) for tau in TAUS}
+    return world.true_value(table, events=test), seen
 
 
 def visible(policy: pa.Table, logging: pa.Table, tau: float) -> pa.Table:
@@ -212,27 +187,18 @@ def _sampled_truth(world: AdWorld, learned: FittedPolicy, test: Events, *, seed:
     return float(world.true_value(table, events=test) / share)
 
 
-def _lines(found: Evaluation, weights_from: WindowName, truths: dict[str, Truth], *, sampled: bool) -> Iterator[Line]:
-    for e in found:
+def _lines(evaluation: Evaluation, weights_from: WindowName, truths: dict[str, Truth], *, sampled: bool) -> list[Line]:
+    lines = []
+    for e in evaluation:
         if e.is_logging and e.tau != TAUS[0]:
             continue
         truth, seen = truths[e.policy]
-        partly = sampled and e.policy == "naive"
-        yield Line(
-            method=e.policy,
-            tau=e.tau,
-            weights_from=weights_from,
-            estimate=e.value,
-            lower=e.lower,
-            upper=e.upper,
-            certified_lower=e.certified_lower,
-            visible=seen[e.tau],
-            truth=truth,
-            supported=None if partly else e.support.supported,
-            gain=None if partly else e.gain.difference,
-            gain_lower=None if partly else e.gain.lower,
-            gain_upper=None if partly else e.gain.upper,
-        )
+        estimate = (e.value, e.lower, e.upper, e.certified_lower)
+        gain: tuple[float | None, ...] = (e.support.supported, e.gain.difference, e.gain.lower, e.gain.upper)
+        if sampled and e.policy == "naive":
+            gain = (None, None, None, None)
+        lines.append(Line(e.policy, e.tau, weights_from, *estimate, seen[e.tau], truth, *gain))
+    return lines
 
 
 def _write(out: Path, done: Experiment) -> None:

@@ -59,8 +59,7 @@ def experiment_notes(experiment: Experiment) -> list[str]:
         "random among the feasible ads (the paper's Random). naive: the best of all ads by the model, shown there or "
         "not."
     )
-    verdict = [f"The log: {line}" for line in experiment.audit.verdict]
-    notes = [*verdict, truth, methods]
+    notes = [*(f"The log: {line}" for line in experiment.audit.verdict), truth, methods]
     if experiment.sampled:
         notes.append(
             "Here naive decides only for pages with a click, which is all that its estimate needs; its truth is from a "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from warmstart.core import counted, more, percent
 from warmstart.report import charts
@@ -21,14 +21,14 @@ TIMES = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 def audit_page(audit: Audit) -> Page:
     """Say what the log can tell, then show why."""
     can, cannot, tau = audit.verdict
-    fired = any(check.fires for check in audit.checks)
     cards = [Card("What can be asked", can), Card("What cannot", cannot, warning=True), Card("Where to begin", tau)]
     sections = [_choice(audit), _support(audit)]
     if audit.origin is None:
         sections.append(Section("Without times, nothing is known of the calendar, of drift and of reaction"))
     else:
-        sections += [_calendar(audit), _assumptions(audit, fired=fired), _coming_and_going(audit)]
-    sections += [_power(audit), _explore(audit), _log(audit)]
+        sections += [_calendar(audit), _assumptions(audit), _coming_and_going(audit)]
+    in_the_log = Section("What is in the log", words.about_the_log(audit), None, [tables.log_table(audit)])
+    sections += [_power(audit), _explore(audit), in_the_log]
     log = audit.log
     source = f"{log.source}: {counted(log.events, 'event')}, {counted(log.contexts, 'context')}"
     return Page(
@@ -75,27 +75,23 @@ def _calendar(audit: Audit) -> Section:
     rows = [{"day": day.day, "share": day.switched, "contexts": day.contexts} for day in origin.switch_days]
     switches = tables.switches_worth_showing(audit)
     chart = charts.days(rows, y_title="contexts that switched") if switches else None
-    share = "How much the calendar explains cannot be told"
+    title = "How much the calendar explains cannot be told"
     if origin.calendar is not None:
-        share = f"{percent(origin.calendar)} of the choice comes from the calendar"
+        title = f"{percent(origin.calendar)} of the choice comes from the calendar"
     texts = words.about_the_origin(audit)
     texts += ["The chart shows when the logging policy changed its mind."] if switches else []
-    return Section(share, texts, chart, [tables.origin_table(audit)])
+    return Section(title, texts, chart, [tables.origin_table(audit)])
 
 
-def _assumptions(audit: Audit, *, fired: bool) -> Section:
+def _assumptions(audit: Audit) -> Section:
     rate = abs(audit.log.reward_rate)
-    rows = [
-        {
-            "what": check.name,
-            "value": check.effect / rate,
-            "lower": (check.lower or 0.0) / rate,
-            "upper": (check.upper or 0.0) / rate,
-            "colour": charts.ALERT if check.fires else charts.PLAIN,
-        }
-        for check in audit.checks
-        if check.effect is not None and rate
-    ]
+    fired = any(check.fires for check in audit.checks)
+    rows: list[dict[str, Any]] = []
+    for check in audit.checks:
+        if check.effect is not None and rate:
+            ends = {"lower": (check.lower or 0.0) / rate, "upper": (check.upper or 0.0) / rate}
+            colour = charts.ALERT if check.fires else charts.PLAIN
+            rows.append({"what": check.name, "value": check.effect / rate, **ends, "colour": colour})
     chart = charts.effects(rows, x_title="effect / mean reward") if rows else None
     texts = words.about_checks(audit)
     texts.append(f"Nobody can tell from a log {words.HIDDEN}; if it did, every estimate from this log is off.")
@@ -139,7 +135,3 @@ def _explore(audit: Audit) -> Section:
         return Section("Little to explore: hardly any traffic has a single action, or it is scattered", texts)
     title = f"Explore here first: {percent(explore.traffic)} of the traffic has a single action"
     return Section(title, texts, None, [tables.explore_table(audit, most=EXPLORED)])
-
-
-def _log(audit: Audit) -> Section:
-    return Section("What is in the log", words.about_the_log(audit), None, [tables.log_table(audit)])

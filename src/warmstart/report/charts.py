@@ -21,11 +21,14 @@ SHARES, PLAIN_NUMBERS, UPRIGHT = alt.Axis(format="%"), alt.Axis(format="~g"), al
 
 def bars(rows: Rows, *, x: str, y: str, x_title: str, y_title: str, order: Sequence[str]) -> dict[str, Any]:
     """Bars of shares, in a given order."""
-    chart = _chart(rows).mark_bar(color=COLOURS[0], cornerRadiusEnd=2)
-    chart = chart.encode(
-        x=alt.X(x, type="nominal", sort=list(order), title=x_title, axis=UPRIGHT),
-        y=alt.Y(y, type="quantitative", title=y_title, axis=SHARES),
-        tooltip=[_tip(x, x_title), _tip(y, y_title, ".2%")],
+    chart = (
+        _chart(rows)
+        .mark_bar(color=COLOURS[0], cornerRadiusEnd=2)
+        .encode(
+            x=alt.X(x, type="nominal", sort=list(order), title=x_title, axis=UPRIGHT),
+            y=alt.Y(y, type="quantitative", title=y_title, axis=SHARES),
+            tooltip=[_tip(x, x_title), _tip(y, y_title, ".2%")],
+        )
     )
     return _whole(chart)
 
@@ -46,11 +49,14 @@ def share_lines(rows: Rows, *, x: str, x_title: str, y_title: str, mark: float) 
 def days(rows: Rows, *, y_title: str) -> dict[str, Any]:
     """A share by day."""
     axis = alt.Axis(format="%b %d", labelOverlap=True)
-    chart = _chart(rows).mark_bar(color=COLOURS[0])
-    chart = chart.encode(
-        x=alt.X("day:T", timeUnit="utcyearmonthdate", title="day (UTC)", axis=axis),
-        y=alt.Y("share:Q", title=y_title, axis=SHARES),
-        tooltip=[_tip("day", "day"), _tip("share", y_title, ".1%"), _tip("contexts", "contexts", ",")],
+    chart = (
+        _chart(rows)
+        .mark_bar(color=COLOURS[0])
+        .encode(
+            x=alt.X("day:T", timeUnit="utcyearmonthdate", title="day (UTC)", axis=axis),
+            y=alt.Y("share:Q", title=y_title, axis=SHARES),
+            tooltip=[_tip("day", "day"), _tip("share", y_title, ".1%"), _tip("contexts", "contexts", ",")],
+        )
     )
     return _whole(chart)
 
@@ -62,9 +68,8 @@ def effects(rows: Rows, *, x_title: str, x_format: str = "+%") -> dict[str, Any]
         color=alt.Color("colour:N", title=None, legend=None, scale=None),
         tooltip=[_tip("what", "what"), _tip("value", x_title, x_format), *_ends(x_format)],
     )
-    line = base.mark_rule(strokeWidth=2).encode(
-        x=alt.X("lower:Q", title=x_title, axis=alt.Axis(format=x_format)), x2="upper"
-    )
+    ends = alt.X("lower:Q", title=x_title, axis=alt.Axis(format=x_format))
+    line = base.mark_rule(strokeWidth=2).encode(x=ends, x2="upper")
     point = base.mark_point(filled=True, size=80).encode(x=alt.X("value:Q", title=x_title))
     zero = _chart([{"zero": 0}]).mark_rule(**DASHES).encode(x=alt.X("zero:Q", title=x_title))
     return _whole(zero + line + point, height=max(90, 34 * len(rows)))
@@ -73,11 +78,14 @@ def effects(rows: Rows, *, x_title: str, x_format: str = "+%") -> dict[str, Any]
 def more_log(rows: Rows, *, targets: Rows) -> dict[str, Any]:
     """The smallest provable gain against the size of the log, with rules at gains people ask for."""
     y_title, y_scale = "smallest provable gain over logging", alt.Scale(type="log", nice=True)
-    line = _chart(rows).mark_line(color=COLOURS[0])
-    line = line.encode(
-        x=alt.X("times:Q", title="times this log", scale=LOG),
-        y=alt.Y("gain:Q", title=y_title, axis=SHARES, scale=y_scale),
-        tooltip=[_tip("times", "times this log", ".3~g"), _tip("gain", "smallest provable gain", ".1%")],
+    line = (
+        _chart(rows)
+        .mark_line(color=COLOURS[0])
+        .encode(
+            x=alt.X("times:Q", title="times this log", scale=LOG),
+            y=alt.Y("gain:Q", title=y_title, axis=SHARES, scale=y_scale),
+            tooltip=[_tip("times", "times this log", ".3~g"), _tip("gain", "smallest provable gain", ".1%")],
+        )
     )
     return _whole(line + _chart(targets).mark_rule(**DASHES).encode(y="gain:Q"))
 
@@ -96,8 +104,7 @@ def values_by_tau(rows: Rows, *, logging: float | None, y_title: str) -> dict[st
     point = base.mark_point(filled=True, size=70).encode(y=alt.Y("value:Q", title=y_title))
     layers = line + point.add_params(pick)
     if logging is not None:
-        rule = _chart([{"logging": logging}]).mark_rule(**DASHES)
-        layers = layers + rule.encode(y=alt.Y("logging:Q", title=y_title))
+        layers += _chart([{"logging": logging}]).mark_rule(**DASHES).encode(y=alt.Y("logging:Q", title=y_title))
     return _whole(layers)
 
 
@@ -115,13 +122,16 @@ def errors_by_tau(rows: Rows, *, y_title: str) -> dict[str, Any]:
 
 def stacked(rows: Rows, *, x_title: str, order: Sequence[str]) -> dict[str, Any]:
     """Shares that sum to one, a bar a row."""
-    chart = _chart(rows).mark_bar()
-    chart = chart.encode(
-        y=alt.Y("what:N", sort=None, title=None),
-        x=alt.X("share:Q", title=x_title, axis=SHARES, scale=WHOLE),
-        color=alt.Color("kind:N", title=None, scale=alt.Scale(domain=list(order), range=SHADES)),
-        order=alt.Order("place:Q"),
-        tooltip=[_tip("what", "what"), _tip("kind", "which"), _tip("share", x_title, ".2%")],
+    chart = (
+        _chart(rows)
+        .mark_bar()
+        .encode(
+            y=alt.Y("what:N", sort=None, title=None),
+            x=alt.X("share:Q", title=x_title, axis=SHARES, scale=WHOLE),
+            color=alt.Color("kind:N", title=None, scale=alt.Scale(domain=list(order), range=SHADES)),
+            order=alt.Order("place:Q"),
+            tooltip=[_tip("what", "what"), _tip("kind", "which"), _tip("share", x_title, ".2%")],
+        )
     )
     return _whole(chart, height=max(90, 34 * len({row["what"] for row in rows})))
 

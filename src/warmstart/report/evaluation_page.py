@@ -14,26 +14,23 @@ from warmstart.results import evaluation_tables as tables
 if TYPE_CHECKING:
     from warmstart.results import Contribution, Evaluation, ValueEstimate
 
-ESTIMATES = ("Point estimates, unsupported traffic included: no bounds, with approximate confidence intervals.",)
-OTHER_WINDOW = "Weights from another window bend the estimate"
 KINDS = ("supported", "clipped", "unsupported", "undecided")
 
 
 def evaluation_page(evaluation: Evaluation) -> Page:
     """Say which policy is better than logging, then show on what that rests."""
-    estimates, weight_ratio = tables.estimates_table(evaluation), tables.weight_ratio_table(evaluation)
-    sections = [
-        *(_gains(evaluation), _values(evaluation)),
-        *([] if estimates is None else [Section("Best estimates of all traffic", ESTIMATES, None, [estimates])]),
-        *(_traffic(evaluation), *_taus(evaluation)),
-        *([] if weight_ratio is None else [Section(OTHER_WINDOW, (), None, [weight_ratio])]),
-        *_contributions(evaluation),
-        Section("What the numbers are, and what they rest on", evaluation.notes),
-    ]
+    sections = [_gains(evaluation), _values(evaluation)]
+    if (estimates := tables.estimates_table(evaluation)) is not None:
+        text = "Point estimates, unsupported traffic included: no bounds, with approximate confidence intervals."
+        sections.append(Section("Best estimates of all traffic", [text], None, [estimates]))
+    sections += [_traffic(evaluation), *_taus(evaluation)]
+    if (weight_ratio := tables.weight_ratio_table(evaluation)) is not None:
+        sections.append(Section("Weights from another window bend the estimate", (), None, [weight_ratio]))
+    sections += [*_contributions(evaluation), Section("What the numbers are, and what they rest on", evaluation.notes)]
     return Page(
         title="What other policies would have earned",
         source=f"Evaluated: {evaluation.windows.evaluated}",
-        cards=[*_warnings(evaluation), *_cards(evaluation)],
+        cards=_cards(evaluation),
         sections=sections,
         glossary=glossary(),
         footer=f"Made by warmstart {evaluation.version}. This page fetches nothing and can be sent as it is.",
@@ -44,16 +41,11 @@ def _others(evaluation: Evaluation) -> list[ValueEstimate]:
     return [estimate for estimate in evaluation if not estimate.is_logging]
 
 
-def _warnings(evaluation: Evaluation) -> list[Card]:
-    if not evaluation.learned_here:
-        return []
-    names = ", ".join(shortened(name, 30) for name in evaluation.learned_here)
-    return [Card("Warning", f"{names} learned from these very events: its value is too high.", warning=True)]
-
-
 def _cards(evaluation: Evaluation) -> list[Card]:
-    """One sentence a policy, at the first tau: to take the best of several would flatter it."""
+    """Warn; then one sentence a policy, at the first tau: to take the best of several would flatter it."""
     cards = []
+    if names := ", ".join(shortened(name, 30) for name in evaluation.learned_here):
+        cards.append(Card("Warning", f"{names} learned from these very events: its value is too high.", warning=True))
     for name in dict.fromkeys(estimate.policy for estimate in _others(evaluation)):
         first = evaluation[name]
         proven = first.gain.lower is not None and first.gain.lower > 0
@@ -87,15 +79,13 @@ def _values(evaluation: Evaluation) -> Section:
     if logging is None:
         logging = next((e.gain.logging for e in evaluation if e.gain.share > 1 - 1e-9), None)
     chart = charts.values_by_tau(rows, logging=logging, y_title="value, reward per event") if rows else None
-    texts = [
-        (
-            "What each policy would have earned per event, counting nothing where the log cannot tell: a policy that "
-            "is better where it is supported may still lie below logging here. The bound in the title holds for all "
-            "policies and taus at once."
-        )
-    ]
-    if chart is not None and logging is not None:
-        texts.append("The dashed line is what the logging policy earned.")
+    text = (
+        "What each policy would have earned per event, counting nothing where the log cannot tell: a policy that is "
+        "better where it is supported may still lie below logging here. The bound in the title holds for all policies "
+        "and taus at once."
+    )
+    line = chart is not None and logging is not None
+    texts = [text, "The dashed line is what the logging policy earned."] if line else [text]
     own = evaluation.propensities.certified
     certified = [e for e in others or evaluation if own and e.certified_lower is not None]
     title = "What the policies would have earned, without a certified end"
@@ -110,21 +100,14 @@ def _values(evaluation: Evaluation) -> Section:
 
 def _gains(evaluation: Evaluation) -> Section:
     others = _others(evaluation)
-    rows: list[dict[str, Any]] = [
-        {
-            "what": _label(e),
-            "value": e.gain.difference,
-            "lower": e.gain.lower,
-            "upper": e.gain.upper,
-            "colour": charts.GOOD if e.gain.lower > 0 else charts.PLAIN,
-        }
-        for e in others
-        if e.gain.lower is not None
-    ]
+    rows: list[dict[str, Any]] = []
+    for e in others:
+        if e.gain.lower is not None:
+            ends = {"value": e.gain.difference, "lower": e.gain.lower, "upper": e.gain.upper}
+            rows.append({"what": _label(e), **ends, "colour": charts.GOOD if e.gain.lower > 0 else charts.PLAIN})
     better = ", ".join(dict.fromkeys(shortened(e.policy, 30) for e in others if (e.gain.lower or 0.0) > 0))
     title = f"Better than logging where supported: {better}" if better else "None is proven better than logging"
-    title_x = "gain over logging, reward per event"
-    chart = charts.effects(rows, x_title=title_x, x_format="+.4~g") if rows else None
+    chart = charts.effects(rows, x_title="gain over logging, reward per event", x_format="+.4~g") if rows else None
     text = (
         "Policy and logging on the same traffic, where the policy is supported, so that only the choices differ. This "
         "is the number to act on."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,10 +12,6 @@ from warmstart.results import Audit, Evaluation
 
 if TYPE_CHECKING:
     from warmstart.results import TextTable
-
-
-SUFFIXES = (".html", ".htm")
-BUNDLE = "window.vegaEmbed = vegaEmbed;"
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,7 @@ class Page:
     cards: Sequence[Card]
     sections: Sequence[Section]
     glossary: Sequence[tuple[str, str]]
-    footer: str = field(default="")
+    footer: str = ""
 
 
 def save_report(result: Audit | Evaluation, path: str | Path, *, force: bool = False) -> Path:
@@ -59,7 +55,7 @@ def save_report(result: Audit | Evaluation, path: str | Path, *, force: bool = F
 
     out = Path(path)
     check_output(out, force=force)
-    if out.suffix.lower() not in SUFFIXES:
+    if out.suffix.lower() not in (".html", ".htm"):
         raise UsageError(
             f"A report is a page of HTML, and {quoted(out.name)} does not end in .html.",
             "Name it so; for JSON, write what to_json() returns, or pass --json.",
@@ -84,5 +80,5 @@ def render(page: Page) -> str:
 
     loader = PackageLoader("warmstart.report")
     jinja = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    library = vl_convert.javascript_bundle(BUNDLE).replace("</script", "<\\/script")
+    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
     return jinja.get_template("page.html").render(page=page, library=library, version=__version__)

@@ -5,17 +5,15 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Self
 
+from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskProgressColumn, TextColumn, TimeElapsedColumn
 
 from warmstart.core import shortened
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from warmstart.engine import Engine
 
 PATIENCE_SECONDS = 1.0
-POLL_SECONDS = 0.1
 
 
 class ProgressDisplay:
@@ -24,7 +22,8 @@ class ProgressDisplay:
     An instance is itself the callback: pass it as ``on_progress``.
     """
 
-    def __init__(self, console: Console, engine: Engine | None = None) -> None:
+    def __init__(self, engine: Engine | None = None, console: Console | None = None) -> None:
+        console = console or Console(stderr=True)
         self._engine = engine
         self._now: tuple[str, float | None, str] = ("reading and checking", None, "")
         self._done = threading.Event()
@@ -68,5 +67,5 @@ class ProgressDisplay:
                     percent = self._engine.progress()
                     share = percent / 100 if percent else None
                 progress.update(task, total=None if share is None else 1.0, completed=share or 0.0, detail=detail)
-                if self._done.wait(POLL_SECONDS):
+                if self._done.wait(0.1):
                     return

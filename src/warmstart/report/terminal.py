@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from rich.console import Console
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from warmstart.results import TextTable
-
 
 IMPORTANT = ("VERDICT", "CONCLUSION", "WARNING", "SELECTED")
 
 
-def show(console: Console, tables: Iterable[TextTable], notes: Iterable[str]) -> None:
+def show(tables: Iterable[TextTable], notes: Iterable[str]) -> None:
     """Print tables, then notes: plain in a file or a pipe; on a terminal wrapped, and never with a number cut."""
+    console = Console()
     if not console.is_terminal:
         console.file.write("\n\n".join([*(table.text() for table in tables), "\n".join(notes)]) + "\n")
         return
@@ -26,5 +25,4 @@ def show(console: Console, tables: Iterable[TextTable], notes: Iterable[str]) ->
         console.print(Text(title, style="bold"))
         console.print(Text("\n".join(lines)), end="\n\n")
     for note in notes:
-        important = note.startswith(IMPORTANT)
-        console.print(Text(note, style="bold" if important else "dim"))
+        console.print(Text(note, style="bold" if note.startswith(IMPORTANT) else "dim"))

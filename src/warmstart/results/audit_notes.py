@@ -13,16 +13,12 @@ if TYPE_CHECKING:
 TOO_LITTLE = 0.01
 # A gain that would have to be larger than this is none that a log can be said to prove.
 TOO_MUCH = 1.0
-MANY_COPIES = 0.01
-# Between this and the level of a check lies what may be chance and may be not.
-WEAK = 0.05
-FEWEST_EVENTS = 100
 HIDDEN = "whether the logging policy used something that predicts the reward and is not in the context columns"
 
 
 def verdict(audit: Audit) -> tuple[str, str, str]:
     """Say what can be asked of this log, what cannot, and which tau to begin with."""
-    power, alone = audit.power, audit.exploration.by_actions[0].traffic
+    power = audit.power
     share, gain = percent(power.contested), more(power.smallest_gain)
     can = f"Other policies can be compared with the logging policy on {share} of the traffic"
     if power.contested < TOO_LITTLE:
@@ -35,18 +31,18 @@ def verdict(audit: Audit) -> tuple[str, str, str]:
         can += f", but this log is too small to prove a gain that anyone would expect: it would have to be {gain}."
     else:
         can += f", and one that earns {gain} there will probably be proven better."
-    if _many_copies(audit):
-        copies = percent((audit.log.duplicates or 0) / audit.log.events)
-        can = f"First of all, {copies} of the events are exact copies of others: remove them, or believe nothing. {can}"
-    return can, _cannot(audit, alone), _where_to_begin(audit)
+    copies = (audit.log.duplicates or 0) / audit.log.events
+    if copies > 0.01:
+        first = f"First of all, {percent(copies)} of the events are exact copies of others"
+        can = f"{first}: remove them, or believe nothing. {can}"
+    return can, _cannot(audit), _where_to_begin(audit)
 
 
-def _cannot(audit: Audit, alone: float) -> str:
-    never = (
-        f"what other actions would earn on the {percent(alone)} of traffic in contexts where a single action was shown"
-    )
-    parts = [never] if percent(alone) != "0 %" else []
-    parts.append(HIDDEN)
+def _cannot(audit: Audit) -> str:
+    alone, parts = percent(audit.exploration.by_actions[0].traffic), [HIDDEN]
+    if alone != "0 %":
+        never = f"what other actions would earn on the {alone} of traffic in contexts where a single action was shown"
+        parts.insert(0, never)
     if not audit.checks or any(check.p_value is None for check in audit.checks):
         parts.append("whether rewards drift or the logging policy reacts to them")
     fired = any(check.fires for check in audit.checks)
@@ -60,14 +56,8 @@ def _where_to_begin(audit: Audit) -> str:
         if audit.log.events_per_context.ninety <= 1:
             return "Begin with coarser context columns: nearly every context occurs once, and nothing can be compared."
         return "Begin by exploring: show other actions in the busiest contexts, at random, and write down how often."
-    choice = next(at.choice for at in audit.exploration.support if at.tau == power.tau)
-    return (
-        f"Begin with tau = {power.tau:g}: on {percent(choice)} of the traffic two actions or more were shown so often."
-    )
-
-
-def _many_copies(audit: Audit) -> bool:
-    return (audit.log.duplicates or 0) > MANY_COPIES * audit.log.events
+    share = percent(next(at.choice for at in audit.exploration.support if at.tau == power.tau))
+    return f"Begin with tau = {power.tau:g}: on {share} of the traffic two actions or more were shown so often."
 
 
 def notes(audit: Audit) -> list[str]:
@@ -79,8 +69,7 @@ def notes(audit: Audit) -> list[str]:
             "go: name it with time=... (--time)."
         )
     else:
-        lines += [*about_the_origin(audit), *about_checks(audit)]
-        lines += [*about_contexts(audit), *about_churn(audit)]
+        lines += [*about_the_origin(audit), *about_checks(audit), *about_contexts(audit), *about_churn(audit)]
     lines.append(f"Nobody can tell from a log {HIDDEN}; if it did, every estimate from this log is off.")
     lines += [*about_power(audit), *about_exploring(audit)]
     return [*lines, *(f"VERDICT: {sentence}" for sentence in verdict(audit))]
@@ -89,17 +78,13 @@ def notes(audit: Audit) -> list[str]:
 def about_the_log(audit: Audit) -> list[str]:
     """Say what the log holds."""
     lines = ["Events per context and per action: least | quarter | median | three quarters | 99 % | most."]
-    if audit.log.duplicates:
-        lines.append(
-            f"Exact copies of another event, time included: {audit.log.duplicates:,}. They are counted here as real."
-        )
+    if copies := audit.log.duplicates:
+        lines.append(f"Exact copies of another event, time included: {copies:,}. They are counted here as real.")
     live = " that are live on the day (UTC)" if audit.exploration.live else ""
-    lines.append(
-        f"'uniform' chooses at random among the actions shown in the context{live}; it is supported where the log "
-        f"showed its choice at least tau of the time. On average the log holds as much choice as "
-        f"{audit.exploration.effective_actions:.2f} equally frequent actions a context."
-    )
-    return lines
+    uniform = f"'uniform' chooses at random among the actions shown in the context{live}; it is supported where"
+    choice = f"as much choice as {audit.exploration.effective_actions:.2f} equally frequent actions a context"
+    shown = "the log showed its choice at least tau of the time"
+    return [*lines, f"{uniform} {shown}. On average the log holds {choice}."]
 
 
 def about_evenness(audit: Audit) -> str:
@@ -120,14 +105,12 @@ def about_the_origin(audit: Audit) -> list[str]:
     if origin is None or origin.calendar is None:
         return ["No context has events enough to tell the calendar from chance."]
     if origin.calendar > 0.9:
-        words = "The choice is the calendar's: within a day the logging policy is all but deterministic."
-    elif origin.calendar > 0.5:
-        words = "Most of the choice comes from changes between days; the rest is choice within a day."
-    elif origin.calendar > 0.1:
-        words = "Some of the choice comes from changes between days; most of it is made within a day."
-    else:
-        words = "The choice is made within the day, at random or by something the log lacks; days hardly matter."
-    return [words]
+        return ["The choice is the calendar's: within a day the logging policy is all but deterministic."]
+    if origin.calendar > 0.5:
+        return ["Most of the choice comes from changes between days; the rest is choice within a day."]
+    if origin.calendar > 0.1:
+        return ["Some of the choice comes from changes between days; most of it is made within a day."]
+    return ["The choice is made within the day, at random or by something the log lacks; days hardly matter."]
 
 
 def about_checks(audit: Audit) -> list[str]:
@@ -144,7 +127,8 @@ def about_checks(audit: Audit) -> list[str]:
 def about_check(audit: Audit, check: Check) -> str:
     """Say what a test shows, how large it is beside the mean reward, and what follows."""
     if check.effect is None or check.p_value is None:
-        return f"{check.question} {_why_unknown(audit)}"
+        one_day, none = "The log has a single day", "Rewards do not differ between days in any cell"
+        return f"{check.question} {one_day if audit.log.days == 1 else none}, so nobody can tell."
     rate = abs(audit.log.reward_rate)
     what = {
         "drift": "a trend common to all, from the first day to the last",
@@ -152,7 +136,7 @@ def about_check(audit: Audit, check: Check) -> str:
     }[check.name]
     if not check.fires:
         span = f"{percent((check.lower or 0.0) / rate)} to {percent((check.upper or 0.0) / rate)}" if rate else "-"
-        clear = "" if check.p_value >= WEAK else "clear "
+        clear = "" if check.p_value >= 0.05 else "clear "  # below, it may be chance and may be not
         return f"{check.question} No {clear}sign of it ({_p(check.p_value)}): {what} is {span} of the mean reward."
     follows = {
         ("drift", True): "rewards rise on the whole; estimates lean towards actions shown late",
@@ -166,12 +150,6 @@ def about_check(audit: Audit, check: Check) -> str:
     share = percent(check.effect / rate) if rate else "-"
     sign = f"There is a sign of it ({_p(check.p_value)}): {what} is {share} of the mean reward"
     return f"{check.question} {sign}; {follows}.{doubt}"
-
-
-def _why_unknown(audit: Audit) -> str:
-    if audit.log.days == 1:
-        return "The log has a single day, so nobody can tell."
-    return "Rewards do not differ between days in any cell, so nobody can tell."
 
 
 def about_contexts(audit: Audit) -> list[str]:
@@ -193,10 +171,8 @@ def about_churn(audit: Audit) -> list[str]:
     churn = audit.churn
     if churn is None:
         return []
-    whole = (
-        f"{percent(churn.actions_all_window)} of the actions, with {percent(churn.traffic_all_window)} of the traffic"
-    )
-    lines = [f"{whole}, were live from the first day to the last."]
+    actions, traffic = percent(churn.actions_all_window), percent(churn.traffic_all_window)
+    lines = [f"{actions} of the actions, with {traffic} of the traffic, were live from the first day to the last."]
     if churn.weight_ratio_all is not None and churn.weight_ratio_train is not None:
         lines.append(
             "On the last 35 % of events, weights counted in all data (the paper's choice) would multiply the rewards "
@@ -220,24 +196,24 @@ def about_exploring(audit: Audit) -> list[str]:
     explore = audit.explore
     if not explore.rows:
         return ["Every context was shown two actions or more."]
-    lines = [f"{percent(explore.traffic)} of the traffic has a single action."]
+    line = f"{percent(explore.traffic)} of the traffic has a single action."
     if not worth_exploring(audit):
-        return [f"{lines[0]} That is too little, or too scattered, to be worth exploring."]
+        return [f"{line} That is too little, or too scattered, to be worth exploring."]
     parts = [
         f"{percent(plan.share)} ({counted(plan.events, 'event')}) would prove one that earns {more(plan.smallest_gain)}"
         for plan in explore.experiments
         if plan.smallest_gain is not None and plan.smallest_gain <= TOO_MUCH
     ]
     if parts:
-        lines.append(f"Giving some of it, at random, to one other action for as long as this log: {'; '.join(parts)}.")
-    return [" ".join(lines)]
+        line += f" Giving some of it, at random, to one other action for as long as this log: {'; '.join(parts)}."
+    return [line]
 
 
 def worth_exploring(audit: Audit) -> bool:
     """Tell whether contexts with one action have traffic enough, and come back often enough, to learn from."""
     explore = audit.explore
     busiest = explore.rows[0][-3] if explore.rows else 0
-    return explore.traffic >= TOO_LITTLE and busiest >= FEWEST_EVENTS
+    return explore.traffic >= TOO_LITTLE and busiest >= 100
 
 
 def _p(value: float | None) -> str:

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from warmstart.core import counted, more, percent, shortened
 from warmstart.results.display import TextTable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from warmstart.results.audit import Audit, Spread
-
-SHOWN_CONTEXTS = 10
-SHOWN_DAYS = 5
-FEWEST_DAYS = 3
 
 
 def tables(audit: Audit) -> list[TextTable]:
@@ -88,13 +82,13 @@ def origin_table(audit: Audit) -> TextTable:
 def switches_worth_showing(audit: Audit) -> bool:
     """Tell whether switches by day are worth a look: a few days, and some contexts that switched."""
     days = audit.origin.switch_days if audit.origin is not None else ()
-    return len(days) >= FEWEST_DAYS and any(day.switched > 0 for day in days)
+    return len(days) >= 3 and any(day.switched > 0 for day in days)
 
 
 def switch_days_table(audit: Audit) -> TextTable:
     """Show the days on which most contexts switched."""
     assert audit.origin is not None
-    busiest = sorted(audit.origin.switch_days, key=lambda day: -day.switched)[:SHOWN_DAYS]
+    busiest = sorted(audit.origin.switch_days, key=lambda day: -day.switched)[:5]
     rows = [(day.day, f"{day.contexts:,}", percent(day.switched)) for day in busiest]
     return TextTable("Days on which most contexts switched to other actions", ("day", "contexts", "switched"), rows, 1)
 
@@ -120,29 +114,23 @@ def power_table(audit: Audit) -> TextTable:
         ("tau", f"{power.tau:g}"),
         ("traffic with a choice (contested)", percent(power.contested)),
         ("smallest gain over logging there that could be proven", more(power.smallest_gain)),
-        *(
-            (f"log needed to prove a gain of {percent(more.gain)}", "-" if more.times is None else _times(more.times))
-            for more in power.more_log
-        ),
+        *((f"log needed to prove a gain of {percent(need.gain)}", _times(need.times)) for need in power.more_log),
         ("doubt that more log shrinks (reward per event)", _number(power.sampling)),
         ("doubt that more of the same log never removes", _number(power.blind)),
     ]
     return TextTable("What this log could prove", ("what", "how much"), rows, left=1)
 
 
-def explore_table(audit: Audit, *, most: int = SHOWN_CONTEXTS) -> TextTable:
+def explore_table(audit: Audit, *, most: int = 10) -> TextTable:
     """Show the contexts to explore first."""
     explore = audit.explore
-    rows = [explored(row) for row in explore.rows[:most]]
+    rows = [
+        (*(shortened(name, 40) for name in names), f"{events:,}", percent(traffic), f"{reward:.4g}")
+        for *names, events, traffic, reward in explore.rows[:most]
+    ]
     header = tuple(shortened(name, 24) for name in explore.columns)
     title = f"Where to explore first: the busiest of {counted(explore.contexts, 'context')} with a single action"
     return TextTable(title, header, rows, left=len(explore.columns) - 3)
-
-
-def explored(row: Sequence[Any]) -> tuple[str, ...]:
-    """Show a context to explore: its names, its action, events, traffic and reward."""
-    *names, events, traffic, reward = row
-    return (*(shortened(name, 40) for name in names), f"{events:,}", percent(traffic), f"{reward:.4g}")
 
 
 def _number(value: float | None) -> str:
@@ -153,7 +141,9 @@ def _bare(value: float | None) -> str:
     return "-" if value is None else "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
-def _times(times: float) -> str:
+def _times(times: float | None) -> str:
+    if times is None:
+        return "-"
     if times <= 1:
         return f"enough ({percent(times)} of this one)"
     return f"{times:,.1f} times this one" if times < 100 else f"about {float(f'{times:.2g}'):,.0f} times this one"

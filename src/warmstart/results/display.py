@@ -38,8 +38,11 @@ class TextTable:
         fig   12
         """
         widths = self._widths()
-        rule = ["-" * width for width in widths]
-        return "\n".join([self.title, *(self._line(line, widths) for line in (self.header, rule, *self.rows))])
+        lines = [self.title]
+        for cells in (self.header, ["-" * width for width in widths], *self.rows):
+            padded = [f"{cell:{'<' if i < self.left else '>'}{widths[i]}}" for i, cell in enumerate(cells)]
+            lines.append("  ".join(padded).rstrip())
+        return "\n".join(lines)
 
     @property
     def width(self) -> int:
@@ -62,27 +65,20 @@ class TextTable:
 
     def html(self) -> str:
         """Return the table as HTML, everything in it escaped."""
-        head = "".join(self._cell("th", cell, i) for i, cell in enumerate(self.header))
-        body = "".join(
-            f"<tr>{''.join(self._cell('td', cell, i) for i, cell in enumerate(row))}</tr>" for row in self.rows
-        )
+        head, body = self._html_row("th", self.header), "".join(self._html_row("td", row) for row in self.rows)
         caption = f'<caption style="{CAPTION}">{escape(self.title)}</caption>'
-        table = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+        table = f"<thead>{head}</thead><tbody>{body}</tbody>"
         return f'<table style="margin-bottom: 1em">{caption}{table}</table>'
 
     def _widths(self) -> list[int]:
         return [max(len(line[i]) for line in (self.header, *self.rows)) for i in range(len(self.header))]
 
-    def _line(self, cells: Sequence[str], widths: Sequence[int]) -> str:
-        padded = [
-            cell.ljust(width) if i < self.left else cell.rjust(width)
-            for i, (cell, width) in enumerate(zip(cells, widths, strict=True))
-        ]
-        return "  ".join(padded).rstrip()
-
-    def _cell(self, tag: str, text: str, column: int) -> str:
-        side = "left" if column < self.left else "right"
-        return f'<{tag} style="text-align: {side}; padding: 0.1em 0.6em">{escape(text)}</{tag}>'
+    def _html_row(self, tag: str, cells: Sequence[str]) -> str:
+        row = ""
+        for i, cell in enumerate(cells):
+            style = f"text-align: {'left' if i < self.left else 'right'}; padding: 0.1em 0.6em"
+            row += f'<{tag} style="{style}">{escape(cell)}</{tag}>'
+        return f"<tr>{row}</tr>"
 
 
 class Result:

@@ -37,10 +37,6 @@ class PointEstimate:
     lower: float
     upper: float
 
-    def scaled(self, low: float, width: float) -> PointEstimate:
-        """Return it with rewards r in [0, 1] shown as low + width * r."""
-        return _scaled(self, width, dict.fromkeys(("value", "lower", "upper"), low))
-
 
 @dataclass(frozen=True)
 class Support:
@@ -74,11 +70,6 @@ class Gain:
     upper: float | None
     guarantee: Guarantee
     joint_lower: float | None = None
-
-    def scaled(self, low: float, width: float) -> Gain:
-        """Return the comparison with rewards r in [0, 1] shown as low + width * r."""
-        differences = dict.fromkeys(("difference", "lower", "upper", "joint_lower"), 0.0)
-        return _scaled(self, width, {"value": low, "logging": low, **differences})
 
 
 @dataclass(frozen=True)
@@ -170,7 +161,8 @@ class ValueEstimate:
     def with_estimates(self, estimates: Iterable[PointEstimate], reward_range: tuple[float, float]) -> ValueEstimate:
         """Return the estimate with point estimates of all traffic in place of its own."""
         low, high = reward_range
-        return replace(self, estimates=tuple(point.scaled(low, high - low) for point in estimates))
+        scaled = (_scaled(point, low, high - low, levels="value lower upper") for point in estimates)
+        return replace(self, estimates=tuple(scaled))
 
     def uncertified(self) -> ValueEstimate:
         """Return the estimate of a policy that saw these rewards before: nothing about it is proven."""
@@ -182,14 +174,11 @@ class ValueEstimate:
         low, width = reward_range[0], reward_range[1] - reward_range[0]
         if (low, width) == (0.0, 1.0):
             return self
-        levels = ("value", "lower", "upper", "joint_lower", "joint_upper", "certified_lower", "certified_upper")
-        error = self.propensity_error
-        return replace(
-            _scaled(self, width, dict.fromkeys(levels, low)),
-            gain=self.gain.scaled(low, width),
-            estimates=tuple(point.scaled(low, width) for point in self.estimates),
-            propensity_error=None if error is None else _scaled(error, width, {"paper": 0.0, "tight": 0.0}),
-        )
+        levels = "value lower upper joint_lower joint_upper certified_lower certified_upper"
+        gain = _scaled(self.gain, low, width, levels="value logging", differences="difference lower upper joint_lower")
+        error = self.propensity_error and _scaled(self.propensity_error, low, width, differences="paper tight")
+        scaled = replace(_scaled(self, low, width, levels=levels), gain=gain, propensity_error=error)
+        return scaled.with_estimates(self.estimates, reward_range)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the estimate as JSON shows it; non-finite numbers are None."""
@@ -214,10 +203,9 @@ class ValueEstimate:
 _Record = TypeVar("_Record", PointEstimate, Gain, PropensityError, ValueEstimate)
 
 
-def _scaled(record: _Record, width: float, starts: dict[str, float]) -> _Record:
-    """Return a record whose named numbers v become start + width * v; what is None stays so."""
+def _scaled(record: _Record, low: float, width: float, *, levels: str = "", differences: str = "") -> _Record:
+    """Return a record whose levels v become low + width * v, and differences width * v; what is None stays so."""
+    starts = dict.fromkeys(levels.split(), low) | dict.fromkeys(differences.split(), 0.0)
     values = {name: getattr(record, name) for name in starts}
-    changed: dict[str, Any] = {
-        name: None if value is None else starts[name] + width * value for name, value in values.items()
-    }
+    changed: Any = {name: starts[name] + width * value for name, value in values.items() if value is not None}
     return replace(record, **changed)

@@ -74,10 +74,7 @@ class Evaluation(Result):
         return len(self.policies)
 
     def __getitem__(self, key: str | tuple[str, float]) -> ValueEstimate:
-        """Return the estimate of a policy by its name, or by name and tau where there are several taus.
-
-        A name alone gives the first tau asked for.
-        """
+        """Return the estimate of a policy by its name (at the first tau asked for), or by name and tau."""
         name, tau = key if isinstance(key, tuple) else (key, None)
         for estimate in self.policies:
             if estimate.policy == name and tau in (None, estimate.tau):
@@ -89,7 +86,8 @@ class Evaluation(Result):
         parts = fields_of(self)
         return {
             "schema": SCHEMA,
-            **{name: parts[name] for name in ("policies", "windows")},
+            "policies": parts["policies"],
+            "windows": parts["windows"],
             "log": {**parts["log"], "reward_range": parts["reward_range"]},
             "propensities": parts["propensities"],
             "warmstart_version": self.version,

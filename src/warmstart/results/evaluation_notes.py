@@ -49,16 +49,13 @@ def _warnings(evaluation: Evaluation) -> list[str]:
 
 def _about_windows(evaluation: Evaluation) -> list[str]:
     windows, log = evaluation.windows, evaluation.log
-    lines = [f"Evaluated: {windows.evaluated}."]
-    if windows.train is not None:
-        lines.append(f"Training: {windows.train}.")
-    else:
+    train = f"Training: {windows.train}."
+    if windows.train is None:
         whole = "No split was asked: the evaluated window is the whole log"
-        lines.append(
-            f"{whole if windows.whole_log else 'There is no training window'}, and feasible actions come from the "
-            f"evaluated window. {log.one_action_share:.1%} of its traffic is in contexts where a single action was "
-            "shown."
-        )
+        start = whole if windows.whole_log else "There is no training window"
+        single = f"{log.one_action_share:.1%} of its traffic is in contexts where a single action was shown"
+        train = f"{start}, and feasible actions come from the evaluated window. {single}."
+    lines = [f"Evaluated: {windows.evaluated}.", train]
     live = ""
     if windows.live:
         live = ", live on the day (UTC)"
@@ -80,11 +77,9 @@ def _about_tau(evaluation: Evaluation) -> list[str]:
     if not evaluation.propensities.counted:
         return [f"{start} the mean reward of what a policy matched."]
     low, high = evaluation.reward_range
-    known = (
-        f"the training window's mean reward, {evaluation.number(low + (high - low) * choice.rate)}"
-        if choice.rate_is_known
-        else "no mean reward, for want of a training window (so for the smallest worst case over all mean rewards)"
-    )
+    known = "no mean reward, for want of a training window (so for the smallest worst case over all mean rewards)"
+    if choice.rate_is_known:
+        known = f"the training window's mean reward, {evaluation.number(low + (high - low) * choice.rate)}"
     return [f"{start} {known}; the evaluated rewards had no say, so the intervals hold as they are."]
 
 
@@ -102,13 +97,9 @@ def _about_intervals(evaluation: Evaluation) -> list[str]:
     if not names:
         return ["No end is certified."]
     sure = f"With probability {1 - first.delta:.6g}, for all policies and taus at once"
-    bounds = ", ".join(_joint_lower(evaluation, name) for name in names)
+    best = {name: evaluation.number(max(e.joint_lower for e in evaluation if e.policy == name)) for name in names}
+    bounds = ", ".join(f"{lower} ({shortened(name, 30)})" for name, lower in best.items())
     return [f"{sure}, expected earnings on this window's traffic are at least {bounds} per event."]
-
-
-def _joint_lower(evaluation: Evaluation, policy: str) -> str:
-    best = max(e.joint_lower for e in evaluation if e.policy == policy)
-    return f"{evaluation.number(best)} ({shortened(policy, 30)})"
 
 
 def _about_value(evaluation: Evaluation) -> str:

@@ -35,11 +35,9 @@ class Exported(Result):
         weighted = f"with propensities of at least {self.tau:g} ({self.propensities})"
         lines = [f"Wrote {counted(self.events, 'event')} {weighted} to {printable(self.path)}."]
         if self.format != "parquet":
-            contexts = self.path.with_name(f"{self.path.stem}.contexts.vw")
-            lines.append(
-                f"{printable(contexts)} has {counted(self.contexts, 'context')} to choose for among "
-                f"{counted(self.actions, 'action')}; the tables beside it have their keys."
-            )
+            contexts = printable(self.path.with_name(f"{self.path.stem}.contexts.vw"))
+            choice = f"{counted(self.contexts, 'context')} to choose for among {counted(self.actions, 'action')}"
+            lines.append(f"{contexts} has {choice}; the tables beside it have their keys.")
         if self.bare:
             lines.append(f"WARNING: {self.bare:,} contexts and actions have no row in the tables of features.")
         return lines

@@ -101,10 +101,8 @@ class Joined(Result):
         if self.until is not None:
             known = "the last outcome" if self.until_is_last_outcome else "as given"
             fate = "kept, so their rewards may still rise" if self.kept_young else "left out"
-            lines.append(
-                f"Outcomes are taken to be known until {iso(self.until)} ({known}); impressions whose window ends "
-                f"later are {fate}."
-            )
+            young = f"impressions whose window ends later are {fate}"
+            lines.append(f"Outcomes are taken to be known until {iso(self.until)} ({known}); {young}.")
         if self.duplicates == "sum" and self.outcomes.duplicates:
             lines.append("WARNING: Rewards are sums and may exceed 1: read them with a reward range.")
         if not self.impressions.rewarded:
