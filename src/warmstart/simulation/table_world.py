@@ -5,21 +5,19 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from warmstart.core import UsageError
+from warmstart.simulation.ad_settings import FIRST_DAY
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from warmstart.events import Events
-
-FIRST_DAY = datetime(2026, 10, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,16 +164,9 @@ class TableWorld:
         import pyarrow as pa
 
         second = np.tile(np.arange(self.events_per_day) * (86_400 / self.events_per_day), self.days)
-        microseconds = (day * 86_400 + second) * 1_000_000
-        start = (FIRST_DAY - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-        return pa.table(
-            {
-                "context": pa.array(np.array(self.contexts)[x]),
-                "action": pa.array(np.array(self.actions)[a]),
-                "reward": reward,
-                "time": pa.array(start + microseconds.astype("int64"), pa.timestamp("us", "UTC")),
-            }
-        )
+        time = FIRST_DAY + ((day * 86_400 + second) * 1_000_000).astype("int64")
+        names = {"context": np.array(self.contexts)[x], "action": np.array(self.actions)[a]}
+        return pa.table({**names, "reward": reward, "time": pa.array(time, pa.timestamp("us", "UTC"))})
 
     def _positions(self, names: list[str], known: tuple[str, ...]) -> NDArray[np.int64]:
         position = {name: i for i, name in enumerate(known)}
