@@ -17,7 +17,7 @@ import ibis.expr.types as ir
 
 from warmstart.core import EngineError, SourceError, UsageError, counted, first_lines, printable, quoted, shortened
 from warmstart.engine.engine import BATCH, FileKind, Row, SourceTable, StoredTable
-from warmstart.engine.files import is_partitioned, parquet_schema
+from warmstart.engine.files import in_partitions, parquet_schema
 from warmstart.engine.text_files import text_columns
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ class DuckDBEngine:
         """Return files of one kind as one table, without copying them; ``as_text`` keeps CSV columns as strings."""
         try:
             if kind == "parquet":
-                table = self.backend.read_parquet(list(paths), hive_partitioning=any(map(is_partitioned, paths)))
+                table = self.backend.read_parquet(list(paths), hive_partitioning=any(map(in_partitions, paths)))
                 inside = parquet_schema(paths[0]).names
                 return SourceTable(table, (*inside, *table.columns[len(inside) :]))
             columns = text_columns(self.backend.con, paths, kind)

@@ -85,7 +85,7 @@ def parquet_schema(path: str) -> pa.Schema:
         raise SourceError(f"Cannot read {printable(path)}: {first_lines(error)}") from error
 
 
-def is_partitioned(path: str) -> bool:
+def in_partitions(path: str) -> bool:
     """Return whether a file lies in Hive partitions, folders named column=value."""
     return any("=" in part for part in Path(path).parts[:-1])
 
