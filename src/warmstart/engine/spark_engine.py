@@ -310,17 +310,11 @@ def _engine_errors() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise EngineError(f"Spark could not run the query: {_cause(error)}", _hint(error)) from error
-
-
-def _cause(error: Exception) -> str:
-    """Return the last error of Python on a worker, if there is one; else the first line."""
-    errors = [line for line in str(error).splitlines() if re.match(r"[\w.]*(Error|Exception): ", line.strip())]
-    return printable(errors[-1].strip()) if errors and "Traceback" in str(error) else first_lines(error)
-
-
-def _hint(error: Exception) -> str:
-    if missing := re.search(r"No module named '(warmstart|sklearn)", str(error)):
-        name = {"sklearn": "scikit-learn"}.get(missing[1], missing[1])
-        return f"Install {name} where the workers are, and name their Python with PYSPARK_PYTHON."
-    return ""
+        text, hint = str(error), ""
+        # The last error of Python on a worker, if there is one; else the first line.
+        lines = [line.strip() for line in text.splitlines() if re.match(r"[\w.]*(Error|Exception): ", line.strip())]
+        cause = printable(lines[-1]) if lines and "Traceback" in text else first_lines(error)
+        if missing := re.search(r"No module named '(warmstart|sklearn)", text):
+            name = {"sklearn": "scikit-learn"}.get(missing[1], missing[1])
+            hint = f"Install {name} where the workers are, and name their Python with PYSPARK_PYTHON."
+        raise EngineError(f"Spark could not run the query: {cause}", hint) from error

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from warmstart.events.log_table import LogTable
 
-DIGITS = "0123456789abcdef"
 # Hexadecimal digits of the hash in use: 16^6 values, so that folds are even to a part in 10,000.
 HASH_DIGITS = 6
 MOST_FOLDS = 100
@@ -93,7 +92,7 @@ def with_folds(log: LogTable, folds: int, seed: int, *, name: str, salt: str = "
     table = table.mutate(digest=_md5(text))
     number = ibis.literal(0, type="int64")
     for place in range(HASH_DIGITS):
-        number = number * 16 + ibis.literal(DIGITS).find(table.digest.substr(place, 1)).cast("int64")
+        number = number * 16 + ibis.literal("0123456789abcdef").find(table.digest.substr(place, 1)).cast("int64")
     return table.select(*others, **{name: number % folds})
 
 
