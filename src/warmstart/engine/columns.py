@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ibis
+import ibis.expr.types as ir
+from numpy.typing import NDArray
 
 from warmstart.core import TIME, quoted, to_arrow, to_numpy
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-    from numpy.typing import NDArray
-
-    from warmstart.engine.engine import Engine
+from warmstart.engine.engine import Engine
 
 EXAMPLES = 3
 

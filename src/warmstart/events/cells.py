@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 
 from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, EngineError, WindowName
+from warmstart.engine import LocalEngine
 from warmstart.events.window import Events, in_one_engine
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.engine import LocalEngine
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+import ibis.expr.types as ir
 
 from warmstart.core import (
     PROPENSITY,
@@ -20,9 +21,6 @@ from warmstart.core import (
 )
 from warmstart.engine import example_rows
 from warmstart.events.log_table import TIME_AS_WRITTEN, LogTable, missing, ticks_per_second
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
 # A time of day that ends in Z, +02:00, +0200 or +02. RE2 and Java read it alike.
 ZONE_AT_THE_END = r"[0-9]:[0-9]{2}([:.][0-9.]+)? ?(Z|z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)$"
@@ -52,21 +50,11 @@ def check_log(log: LogTable, *, drop_nulls: bool) -> tuple[LogTable, Window, int
             f"{summary['unzoned']:,} have none.",
             "Write all with a zone, or none.",
         )
-    log = replace(log, rows=summary["rows"])
-    if log.columns.time is None:
-        return log, Window(log.rows), dropped
-    first, last = summary["first"], summary["last"]
-    if log.epoch_integers:
-        ticks = ticks_per_second(first, last)
-        if ticks is None:
-            raise ColumnError(
-                f"{log.where}: the times in {quoted(log.columns.time)} run from {first} to {last}, which are no "
-                "seconds, milli-, micro- or nanoseconds since 1970.",
-                "Turn them into timestamps first.",
-            )
-        log = replace(log, ticks_per_second=ticks)
-        first, last = first * 1_000_000 // ticks, last * 1_000_000 // ticks
-    return log, Window(log.rows, first=first, last=last), dropped
+    window = Window(summary["rows"], first=summary.get("first"), last=summary.get("last"))
+    ticks = _unit(log, summary["first"], summary["last"]) if log.epoch_integers else None
+    if ticks is not None:
+        window = replace(window, **{end: summary[end] * 1_000_000 // ticks for end in ("first", "last")})
+    return replace(log, rows=summary["rows"], ticks_per_second=ticks), window, dropped
 
 
 def _summary(log: LogTable) -> ir.Table:
@@ -92,6 +80,17 @@ def _outside(log: LogTable, name: str) -> ir.BooleanValue:
 
 def _count(condition: ir.BooleanValue) -> ir.Value:
     return condition.cast("int64").sum().coalesce(0)
+
+
+def _unit(log: LogTable, first: int, last: int) -> int:
+    ticks = ticks_per_second(first, last)
+    if ticks is None:
+        raise ColumnError(
+            f"{log.where}: the times in {quoted(log.columns.time)} run from {first} to {last}, which are no seconds, "
+            "milli-, micro- or nanoseconds since 1970.",
+            "Turn them into timestamps first.",
+        )
+    return ticks
 
 
 def _missing_values(log: LogTable, nulls: dict[str, int]) -> MissingValueError:

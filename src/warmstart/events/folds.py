@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ibis
+import ibis.expr.types as ir
 
 from warmstart.core import EVENT_ID, REWARD, TIME
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.events.log_table import LogTable
+from warmstart.events.log_table import LogTable
 
 # Hexadecimal digits of the hash in use: 16^6 values, so that folds are even to a part in 10,000.
 HASH_DIGITS = 6
@@ -35,10 +32,6 @@ class Folds:
     fold: int
     keys: tuple[str, ...]
     rest: bool = False
-
-    def others(self) -> Folds:
-        """Return the other folds."""
-        return replace(self, rest=not self.rest)
 
     def includes(self, fold: int) -> bool:
         """Return whether a fold is among these."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import ibis.expr.datatypes as dt
+import ibis.expr.types as ir
 
 from warmstart.core import (
     EVENT_ID,
@@ -19,13 +22,7 @@ from warmstart.core import (
     microseconds,
     quoted,
 )
-from warmstart.engine import describe, open_source
-
-if TYPE_CHECKING:
-    import ibis.expr.datatypes as dt
-    import ibis.expr.types as ir
-
-    from warmstart.engine import Engine
+from warmstart.engine import Engine, describe, open_source
 
 # The unit of epoch integers follows from their size: these bounds are the years 1990 to 2100 in seconds.
 _EARLIEST_SECOND, _LATEST_SECOND = 631_152_000, 4_102_444_800

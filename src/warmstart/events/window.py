@@ -5,20 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from operator import index
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import ibis
+import ibis.expr.types as ir
 
 from warmstart.core import TIME, ColumnError, Columns, EmptyWindowError, Moment, UsageError, Window, iso, quoted
-from warmstart.engine import StoredTable
+from warmstart.engine import Engine, StoredTable
 from warmstart.events.folds import FOLD_OF_SPLIT, MOST_FOLDS, Folds, hashed_columns
 from warmstart.events.log_table import LogTable
 from warmstart.events.split import Cut, cut_at, cut_at_rank
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -118,7 +114,7 @@ class Events:
         sizes = {row[FOLD_OF_SPLIT]: row for row in self.engine.fetch(table.group_by(FOLD_OF_SPLIT).agg(**sums))}
         if len(sizes) < folds:
             raise EmptyWindowError(f"Of {folds} folds, {folds - len(sizes)} have no events.", "Ask for fewer.")
-        return [(whole._fold(part.others(), sizes), whole._fold(part, sizes)) for part in parts]
+        return [(whole._fold(replace(part, rest=True), sizes), whole._fold(part, sizes)) for part in parts]
 
     def _fold(self, part: Folds, sizes: dict[int, dict[str, Any]]) -> Events:
         rows = [row for fold, row in sizes.items() if part.includes(fold)]

@@ -9,9 +9,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from warmstart.core import MICROSECONDS_PER_DAY, Progress, silent, write_output
 from warmstart.simulation.ad_logger import AdLogger
@@ -20,10 +23,6 @@ from warmstart.simulation.ad_settings import FIRST_DAY, AdSettings
 from warmstart.simulation.ad_words import Vocabulary, word_columns
 from warmstart.simulation.ad_world import FORMAT, AdWorld
 from warmstart.simulation.streams import Stream, stream
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
 
 WORDS_CHUNK = 50_000
 
@@ -72,8 +71,6 @@ def _write_events(folder: Path, population: Population, logger: AdLogger, on_pro
 
 
 def _events_of_day(population: Population, logger: AdLogger, day: int, chosen: NDArray[np.int8]) -> pa.Table:
-    import pyarrow as pa
-
     settings = population.settings
     rng = stream(settings.seed, Stream.EVENTS, day)
     size = settings.events_of_day(day)
@@ -101,8 +98,6 @@ def _events_of_day(population: Population, logger: AdLogger, day: int, chosen: N
 
 
 def _write_words(folder: Path, population: Population, logger: AdLogger, workers: int, on_progress: Progress) -> None:
-    import pyarrow as pa
-
     settings = population.settings
     vocabulary = Vocabulary(settings)
     spelled = pa.array(vocabulary.words())
@@ -131,15 +126,11 @@ def _write_words(folder: Path, population: Population, logger: AdLogger, workers
 
 def _timestamps(days: NDArray[np.int16], settings: AdSettings) -> pa.Array:
     """Return days as timestamps; a day beyond the month is null."""
-    import pyarrow as pa
-
     time = FIRST_DAY + days.astype(np.int64) * MICROSECONDS_PER_DAY
     return pa.array(time, pa.timestamp("us", "UTC"), mask=days >= settings.days)
 
 
 def _write_tables(path: Path, tables: Iterable[pa.Table], number: int, report: Callable[[float], None]) -> None:
-    import pyarrow.parquet as pq
-
     with ExitStack() as stack:
         writer = None
         for i, table in enumerate(tables):

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.simulation.ad_population import Population, chunks
 from warmstart.simulation.streams import Stream, stream
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # How much the logger knows of click probabilities (1: everything), its error about a pair, and how bids move.
 SKILL, MISBELIEF = 0.5, 0.4

@@ -6,15 +6,13 @@ import itertools
 from dataclasses import dataclass, fields, replace
 from math import gcd
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.simulation.ad_settings import AdSettings
 from warmstart.simulation.streams import Stream, pair_normal, pair_sign, stream
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MATCH_WEIGHT, OFF_TOPIC = 1.6, 0.3
 QUALITY_SPREAD, PAGE_SPREAD, PAIR_SPREAD = 0.5, 0.4, 0.15

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from warmstart.simulation.ad_settings import AdSettings
+from warmstart.simulation.ad_settings import AdSettings
 
 # The share of a text's words that are about its topics; the others are common to all.
 ON_TOPIC = 0.6
@@ -69,9 +67,6 @@ class Vocabulary:
 
 def word_columns(drawn: NDArray[np.int32], spelled: pa.Array) -> dict[str, pa.Array]:
     """Return columns of drawn words: distinct words, their frequencies, and plain text with the repetitions."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     rows, width = drawn.shape
     first = np.ones(drawn.shape, dtype=bool)
     first[:, 1:] = drawn[:, 1:] != drawn[:, :-1]

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import MICROSECONDS_PER_DAY, TIME, SourceError, UsageError, printable, quoted
 from warmstart.simulation.ad_population import Population, chunks
@@ -17,8 +19,6 @@ from warmstart.simulation.ad_settings import FIRST_DAY, AdSettings
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-    import pyarrow as pa
-    from numpy.typing import NDArray
 
     from warmstart.events import Events
 
@@ -202,6 +202,4 @@ def _one_a_row(places: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float
 
 
 def _table(pages: NDArray[Any], ads: NDArray[Any], probability: NDArray[Any]) -> pa.Table:
-    import pyarrow as pa
-
     return pa.table({CONTEXT: pages.astype(np.int64), ACTION: ads.astype(np.int64), PROBABILITY: probability})

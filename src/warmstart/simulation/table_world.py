@@ -9,14 +9,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import UsageError
 from warmstart.simulation.ad_settings import FIRST_DAY
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
     from warmstart.events import Events
 
 
@@ -138,8 +137,6 @@ class TableWorld:
 
     def policy_from_array(self, h: NDArray[np.float64]) -> pa.Table:
         """Return an array [context, action] as a table (context, action, probability)."""
-        import pyarrow as pa
-
         x, a = np.nonzero(h)
         names = {"context": [self.contexts[i] for i in x], "action": [self.actions[i] for i in a]}
         return pa.table({**names, "probability": h[x, a]})
@@ -161,8 +158,6 @@ class TableWorld:
         return outcomes
 
     def _log(self, x: NDArray[Any], a: NDArray[Any], reward: NDArray[Any], day: NDArray[Any]) -> pa.Table:
-        import pyarrow as pa
-
         second = np.tile(np.arange(self.events_per_day) * (86_400 / self.events_per_day), self.days)
         time = FIRST_DAY + ((day * 86_400 + second) * 1_000_000).astype("int64")
         names = {"context": np.array(self.contexts)[x], "action": np.array(self.actions)[a]}
