@@ -12,8 +12,6 @@ from numpy.typing import NDArray
 from warmstart.core import TIME, quoted, to_arrow, to_numpy
 from warmstart.engine.engine import Engine
 
-EXAMPLES = 3
-
 
 def fetch_columns(engine: Engine, rows: ir.Table) -> list[NDArray[Any]]:
     """Return the columns of a numeric expression without nulls as read-only NumPy arrays."""
@@ -36,6 +34,6 @@ def example_rows(engine: Engine, rows: ir.Table, given: Mapping[str, str]) -> st
     """Return the first few rows as text for an error message, under the user's column names; "" if there are none."""
     examples = [
         ", ".join(f"{given.get(name, name)} = {quoted(value)}" for name, value in row.items() if name != TIME)
-        for row in engine.fetch(rows.limit(EXAMPLES))
+        for row in engine.fetch(rows.limit(3))
     ]
     return f"for example {'; '.join(examples)}" if examples else ""

@@ -17,7 +17,7 @@ import ibis.expr.types as ir
 
 from warmstart.core import EngineError, SourceError, UsageError, counted, first_lines, printable, quoted, shortened
 from warmstart.engine.engine import BATCH, FileKind, LocalEngine, Row, SourceTable, StoredTable
-from warmstart.engine.files import in_partitions, parquet_schema
+from warmstart.engine.files import parquet_schema, partition_root
 from warmstart.engine.text_files import literal, text_columns
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class DuckDBEngine(LocalEngine):
         """Return files of one kind as one table, without copying them; ``as_text`` keeps CSV columns as strings."""
         try:
             if kind == "parquet":
-                table = self.backend.read_parquet(list(paths), hive_partitioning=any(map(in_partitions, paths)))
+                table = self.backend.read_parquet(list(paths), hive_partitioning=any(map(partition_root, paths)))
                 inside = parquet_schema(paths[0]).names
                 return SourceTable(table, (*inside, *table.columns[len(inside) :]))
             columns = text_columns(self.backend.con, paths, kind)

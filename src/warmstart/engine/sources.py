@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ def open_source(
     source: Any,
     columns: Mapping[str, str],
     *,
-    optional: Iterable[str] = (),
+    optional: Sequence[str] = (),
     as_text: bool = False,
     may_travel: bool = False,
 ) -> ir.Table:
@@ -155,11 +155,10 @@ def _library(source: Any) -> str:
     return type(source).__module__.split(".", maxsplit=1)[0]
 
 
-def _present(columns: Mapping[str, str], names: Sequence[str], where: str, optional: Iterable[str]) -> dict[str, str]:
+def _present(columns: Mapping[str, str], names: Sequence[str], where: str, optional: Sequence[str]) -> dict[str, str]:
     """Return those of the columns that a source has; refuse missing, ambiguous and unusable names."""
-    may_be_absent = set(optional)
     for fixed, given in columns.items():
-        if given not in names and fixed not in may_be_absent:
+        if given not in names and fixed not in optional:
             raise no_such_column(given, names, where=where)
         if "\0" in given:
             raise ColumnError(

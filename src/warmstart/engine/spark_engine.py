@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import duckdb
 import ibis
@@ -55,7 +54,7 @@ _SETTINGS = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.session.timeZone": "UTC",
 }
-_BACKENDS: WeakKeyDictionary[SparkSession, Backend] = WeakKeyDictionary()
+_BACKENDS: weakref.WeakKeyDictionary[SparkSession, Backend] = weakref.WeakKeyDictionary()
 
 
 class SparkEngine(LocalEngine):
@@ -117,7 +116,7 @@ class SparkEngine(LocalEngine):
                 text_columns(duckdb.connect(), paths, kind)
                 table = self.open_frame(self.session.read.json(list(paths)))
             else:
-                base = partition_root(paths)
+                base = partition_root(paths[0])
                 reader = self.session.read.option("basePath", base) if base else self.session.read
                 table = self.open_frame(reader.parquet(*paths))
         except (PySparkException, duckdb.Error) as error:
@@ -196,12 +195,10 @@ class SparkEngine(LocalEngine):
         return self.session.sql(str(self.backend.compile(expression)))
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
-        """Run an expression and keep its result in the cluster until it is released.
-
-        Spark caches rows on first use; counting them does that now, while their inputs are still cached.
-        """
+        """Run an expression and keep its result in the cluster until it is released."""
         with _engine_errors():
             table = self.backend._cached_table(expression)
+        # Spark caches rows on first use: counting them does that now, while their inputs are still cached.
         self.fetch(table.agg(rows=table.count()))
         return table
 

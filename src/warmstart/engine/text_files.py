@@ -15,7 +15,6 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT")
 _NUMBERS = (*_INTEGERS, "FLOAT", "DOUBLE")
 # DuckDB's type of a JSON column without a single value.
 _NO_VALUE = "JSON"
-_KEYS_FROM_ROWS = 1_000
 
 
 def text_columns(connection: duckdb.DuckDBPyConnection, paths: Sequence[str], kind: FileKind) -> dict[str, str]:
@@ -64,9 +63,7 @@ def _csv_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, 
 def _json_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, str]:
     described = _rows(connection, f"DESCRIBE FROM read_json({literal(path)})")
     names, types = [row["column_name"] for row in described], [row["column_type"] for row in described]
-    rows = _rows(
-        connection, f"FROM read_json_objects({literal(path)}) SELECT json_keys(json) AS keys LIMIT {_KEYS_FROM_ROWS}"
-    )
+    rows = _rows(connection, f"FROM read_json_objects({literal(path)}) SELECT json_keys(json) AS keys LIMIT 1000")
     written = list(dict.fromkeys(key for row in rows for key in row["keys"] or ()))
     renamed = len(written) == len(names) and len({name.lower() for name in written}) < len(written)
     return _paired(path, written if renamed else names, types)

@@ -145,7 +145,9 @@ class Events:
 def in_one_engine(train: Events, evaluated: Events) -> Events:
     """Return the training window in the engine of the evaluated one; refuse windows that cannot be used together."""
     same_log = train.log is evaluated.log
-    if (same_log or _of_one_source(train, evaluated)) and _overlap(train, evaluated):
+    apart = train.folds is not None and not train.folds.overlap(evaluated.folds)
+    overlap = not apart and train.window.overlaps(evaluated.window)
+    if overlap and (same_log or _of_one_source(train, evaluated)):
         raise UsageError("The training window and the evaluated window overlap.", "Split the log in time.")
     if same_log:
         return train
@@ -165,11 +167,6 @@ def in_one_engine(train: Events, evaluated: Events) -> Events:
             given = quoted(evaluated.columns.fixed_to_given[name])
             raise ColumnError(f"{given} has type {kind} in the evaluated log and {own_kind} in the training log.")
     return replace(train, log=log)
-
-
-def _overlap(train: Events, evaluated: Events) -> bool:
-    apart = train.folds is not None and not train.folds.overlap(evaluated.folds)
-    return not apart and train.window.overlaps(evaluated.window)
 
 
 def _of_one_source(train: Events, evaluated: Events) -> bool:

@@ -35,8 +35,7 @@ def simulate(
     ``out`` is a new folder: ``events.parquet`` (page, ad, click, shown_at), ``contexts.parquet`` and
     ``actions.parquet`` (words, frequencies, text; starts and ends of ads), and ``truth/``. ``scale`` is ``small``,
     ``medium`` or ``paper``; every number of ``AdSettings`` can be given by name. The same seed writes the same bytes,
-    whatever the threads.
-    ``on_progress`` is called with the step and the share of it that is done.
+    whatever the threads. ``on_progress`` is called with the step and the share of it that is done.
     """
     settings = AdSettings.of_scale(scale, **numbers)
     workers = threads or os.cpu_count() or 1

@@ -144,8 +144,8 @@ class TableWorld:
     def _window_traffic(self, events: Events) -> NDArray[np.float64]:
         table = events.table
         counts = np.zeros(len(self.contexts))
-        for row in events.engine.fetch(table.group_by("context_0").agg(n=table.count())):
-            counts[self._positions([row["context_0"]], self.contexts)] = row["n"]
+        rows = events.engine.fetch_arrow(table.group_by("context_0").agg(n=table.count())).to_pydict()
+        counts[self._positions(rows["context_0"], self.contexts)] = rows["n"]
         shares: NDArray[np.float64] = counts / counts.sum()
         return shares
 
