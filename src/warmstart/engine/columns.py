@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ibis
+import ibis.expr.types as ir
+from numpy.typing import NDArray
 
 from warmstart.core import TIME, quoted, to_arrow, to_numpy
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-    from numpy.typing import NDArray
-
-    from warmstart.engine.engine import Engine
-
-EXAMPLES = 3
+from warmstart.engine.engine import Engine
 
 
 def fetch_columns(engine: Engine, rows: ir.Table) -> list[NDArray[Any]]:
@@ -39,6 +34,6 @@ def example_rows(engine: Engine, rows: ir.Table, given: Mapping[str, str]) -> st
     """Return the first few rows as text for an error message, under the user's column names; "" if there are none."""
     examples = [
         ", ".join(f"{given.get(name, name)} = {quoted(value)}" for name, value in row.items() if name != TIME)
-        for row in engine.fetch(rows.limit(EXAMPLES))
+        for row in engine.fetch(rows.limit(3))
     ]
     return f"for example {'; '.join(examples)}" if examples else ""

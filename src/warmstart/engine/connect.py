@@ -17,6 +17,8 @@ from warmstart.engine.engine import Engine, LocalEngine, StoredTable
 if TYPE_CHECKING:
     from ibis.backends import BaseBackend
 
+    from warmstart.engine.spark_engine import SparkEngine
+
 
 def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: int | None = None) -> LocalEngine:
     """Connect to an engine by name: ``duckdb`` (embedded), ``spark`` (on this machine) or ``spark://host:port``.
@@ -29,11 +31,9 @@ def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: i
     if name == "spark" or name.startswith("spark://"):
         if find_spec("pyspark") is None:
             raise UsageError("The Spark engine needs pyspark.", "Install it with: pip install 'warmstart[spark]'")
-        from warmstart.engine.spark_engine import SparkEngine
-
         if name == "spark":
-            return SparkEngine.local(memory_limit=memory_limit, threads=threads)
-        return SparkEngine.cluster(name, memory_limit=memory_limit, threads=threads)
+            return _spark().local(memory_limit=memory_limit, threads=threads)
+        return _spark().cluster(name, memory_limit=memory_limit, threads=threads)
     raise UsageError(f"There is no engine {quoted(name)}.", "Choose 'duckdb', 'spark' or 'spark://host:port'.")
 
 
@@ -43,29 +43,28 @@ def resolve_engine(source: Any, requested: str | Engine) -> tuple[Engine, Any]:
     if isinstance(source, ir.Table) and (backends := source._find_backends()[0]):
         return _engine_of(backends[0], requested), source
     if type(source).__module__.startswith("pyspark."):
-        from warmstart.engine.spark_engine import SparkEngine
-
-        return SparkEngine.of_frame(source)
+        spark = _spark().of_session(source.sparkSession)
+        return spark, spark.open_frame(source)
     if isinstance(source, StoredTable) and source.url is not None:
         local, backend = _local_duckdb(requested), connect_database(source.url)
         engine = DatabaseEngine(backend, local, url=source.url)
         weakref.finalize(engine, backend.disconnect)
         return engine, source
     if type(requested).__module__.startswith("pyspark."):
-        from warmstart.engine.spark_engine import SparkEngine
-
-        return SparkEngine.of_session(requested), source
+        return _spark().of_session(requested), source
     return connect(requested) if isinstance(requested, str) else requested, source
 
 
 def _engine_of(backend: BaseBackend, requested: str | Engine) -> Engine:
     if backend.name == "duckdb":
         return DuckDBEngine(backend)
-    if backend.name == "pyspark":
-        from warmstart.engine.spark_engine import SparkEngine
+    return _spark()(backend) if backend.name == "pyspark" else DatabaseEngine(backend, _local_duckdb(requested))
 
-        return SparkEngine(backend)
-    return DatabaseEngine(backend, _local_duckdb(requested))
+
+def _spark() -> type[SparkEngine]:
+    from warmstart.engine.spark_engine import SparkEngine
+
+    return SparkEngine
 
 
 def _local_duckdb(requested: str | Engine) -> DuckDBEngine:

@@ -12,7 +12,7 @@ from ibis.common.exceptions import TableNotFound
 from warmstart.core import EngineError, SourceError, WarmstartError, first_lines, printable, quoted
 from warmstart.engine import postgres
 from warmstart.engine.duckdb_engine import DuckDBEngine
-from warmstart.engine.engine import BATCH, FileKind, Row, SourceTable, StoredTable
+from warmstart.engine.engine import BATCH, Engine, FileKind, Row, SourceTable, StoredTable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,7 +23,7 @@ NOT_PERMITTED = "42501"
 CONNECTION_LOST = ("08", "57P")
 
 
-class DatabaseEngine:
+class DatabaseEngine(Engine):
     """An Ibis connection to a database (at ``url``, if known), and the ``local`` DuckDB that keeps its results."""
 
     remote = True
@@ -32,12 +32,11 @@ class DatabaseEngine:
         self.backend = backend
         self.local = local
         self.url = url
-        self.name: str = backend.name
+        self.name = backend.name
 
     def holds(self, table: ir.Table) -> bool:
         """Return whether an Ibis table can be used in this connection."""
-        backends, _ = table._find_backends()
-        return bool(backends) and all(backend is self.backend for backend in backends)
+        return bool(table._find_backends()[0]) and super().holds(table)
 
     def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> SourceTable:  # noqa: ARG002
         """Refuse: a database cannot see this machine's files, and nothing is written to it."""

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/{1,2}")
 SECRETS = ("password", "passwd", "pwd", "secret", "token", "private_key")
 STORAGES = ("file", "hdfs", "s3", "s3a", "gs", "abfs", "abfss", "wasb", "wasbs", "dbfs")
-EXTRAS = {"postgres": "warmstart[postgres]"}
 NO_URL = {"duckdb": "Name the DuckDB file itself.", "pyspark": "Pass engine='spark' (--engine spark)."}
 
 
@@ -85,7 +84,7 @@ def connect_database(url: str) -> BaseBackend:
         if kind == "postgres":
             backend.con.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
     except ImportError as error:
-        extra = EXTRAS.get(kind, f"ibis-framework[{kind}]")
+        extra = "warmstart[postgres]" if kind == "postgres" else f"ibis-framework[{kind}]"
         raise UsageError(
             f"Reading from {kind} needs a driver that is not here.", f"Install it with: pip install '{extra}'"
         ) from error

@@ -16,9 +16,9 @@ import ibis
 import ibis.expr.types as ir
 
 from warmstart.core import EngineError, SourceError, UsageError, counted, first_lines, printable, quoted, shortened
-from warmstart.engine.engine import BATCH, FileKind, Row, SourceTable, StoredTable
-from warmstart.engine.files import is_partitioned, parquet_schema
-from warmstart.engine.text_files import text_columns
+from warmstart.engine.engine import BATCH, FileKind, LocalEngine, Row, SourceTable, StoredTable
+from warmstart.engine.files import parquet_schema, partition_root
+from warmstart.engine.text_files import literal, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -55,11 +55,10 @@ def _counted_limit(limit: str) -> str:
     return f"{(size - UNCOUNTED * max(size - GIGABYTE, 0.0)) / 1000:.0f}KB"
 
 
-class DuckDBEngine:
+class DuckDBEngine(LocalEngine):
     """An Ibis connection to DuckDB; ``in_process`` is false where memory is limited."""
 
     name = "duckdb"
-    remote = False
 
     def __init__(self, backend: Backend, *, in_process: bool = True) -> None:
         self.backend = backend
@@ -89,16 +88,11 @@ class DuckDBEngine:
             backend.settings["enable_progress_bar_print"] = False
         return cls(backend, in_process=memory_limit is None)
 
-    def holds(self, table: ir.Table) -> bool:
-        """Return whether an Ibis table can be used in this connection."""
-        backends, _ = table._find_backends()
-        return all(backend is self.backend for backend in backends)
-
     def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> SourceTable:
         """Return files of one kind as one table, without copying them; ``as_text`` keeps CSV columns as strings."""
         try:
             if kind == "parquet":
-                table = self.backend.read_parquet(list(paths), hive_partitioning=any(map(is_partitioned, paths)))
+                table = self.backend.read_parquet(list(paths), hive_partitioning=any(map(partition_root, paths)))
                 inside = parquet_schema(paths[0]).names
                 return SourceTable(table, (*inside, *table.columns[len(inside) :]))
             columns = text_columns(self.backend.con, paths, kind)
@@ -133,13 +127,11 @@ class DuckDBEngine:
     def _catalog_of(self, path: str) -> str:
         """Return the catalogue of a DuckDB file, attached read-only if it is not yet."""
         where = str(Path(path).resolve())
-        for catalog, file in self.backend.con.execute("SELECT database_name, path FROM duckdb_databases()").fetchall():
-            if file == where:
-                return str(catalog)
-        catalog = f"file_{uuid.uuid4().hex}"
-        escaped = where.replace("'", "''")
-        self.backend.con.execute(f"ATTACH '{escaped}' AS {catalog} (READ_ONLY)")
-        return catalog
+        catalogs = dict(self.backend.con.execute("SELECT path, database_name FROM duckdb_databases()").fetchall())
+        if where not in catalogs:
+            catalogs[where] = f"file_{uuid.uuid4().hex}"
+            self.backend.con.execute(f"ATTACH {literal(where)} AS {catalogs[where]} (READ_ONLY)")
+        return str(catalogs[where])
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
         """Return an Arrow table as a table of the engine, registered for as long as an expression refers to it."""
@@ -151,9 +143,8 @@ class DuckDBEngine:
 
     def epoch_microseconds(self, moment: ir.Value) -> ir.Value:
         """Return a timestamp expression as microseconds since 1970, UTC."""
-        kind = moment.type()
-        utc = moment if kind.is_timestamp() and kind.timezone is not None else moment.cast("timestamp(6)")
-        return _epoch_us(utc)
+        zoned = moment.type().is_timestamp() and moment.type().timezone is not None
+        return _epoch_us(moment if zoned else moment.cast("timestamp(6)"))
 
     def fetch(self, expression: ir.Table) -> list[Row]:
         """Run an expression with a small result and return its rows."""
@@ -194,10 +185,6 @@ class DuckDBEngine:
                 finally:
                     self.backend.con.execute(f"SET threads={threads}")
 
-    def collect(self, expression: ir.Table) -> tuple[DuckDBEngine, ir.CachedTable]:
-        """Run an expression once; return this engine, which keeps its rows, and the rows."""
-        return self, self.materialise(expression)
-
     def store(self, batches: pa.RecordBatchReader) -> ir.CachedTable:
         """Store batches as a table of the engine, one batch in memory at a time."""
         table = self.materialise(self.open_arrow(batches.schema.empty_table()))
@@ -220,18 +207,14 @@ class DuckDBEngine:
 def _table_named(stored: StoredTable, tables: Sequence[tuple[str, str]]) -> tuple[str, str]:
     """Return the schema and name of a stored table, among those of its catalogue."""
     names = {name if schema == "main" else f"{schema}.{name}": (schema, name) for schema, name in tables}
-    where = printable(stored.path or "the connection")
+    where, listed = printable(stored.path or "the connection"), ", ".join(map(quoted, names))
     if stored.name is None and len(names) == 1:
         return next(iter(names.values()))
     if stored.name is None:
-        raise UsageError(
-            f"{where} has {counted(len(names), 'table')}: {', '.join(map(quoted, names)) or 'none'}.",
-            "Say which with table=... (--table NAME).",
-        )
+        tables_of = f"{where} has {counted(len(names), 'table')}"
+        raise UsageError(f"{tables_of}: {listed or 'none'}.", "Say which with table=... (--table NAME).")
     if stored.name not in names:
-        raise SourceError(
-            f"{where} has no table {quoted(stored.name)}.", f"It has {', '.join(map(quoted, names)) or 'none at all'}."
-        )
+        raise SourceError(f"{where} has no table {quoted(stored.name)}.", f"It has {listed or 'none at all'}.")
     return names[stored.name]
 
 

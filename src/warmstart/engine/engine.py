@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -33,18 +33,19 @@ class StoredTable:
 
 
 class Engine(Protocol):
-    """One connection, the only place where Ibis expressions run."""
+    """One connection, the only place where Ibis expressions run; ``name`` as on the command line.
 
-    @property
-    def name(self) -> str:
-        """Return the engine's name, as on the command line."""
+    ``remote``: whether tables stay in an external database, which is only read, and only sums leave it.
+    """
 
-    @property
-    def remote(self) -> bool:
-        """Return whether tables stay in an external database, which is only read, and only sums leave it."""
+    backend: Any
+    name: str
+    remote: bool
 
     def holds(self, table: ir.Table) -> bool:
         """Return whether an Ibis table can be used in this connection."""
+        backends, _ = table._find_backends()
+        return all(backend is self.backend for backend in backends)
 
     def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> SourceTable:
         """Return files of one kind as one table, without copying them; ``as_text`` keeps CSV columns as strings."""
@@ -75,11 +76,17 @@ class Engine(Protocol):
 
 
 class LocalEngine(Engine, Protocol):
-    """An engine that may keep results: embedded DuckDB or Spark, unlike an external database."""
+    """An engine that may keep results: embedded DuckDB or Spark, unlike an external database.
 
-    @property
-    def in_process(self) -> bool:
-        """Return whether a kernel may load whole columns of cells: not with a memory limit, nor on a cluster."""
+    ``in_process``: whether a kernel may load whole columns of cells: not with a memory limit, nor on a cluster.
+    """
+
+    in_process: bool
+    remote: bool = False
+
+    def collect(self, expression: ir.Table) -> tuple[Self, ir.CachedTable]:
+        """Run an expression once; return this engine, which keeps its rows, and the rows."""
+        return self, self.materialise(expression)
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
         """Run an expression once and keep its result in the engine until it is released."""

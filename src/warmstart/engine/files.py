@@ -85,14 +85,9 @@ def parquet_schema(path: str) -> pa.Schema:
         raise SourceError(f"Cannot read {printable(path)}: {first_lines(error)}") from error
 
 
-def is_partitioned(path: str) -> bool:
-    """Return whether a file lies in Hive partitions, folders named column=value."""
-    return any("=" in part for part in Path(path).parts[:-1])
-
-
-def partition_root(paths: Sequence[str]) -> str | None:
-    """Return the folder above the first Hive partition (column=value), if there is one."""
-    parts = () if is_storage(paths[0]) else Path(paths[0]).parts
+def partition_root(path: str) -> str | None:
+    """Return the folder above the first Hive partition (column=value) of a file, if there is one."""
+    parts = () if is_storage(path) else Path(path).parts
     for i, part in enumerate(parts[:-1]):
         if "=" in part:
             return str(Path(*parts[:i])) if i else "."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +27,7 @@ def open_source(
     source: Any,
     columns: Mapping[str, str],
     *,
-    optional: Iterable[str] = (),
+    optional: Sequence[str] = (),
     as_text: bool = False,
     may_travel: bool = False,
 ) -> ir.Table:
@@ -58,7 +58,7 @@ def open_whole(engine: Engine, source: Any) -> pa.Table:
         chosen = _present(dict(zip(names, names, strict=True)), names, describe(source), ())
         return _to_arrow(source, chosen, describe(source))
     if isinstance(source, ir.Table) and not engine.holds(source):
-        return _from_database(source)
+        return _from_database(source, may_travel=True)
     opened = open_every_column(engine, source)
     return engine.fetch_arrow(opened.table).rename_columns(list(opened.names))
 
@@ -79,10 +79,8 @@ def _open_in_engine(engine: Engine, source: Any, *, as_text: bool, may_travel: b
             )
         return SourceTable(engine.open_frame(source), tuple(source.columns))
     if isinstance(source, ir.Table):
-        if not engine.holds(source) and may_travel:
-            source = engine.open_arrow(_from_database(source))
-        elif not engine.holds(source):
-            raise _of_another_connection()
+        if not engine.holds(source):
+            source = engine.open_arrow(_from_database(source, may_travel=may_travel))
         return SourceTable(source, tuple(source.columns))
     if isinstance(source, StoredTable):
         return engine.open_table(source)
@@ -125,17 +123,13 @@ def stored_table(source: Any, table: str | None) -> Any:
     )
 
 
-def _from_database(table: ir.Table) -> pa.Table:
+def _from_database(table: ir.Table, *, may_travel: bool) -> pa.Table:
     engine, _ = resolve_engine(table, "duckdb")
-    if not engine.remote:
-        raise _of_another_connection()
+    if not (may_travel and engine.remote):
+        raise SourceError(
+            "An Ibis table of another connection cannot be used with this log.", "Open both in one connection."
+        )
     return engine.fetch_arrow(table)
-
-
-def _of_another_connection() -> SourceError:
-    return SourceError(
-        "An Ibis table of another connection cannot be used with this log.", "Open both in one connection."
-    )
 
 
 def is_csv(source: Any) -> bool:
@@ -161,11 +155,10 @@ def _library(source: Any) -> str:
     return type(source).__module__.split(".", maxsplit=1)[0]
 
 
-def _present(columns: Mapping[str, str], names: Sequence[str], where: str, optional: Iterable[str]) -> dict[str, str]:
+def _present(columns: Mapping[str, str], names: Sequence[str], where: str, optional: Sequence[str]) -> dict[str, str]:
     """Return those of the columns that a source has; refuse missing, ambiguous and unusable names."""
-    may_be_absent = set(optional)
     for fixed, given in columns.items():
-        if given not in names and fixed not in may_be_absent:
+        if given not in names and fixed not in optional:
             raise no_such_column(given, names, where=where)
         if "\0" in given:
             raise ColumnError(
@@ -187,8 +180,7 @@ def _to_arrow(frame: Any, chosen: Mapping[str, str], where: str) -> pa.Table:
                 by_text = {str(name): name for name in frame.columns}
                 table = pa.Table.from_pandas(frame[[by_text[name] for name in given]], preserve_index=False)
             case "polars":
-                chosen_frame = frame.select(given)
-                table = (chosen_frame.collect() if hasattr(frame, "collect") else chosen_frame).to_arrow()
+                table = frame.lazy().select(given).collect().to_arrow()
             case "pyarrow" if hasattr(frame, "to_table"):
                 table = frame.to_table(columns=given)
             case "pyarrow":
@@ -205,10 +197,9 @@ def _to_arrow(frame: Any, chosen: Mapping[str, str], where: str) -> pa.Table:
 def _plain_type(kind: pa.DataType) -> pa.DataType:
     """Return a type that every engine knows: values for categories, large strings for string views."""
     import pyarrow as pa
-    import pyarrow.types as kinds
 
-    value = kind.value_type if kinds.is_dictionary(kind) else kind
-    return pa.large_string() if kinds.is_string_view(value) else value
+    value = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.large_string() if pa.types.is_string_view(value) else value
 
 
 def _open_files(engine: Engine, source: Any, *, as_text: bool) -> SourceTable:

@@ -11,7 +11,6 @@ import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 import duckdb
 import ibis
@@ -27,7 +26,7 @@ from pyspark.sql.types import DayTimeIntervalType
 
 from warmstart.core import EngineError, SourceError, UsageError, first_lines, printable, quoted
 from warmstart.engine.duckdb_engine import DuckDBEngine
-from warmstart.engine.engine import BATCH, FileKind, Row, SourceTable, StoredTable
+from warmstart.engine.engine import BATCH, FileKind, LocalEngine, Row, SourceTable, StoredTable
 from warmstart.engine.files import partition_root
 from warmstart.engine.partitioned import PART
 from warmstart.engine.text_files import csv_dialect, text_columns
@@ -55,15 +54,14 @@ _SETTINGS = {
     "spark.sql.caseSensitive": "true",
     "spark.sql.session.timeZone": "UTC",
 }
-_BACKENDS: WeakKeyDictionary[SparkSession, Backend] = WeakKeyDictionary()
+_BACKENDS: weakref.WeakKeyDictionary[SparkSession, Backend] = weakref.WeakKeyDictionary()
 
 
-class SparkEngine:
+class SparkEngine(LocalEngine):
     """An Ibis connection to Spark."""
 
     name = "spark"
     in_process = False
-    remote = False
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
@@ -73,26 +71,21 @@ class SparkEngine:
         """Start Spark on this machine, or use the session that is already running."""
         cores = threads or os.cpu_count() or 1
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        settings = {"spark.sql.shuffle.partitions": str(2 * cores)}
-        if memory_limit is not None:
-            settings["spark.driver.memory"] = _java_size(memory_limit)
-        return cls._start(f"local[{cores}]", settings)
+        memory = {"spark.driver.memory": _java_size(memory_limit)} if memory_limit is not None else {}
+        return cls._start(f"local[{cores}]", {"spark.sql.shuffle.partitions": str(2 * cores), **memory})
 
     @classmethod
     def cluster(cls, master: str, *, memory_limit: str | None = None, threads: int | None = None) -> SparkEngine:
         """Connect to a cluster by the address of its master; memory per executor, threads in all."""
-        settings = {}
-        if memory_limit is not None:
-            settings["spark.executor.memory"] = _java_size(memory_limit)
-        if threads is not None:
-            settings["spark.cores.max"] = str(threads)
         running = SparkContext._active_spark_context
         if running is not None and running.master != master:
             raise UsageError(
                 f"This process has a Spark session already, of {quoted(running.master)}.",
                 "Stop it, or pass a DataFrame of it.",
             )
-        return cls._start(master, settings)
+        memory = {"spark.executor.memory": _java_size(memory_limit)} if memory_limit is not None else {}
+        cores = {"spark.cores.max": str(threads)} if threads is not None else {}
+        return cls._start(master, memory | cores)
 
     @classmethod
     def _start(cls, master: str, settings: dict[str, str]) -> SparkEngine:
@@ -114,11 +107,6 @@ class SparkEngine:
         session: SparkSession = self.backend._session
         return session
 
-    def holds(self, table: ir.Table) -> bool:
-        """Return whether an Ibis table can be used in this connection."""
-        backends, _ = table._find_backends()
-        return all(backend is self.backend for backend in backends)
-
     def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> SourceTable:
         """Return files of one kind as one table, without copying them; ``as_text`` keeps CSV columns as strings."""
         try:
@@ -126,11 +114,11 @@ class SparkEngine:
                 return self._read_csv(paths, as_text=as_text)
             if kind == "json":
                 text_columns(duckdb.connect(), paths, kind)
-                table = self._view(self.session.read.json(list(paths)))
+                table = self.open_frame(self.session.read.json(list(paths)))
             else:
-                base = partition_root(paths)
+                base = partition_root(paths[0])
                 reader = self.session.read.option("basePath", base) if base else self.session.read
-                table = self._view(reader.parquet(*paths))
+                table = self.open_frame(reader.parquet(*paths))
         except (PySparkException, duckdb.Error) as error:
             raise SourceError(f"Spark cannot read {printable(paths[0])}: {first_lines(error)}") from error
         return SourceTable(table, tuple(table.columns))
@@ -142,7 +130,7 @@ class SparkEngine:
                 f"Spark cannot read {printable(stored.path)}.", "Read it with engine='duckdb', or export to Parquet."
             )
         try:
-            table = self._view(self.session.table(stored.name))
+            table = self.open_frame(self.session.table(stored.name))
         except PySparkException as error:
             raise SourceError(f"Spark cannot read {printable(stored.name)}: {first_lines(error)}") from error
         return SourceTable(table, tuple(table.columns))
@@ -154,13 +142,7 @@ class SparkEngine:
         dialect: dict[str, Any] = {"sep": separator, "quote": quote, "escape": escape or quote, "multiLine": True}
         schema = PySparkSchema.from_ibis(opened.table.schema())
         frame = self.session.read.csv(list(paths), header=True, schema=schema, **dialect)
-        return SourceTable(self._view(frame), opened.names)
-
-    @classmethod
-    def of_frame(cls, frame: DataFrame) -> tuple[SparkEngine, ir.Table]:
-        """Return an engine on the session of a Spark DataFrame, and the frame as its table."""
-        engine = cls.of_session(frame.sparkSession)
-        return engine, engine.open_frame(frame)
+        return SourceTable(self.open_frame(frame), opened.names)
 
     @classmethod
     def of_session(cls, session: Any) -> SparkEngine:
@@ -169,14 +151,20 @@ class SparkEngine:
             _BACKENDS[session] = ibis.pyspark.connect(session)
         return cls(_BACKENDS[session])
 
-    def open_frame(self, frame: DataFrame) -> ir.Table:
-        """Return a DataFrame of this session as a table of the engine."""
-        return self._view(frame)
+    def open_frame(self, frame: DataFrame, inputs: Broadcast[Any] | None = None) -> ir.Table:
+        """Return a DataFrame of this session as a table; its view and broadcast inputs are dropped with the table."""
+        name = f"warmstart_{uuid.uuid4().hex}"
+        _with_durations_in_seconds(frame).createTempView(name)
+        table = self.backend.table(name)
+        weakref.finalize(table.op(), self.session.catalog.dropTempView, name)
+        if inputs is not None:
+            weakref.finalize(table.op(), inputs.unpersist).atexit = False
+        return table
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
         """Return an Arrow table as a table of the engine."""
         try:
-            return self._view(self.session.createDataFrame(_in_spark_types(frame)))
+            return self.open_frame(self.session.createDataFrame(_in_spark_types(frame)))
         except (PySparkException, duckdb.Error) as error:
             raise SourceError(f"Spark cannot read the table: {first_lines(error)}", "Use engine='duckdb'.") from error
 
@@ -207,24 +195,18 @@ class SparkEngine:
         return self.session.sql(str(self.backend.compile(expression)))
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
-        """Run an expression and keep its result in the cluster until it is released.
-
-        Spark caches rows on first use; counting them does that now, while their inputs are still cached.
-        """
+        """Run an expression and keep its result in the cluster until it is released."""
         with _engine_errors():
             table = self.backend._cached_table(expression)
+        # Spark caches rows on first use: counting them does that now, while their inputs are still cached.
         self.fetch(table.agg(rows=table.count()))
         return table
-
-    def collect(self, expression: ir.Table) -> tuple[SparkEngine, ir.CachedTable]:
-        """Run an expression once; return this engine, which keeps its rows, and the rows."""
-        return self, self.materialise(expression)
 
     def map_batches(self, rows: ir.Table, function: MapRows, schema: sch.Schema, *, inputs: Any) -> ir.Table:
         """Return the rows that a function makes of batches, in any order; ``inputs`` are broadcast to the workers."""
         shared = self._broadcast(inputs)
         frame = self._run(rows).mapInArrow(_over_batches(function, shared), PySparkSchema.from_ibis(schema))
-        return self._view(frame, shared)
+        return self.open_frame(frame, shared)
 
     def map_partitions(
         self, tables: Sequence[ir.Table], parts: Parts, function: MapPartition, schema: sch.Schema, *, inputs: Any
@@ -236,7 +218,7 @@ class SparkEngine:
         frames = [self._run(table).toDF(*table.columns) for table in tables]
         groups = [frame.withColumn(PART, part).groupBy(PART) for frame in frames]
         grouped, over = (groups[0], _over_part) if len(groups) == 1 else (groups[0].cogroup(groups[1]), _over_two_parts)
-        return self._view(grouped.applyInArrow(over(function, shared), PySparkSchema.from_ibis(schema)), shared)
+        return self.open_frame(grouped.applyInArrow(over(function, shared), PySparkSchema.from_ibis(schema)), shared)
 
     def _broadcast(self, inputs: Any) -> Broadcast[Any]:
         try:
@@ -247,20 +229,9 @@ class SparkEngine:
     def progress(self) -> float | None:
         """Return the share of the running stages' tasks that are done, in percent."""
         tracker = self.session.sparkContext.statusTracker()
-        stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
-        tasks = sum(stage.numTasks for stage in stages if stage is not None)
-        done = sum(stage.numCompletedTasks for stage in stages if stage is not None)
+        stages = [info for stage in tracker.getActiveStageIds() if (info := tracker.getStageInfo(stage)) is not None]
+        tasks, done = sum(stage.numTasks for stage in stages), sum(stage.numCompletedTasks for stage in stages)
         return 100 * done / tasks if tasks else None
-
-    def _view(self, frame: DataFrame, inputs: Broadcast[Any] | None = None) -> ir.Table:
-        """Register a frame under a name; it and its broadcast inputs are dropped with the table."""
-        name = f"warmstart_{uuid.uuid4().hex}"
-        _with_durations_in_seconds(frame).createTempView(name)
-        table = self.backend.table(name)
-        weakref.finalize(table.op(), self.session.catalog.dropTempView, name)
-        if inputs is not None:
-            weakref.finalize(table.op(), inputs.unpersist).atexit = False
-        return table
 
 
 def _in_spark_types(frame: pa.Table) -> pa.Table:
@@ -336,17 +307,11 @@ def _engine_errors() -> Iterator[None]:
     try:
         yield
     except (PySparkException, Py4JError) as error:
-        raise EngineError(f"Spark could not run the query: {_cause(error)}", _hint(error)) from error
-
-
-def _cause(error: Exception) -> str:
-    """Return the last error of Python on a worker, if there is one; else the first line."""
-    errors = [line for line in str(error).splitlines() if re.match(r"[\w.]*(Error|Exception): ", line.strip())]
-    return printable(errors[-1].strip()) if errors and "Traceback" in str(error) else first_lines(error)
-
-
-def _hint(error: Exception) -> str:
-    if missing := re.search(r"No module named '(warmstart|sklearn)", str(error)):
-        name = {"sklearn": "scikit-learn"}.get(missing[1], missing[1])
-        return f"Install {name} where the workers are, and name their Python with PYSPARK_PYTHON."
-    return ""
+        text, hint = str(error), ""
+        # The last error of Python on a worker, if there is one; else the first line.
+        lines = [line.strip() for line in text.splitlines() if re.match(r"[\w.]*(Error|Exception): ", line.strip())]
+        cause = printable(lines[-1]) if lines and "Traceback" in text else first_lines(error)
+        if missing := re.search(r"No module named '(warmstart|sklearn)", text):
+            name = {"sklearn": "scikit-learn"}.get(missing[1], missing[1])
+            hint = f"Install {name} where the workers are, and name their Python with PYSPARK_PYTHON."
+        raise EngineError(f"Spark could not run the query: {cause}", hint) from error

@@ -15,7 +15,6 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT")
 _NUMBERS = (*_INTEGERS, "FLOAT", "DOUBLE")
 # DuckDB's type of a JSON column without a single value.
 _NO_VALUE = "JSON"
-_KEYS_FROM_ROWS = 1_000
 
 
 def text_columns(connection: duckdb.DuckDBPyConnection, paths: Sequence[str], kind: FileKind) -> dict[str, str]:
@@ -24,49 +23,47 @@ def text_columns(connection: duckdb.DuckDBPyConnection, paths: Sequence[str], ki
     columns = read(connection, paths[0])
     for path in paths[1:]:
         others = read(connection, path)
+        common = {name: _common(own, others.get(name, own)) for name, own in columns.items()}
+        differing = [name for name, own in common.items() if own is None]
         unlike = kind == "csv" and list(others) != list(columns)
         if unlike:
             differing = [name for name in columns | others if name not in columns or name not in others]
-        else:
-            differing = [name for name, own in columns.items() if _common(own, others.get(name, own)) is None]
         if unlike or differing:
             one, other = ({name: own.lower() for name, own in types.items()} for types in (columns, others))
             raise different_schemas((paths[0], path), (one, other), differing)
-        columns = columns | others | {name: _common(own, others.get(name, own)) or own for name, own in columns.items()}
+        columns = columns | others | {name: own for name, own in common.items() if own is not None}
     return columns
 
 
 def csv_dialect(connection: duckdb.DuckDBPyConnection, path: str) -> tuple[str, str, str]:
     """Return the delimiter, the quote and the escape character of a CSV file."""
-    return _dialect(_rows(connection, f"FROM sniff_csv({_literal(path)})")[0])
+    return _dialect(_rows(connection, f"FROM sniff_csv({literal(path)})")[0])
 
 
 def _dialect(sniffed: dict[str, Any]) -> tuple[str, str, str]:
-    delimiter, quote, escape = (sniffed[name] for name in ("Delimiter", "Quote", "Escape"))
-    return delimiter, "" if quote == "(empty)" else quote, "" if escape == "(empty)" else escape
+    delimiter, quote, escape = (sniffed[name].replace("(empty)", "") for name in ("Delimiter", "Quote", "Escape"))
+    return delimiter, quote, escape
 
 
 def _csv_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, str]:
     """Return names as the header line has them, with types; DuckDB renames columns that differ in case only."""
-    sniffed = _rows(connection, f"FROM sniff_csv({_literal(path)})")[0]
+    sniffed = _rows(connection, f"FROM sniff_csv({literal(path)})")[0]
     types = [column["type"] for column in sniffed["Columns"]]
     names = [column["name"] for column in sniffed["Columns"]]
     if sniffed["HasHeader"]:
         dialect = zip(("delim", "quote", "escape"), _dialect(sniffed), strict=True)
-        options = [f"{name} = {_literal(value)}" for name, value in dialect]
+        options = [f"{name} = {literal(value)}" for name, value in dialect]
         options += ["header = false", "all_varchar = true", "null_padding = true", f"skip = {sniffed['SkipRows'] or 0}"]
-        header = _rows(connection, f"FROM read_csv({_literal(path)}, {', '.join(options)}) LIMIT 1")
+        header = _rows(connection, f"FROM read_csv({literal(path)}, {', '.join(options)}) LIMIT 1")
         if header and len(header[0]) == len(names):
             names = [written or name for written, name in zip(header[0].values(), names, strict=True)]
     return _paired(path, names, types)
 
 
 def _json_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, str]:
-    described = _rows(connection, f"DESCRIBE FROM read_json({_literal(path)})")
+    described = _rows(connection, f"DESCRIBE FROM read_json({literal(path)})")
     names, types = [row["column_name"] for row in described], [row["column_type"] for row in described]
-    rows = _rows(
-        connection, f"FROM read_json_objects({_literal(path)}) SELECT json_keys(json) AS keys LIMIT {_KEYS_FROM_ROWS}"
-    )
+    rows = _rows(connection, f"FROM read_json_objects({literal(path)}) SELECT json_keys(json) AS keys LIMIT 1000")
     written = list(dict.fromkeys(key for row in rows for key in row["keys"] or ()))
     renamed = len(written) == len(names) and len({name.lower() for name in written}) < len(written)
     return _paired(path, written if renamed else names, types)
@@ -96,5 +93,6 @@ def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, A
     return [dict(zip(names, row, strict=True)) for row in result.fetchall()]
 
 
-def _literal(value: str) -> str:
+def literal(value: str) -> str:
+    """Return text as a literal of SQL."""
     return "'" + value.replace("'", "''") + "'"

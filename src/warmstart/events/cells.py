@@ -4,32 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import ibis
+import ibis.expr.types as ir
 
-from warmstart.core import (
-    ACTION,
-    DAY,
-    MICROSECONDS_PER_DAY,
-    REWARD,
-    TIME,
-    ColumnError,
-    Columns,
-    EngineError,
-    UsageError,
-    WindowName,
-    quoted,
-)
-from warmstart.engine import StoredTable
-from warmstart.events.window import Events
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.engine import LocalEngine
+from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, EngineError, WindowName
+from warmstart.engine import LocalEngine
+from warmstart.events.window import Events, in_one_engine
 
 
 @dataclass(frozen=True)
@@ -99,23 +81,23 @@ def counted_within(rows: ir.Table, keys: Sequence[str]) -> ir.Value:
 def open_cells(evaluated: Events, train: Events | None = None, *, live: bool = False) -> Iterator[Cells]:
     """Sum the events of one or two windows into cells; they are released on leaving."""
     if train is not None:
-        train = _beside(evaluated, train)
-    with ExitStack() as kept:
+        train = in_one_engine(train, evaluated)
+    with ExitStack() as resources:
         # In two steps: grouping and windows in one query would compete for memory, and spill.
         engine, summed = evaluated.engine.collect(cell_sums(evaluated, train, live=live))
         try:
             check_sums(engine, summed, evaluated)
             if train is not None:
                 check_sums(engine, summed, train, column="n_train")
-            shown = shown_actions(summed, evaluated, train, kept) if live else None
+            shown = shown_actions(summed, evaluated, train, resources) if live else None
             held = engine.materialise(with_context_sums(summed, evaluated, shown))
-            kept.callback(held.release)
+            resources.callback(held.release)
         finally:
             summed.release()
         traffic = None
         if live and evaluated.engine.remote:
             _, traffic = evaluated.engine.collect(by_context_and_day(evaluated))
-            kept.callback(traffic.release)
+            resources.callback(traffic.release)
         yield Cells(engine, evaluated, train, held, traffic)
 
 
@@ -140,7 +122,15 @@ def by_context_and_day(events: Events) -> ir.Table:
 
 def with_context_sums(summed: ir.Table, evaluated: Events, shown: ir.Table | None) -> ir.Table:
     """Add to cells what they share with their context and, if it is known when actions were ``shown``, live days."""
-    table = _with_contexts(summed, evaluated.columns)
+    whole = ibis.window(group_by=list(evaluated.columns.context_keys))
+    sums = {f"context_{name}": summed[name].sum() for name in ("n", "reward_sum", "reward_sq_sum")}
+    sums["context_actions"] = (summed.n > 0).cast("float64").sum()
+    if "n_train" in summed.columns:
+        sums["context_n_train"] = summed.n_train.sum()
+        sums["context_actions_train"] = (summed.n_train > 0).cast("float64").sum()
+        sums["context_actions_all"] = summed.n.count().cast("float64")
+    own = [name for name in summed.columns if name not in ("first_time", "last_time")]
+    table = summed.select(*own, **{name: value.over(whole) for name, value in sums.items()})
     if shown is None:
         return table
     return table.left_join(_live_days(shown, evaluated), ACTION).drop(f"{ACTION}_right")
@@ -151,7 +141,7 @@ def days_known(evaluated: Events, train: Events | None) -> bool:
     return evaluated.columns.time is not None and (train is None or train.columns.time is not None)
 
 
-def shown_actions(summed: ir.Table, evaluated: Events, train: Events | None, kept: ExitStack) -> ir.Table:
+def shown_actions(summed: ir.Table, evaluated: Events, train: Events | None, resources: ExitStack) -> ir.Table:
     """Return when actions were shown first and last anywhere in the logs; cells tell, if these hold all events."""
     if _hold_the_whole_log(evaluated, train):
         return summed
@@ -160,7 +150,7 @@ def shown_actions(summed: ir.Table, evaluated: Events, train: Events | None, kep
     events = ibis.union(*parts, distinct=False) if len(parts) > 1 else parts[0]
     spans = events.group_by(ACTION).agg(first_time=events[TIME].min(), last_time=events[TIME].max())
     _, held = evaluated.engine.collect(spans)
-    kept.callback(held.release)
+    resources.callback(held.release)
     return held
 
 
@@ -176,37 +166,18 @@ def _live_days(shown: ir.Table, evaluated: Events) -> ir.Table:
     )
 
 
-def _with_contexts(cells: ir.Table, columns: Columns) -> ir.Table:
-    whole = ibis.window(group_by=list(columns.context_keys))
-    sums = {f"context_{name}": cells[name].sum() for name in ("n", "reward_sum", "reward_sq_sum")}
-    sums["context_actions"] = (cells.n > 0).cast("float64").sum()
-    if "n_train" in cells.columns:
-        sums["context_n_train"] = cells.n_train.sum()
-        sums["context_actions_train"] = (cells.n_train > 0).cast("float64").sum()
-        sums["context_actions_all"] = cells.n.count().cast("float64")
-    own = [name for name in cells.columns if name not in ("first_time", "last_time")]
-    return cells.select(*own, **{name: value.over(whole) for name, value in sums.items()})
-
-
 def cell_sums(evaluated: Events, train: Events | None, *, live: bool = False) -> ir.Table:
     """Group the events of the windows by (context, action), in one pass over each log."""
     timed = live and _hold_the_whole_log(evaluated, train)
     nothing = ibis.literal(False)
-    if train is None:
-        events = _marked(evaluated, evaluated.inside, nothing, timed=timed)
-    elif train.log is evaluated.log:
-        events = _marked(evaluated, evaluated.inside, train.inside, timed=timed)
-    else:
-        later = _marked(evaluated, evaluated.inside, nothing, timed=timed)
-        earlier = _marked(train, nothing, train.inside, timed=timed)
-        events = ibis.union(later, earlier, distinct=False)
+    in_train = train.inside if train is not None and train.log is evaluated.log else nothing
+    events = _marked(evaluated, evaluated.inside, in_train, timed=timed)
+    if train is not None and train.log is not evaluated.log:
+        events = ibis.union(events, _marked(train, nothing, train.inside, timed=timed), distinct=False)
     rewards = events.in_window * events[REWARD]
-    sums = {"n": events.in_window.sum(), "reward_sum": rewards.sum()}
-    sums["reward_sq_sum"] = (rewards * events[REWARD]).sum()
-    if train is not None:
-        sums["n_train"] = events.in_train.sum()
-    if timed:
-        sums |= {"first_time": events[TIME].min(), "last_time": events[TIME].max()}
+    sums = {"n": events.in_window.sum(), "reward_sum": rewards.sum(), "reward_sq_sum": (rewards * events[REWARD]).sum()}
+    sums |= {"n_train": events.in_train.sum()} if train is not None else {}
+    sums |= {"first_time": events[TIME].min(), "last_time": events[TIME].max()} if timed else {}
     return events.group_by(*evaluated.columns.keys).agg(**sums)
 
 
@@ -219,9 +190,9 @@ def _marked(events: Events, in_window: ir.Value, in_train: ir.Value, *, timed: b
 
 def _hold_the_whole_log(evaluated: Events, train: Events | None) -> bool:
     """Tell whether no event of the logs lies outside the windows, which never overlap."""
-    if train is None or train.log is not evaluated.log:
-        return all(len(events) == events.log.rows for events in (evaluated, train) if events is not None)
-    return len(evaluated) + len(train) == evaluated.log.rows
+    if train is not None and train.log is evaluated.log:
+        return len(evaluated) + len(train) == evaluated.log.rows
+    return all(len(events) == events.log.rows for events in (evaluated, train) if events is not None)
 
 
 def day_of(time: ir.Value) -> ir.Value:
@@ -231,43 +202,3 @@ def day_of(time: ir.Value) -> ir.Value:
     """
     day = (time / MICROSECONDS_PER_DAY).floor().cast("int64")
     return day - (day * MICROSECONDS_PER_DAY > time).cast("int64")
-
-
-def _overlap(train: Events, evaluated: Events) -> bool:
-    apart = train.folds is not None and not train.folds.overlap(evaluated.folds)
-    return not apart and train.window.overlaps(evaluated.window)
-
-
-def _of_one_source(train: Events, evaluated: Events) -> bool:
-    """Tell whether two logs were read from the same place; a bare name says nothing, since engines differ."""
-    origin = train.log.origin
-    known = origin.path or origin.url if isinstance(origin, StoredTable) else isinstance(origin, str | Path | list)
-    return bool(known) and origin == evaluated.log.origin
-
-
-def _beside(evaluated: Events, train: Events) -> Events:
-    """Bring the training window into the engine of the evaluated one; refuse windows that cannot be used together."""
-    same_log = train.log is evaluated.log
-    if (same_log or _of_one_source(train, evaluated)) and _overlap(train, evaluated):
-        raise UsageError("The training window and the evaluated window overlap.", "Split the log in time.")
-    if same_log:
-        return train
-    names = train.columns.context, evaluated.columns.context
-    if len(names[0]) != len(names[1]) or (names[0] != names[1] and set(names[0]) == set(names[1])):
-        raise ColumnError(
-            f"The training log has the context ({', '.join(map(quoted, names[0]))}) and the evaluated log "
-            f"({', '.join(map(quoted, names[1]))}).",
-            "Name the same columns in the same order.",
-        )
-    log = train.log.on(evaluated.engine)
-    if train.folds is not None and log is not train.log:
-        log = train.folds.marked(log)
-    train = replace(train, log=log)
-    for name in evaluated.columns.keys:
-        kinds = [events.log.table[name].type() for events in (evaluated, train)]
-        if kinds[0] != kinds[1]:
-            given = evaluated.columns.fixed_to_given[name]
-            raise ColumnError(
-                f"{quoted(given)} has type {kinds[0]} in the evaluated log and {kinds[1]} in the training log."
-            )
-    return train

@@ -5,17 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 
 from warmstart.core import DAY, MICROSECONDS_PER_DAY, REWARD, TIME
 from warmstart.events.cells import Cells, check_sums, day_of, shown_actions, with_context_sums
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.events.window import Events
+from warmstart.events.window import Events
 
 
 @dataclass(frozen=True)

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import ibis
+import ibis.expr.types as ir
 
 from warmstart.core import EVENT_ID, REWARD, TIME
+from warmstart.events.log_table import LogTable
 
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.events.log_table import LogTable
-
-DIGITS = "0123456789abcdef"
 # Hexadecimal digits of the hash in use: 16^6 values, so that folds are even to a part in 10,000.
 HASH_DIGITS = 6
 MOST_FOLDS = 100
@@ -36,10 +32,6 @@ class Folds:
     fold: int
     keys: tuple[str, ...]
     rest: bool = False
-
-    def others(self) -> Folds:
-        """Return the other folds."""
-        return replace(self, rest=not self.rest)
 
     def includes(self, fold: int) -> bool:
         """Return whether a fold is among these."""
@@ -93,7 +85,7 @@ def with_folds(log: LogTable, folds: int, seed: int, *, name: str, salt: str = "
     table = table.mutate(digest=_md5(text))
     number = ibis.literal(0, type="int64")
     for place in range(HASH_DIGITS):
-        number = number * 16 + ibis.literal(DIGITS).find(table.digest.substr(place, 1)).cast("int64")
+        number = number * 16 + ibis.literal("0123456789abcdef").find(table.digest.substr(place, 1)).cast("int64")
     return table.select(*others, **{name: number % folds})
 
 

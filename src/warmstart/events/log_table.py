@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import ibis.expr.datatypes as dt
+import ibis.expr.types as ir
 
 from warmstart.core import (
     EVENT_ID,
@@ -19,17 +22,10 @@ from warmstart.core import (
     microseconds,
     quoted,
 )
-from warmstart.engine import describe, open_source
-
-if TYPE_CHECKING:
-    import ibis.expr.datatypes as dt
-    import ibis.expr.types as ir
-
-    from warmstart.engine import Engine
+from warmstart.engine import Engine, describe, open_source
 
 # The unit of epoch integers follows from their size: these bounds are the years 1990 to 2100 in seconds.
 _EARLIEST_SECOND, _LATEST_SECOND = 631_152_000, 4_102_444_800
-_TICKS_PER_SECOND = (1, 1_000, 1_000_000, 1_000_000_000)
 # The text of times, kept until they are checked, so that a message can show what cannot be read.
 TIME_AS_WRITTEN = "time_as_written"
 
@@ -63,9 +59,7 @@ class LogTable:
             return self
         raw = raw_log(engine, self.origin, self.columns)
         raw = raw.without_missing() if self.complete_rows_only else raw
-        return settled(
-            replace(raw, rows=self.rows, reward_range=self.reward_range, ticks_per_second=self.ticks_per_second)
-        )
+        return settled(replace(self, engine=engine, table=raw.table))
 
     def without_missing(self) -> LogTable:
         """Return the log without rows that have a null, NaN or infinity."""
@@ -127,19 +121,16 @@ def in_microseconds(time: ir.Value, ticks: int) -> ir.Value:
 
 def missing(value: ir.Value) -> ir.BooleanValue:
     """Return whether a value is null, NaN or infinite, as an expression."""
-    absent = value.isnull()
-    if value.type().is_floating():
-        # Neither isnan() nor isinf(): SQLite has no rule for the first, and Ibis compiles the second to FALSE on Spark.
-        return absent | ~(value.abs() <= sys.float_info.max).fill_null(False)
-    return absent
+    if not value.type().is_floating():
+        return value.isnull()
+    # Neither isnan() nor isinf(): SQLite has no rule for the first, and Ibis compiles the second to FALSE on Spark.
+    return value.isnull() | ~(value.abs() <= sys.float_info.max).fill_null(False)
 
 
 def ticks_per_second(low: int, high: int) -> int | None:
     """Return the unit of epoch integers by their size; None if they are not times of 1990 to 2100."""
-    for ticks in _TICKS_PER_SECOND:
-        if _EARLIEST_SECOND * ticks <= low <= high < _LATEST_SECOND * ticks:
-            return ticks
-    return None
+    units = (1, 1_000, 1_000_000, 1_000_000_000)
+    return next((unit for unit in units if _EARLIEST_SECOND * unit <= low <= high < _LATEST_SECOND * unit), None)
 
 
 def as_key(column: ir.Value, given: str, where: str, *, what: str = "a context or an action") -> ir.Value:

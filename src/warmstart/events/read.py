@@ -69,9 +69,7 @@ def read_events(
 def _check_call(columns: Columns, reward_range: tuple[float, float]) -> None:
     if not columns.context:
         raise UsageError("Name at least one context column.")
-    optional = (columns.time, columns.propensity, columns.event_id)
-    given = [*columns.context, columns.action, columns.reward, *(name for name in optional if name)]
-    for name, times in Counter(given).items():
+    for name, times in Counter(columns.fixed_to_given.values()).items():
         if times > 1:
             raise UsageError(
                 f"Column {quoted(name)} is given {times} times.",

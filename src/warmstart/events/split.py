@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import ibis
+import ibis.expr.types as ir
 
 from warmstart.core import TIME
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.engine import Engine
+from warmstart.engine import Engine
 
 BUCKETS = 1 << 18
 FEW_EVENTS = 1 << 16

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from operator import index
-from typing import TYPE_CHECKING, Any, overload
+from pathlib import Path
+from typing import Any, overload
 
 import ibis
+import ibis.expr.types as ir
 
-from warmstart.core import TIME, Columns, EmptyWindowError, Moment, UsageError, Window, iso, quoted
+from warmstart.core import TIME, ColumnError, Columns, EmptyWindowError, Moment, UsageError, Window, iso, quoted
+from warmstart.engine import Engine, StoredTable
 from warmstart.events.folds import FOLD_OF_SPLIT, MOST_FOLDS, Folds, hashed_columns
 from warmstart.events.log_table import LogTable
 from warmstart.events.split import Cut, cut_at, cut_at_rank
-
-if TYPE_CHECKING:
-    import ibis.expr.types as ir
-
-    from warmstart.engine import Engine
 
 
 @dataclass(frozen=True)
@@ -47,12 +45,10 @@ class Events:
         time = self.log.table[TIME] if self.columns.time is not None else None
         condition: ir.BooleanValue = ibis.literal(True)
         if time is not None and self.window.start is not None:
-            condition = condition & (time >= self.window.start)
+            condition &= time >= self.window.start
         if time is not None and self.window.stop is not None:
-            condition = condition & (time < self.window.stop)
-        if self.folds is not None:
-            condition = condition & self.folds.hold(self.log)
-        return condition
+            condition &= time < self.window.stop
+        return condition if self.folds is None else condition & self.folds.hold(self.log)
 
     @property
     def table(self) -> ir.Table:
@@ -90,10 +86,7 @@ class Events:
                 "A log without a time column cannot be split in time.",
                 "Name the column with time=..., or split at random with folds=5.",
             )
-        if at is None:
-            cut = self._cut_at_fraction(fraction or 0.0)
-        else:
-            cut = cut_at(self.engine, self.table, self.log.microseconds(at))
+        cut = self._cut(at, fraction)
         for side in ("earlier", "later"):
             if not getattr(cut, side):
                 raise EmptyWindowError(
@@ -111,8 +104,7 @@ class Events:
         if not (hasattr(folds, "__index__") and 2 <= folds <= MOST_FOLDS):
             raise UsageError(f"There can be 2 to {MOST_FOLDS} folds, and {quoted(folds)} were asked for.")
         folds = index(folds)
-        given = self.columns.fixed_to_given
-        keys = tuple(given[key] for key in hashed_columns(self.log))
+        keys = tuple(self.columns.fixed_to_given[key] for key in hashed_columns(self.log))
         parts = [Folds(folds, seed, fold, keys) for fold in range(folds)]
         whole = replace(self, log=parts[0].marked(self.log))
         table = whole.table
@@ -122,7 +114,7 @@ class Events:
         sizes = {row[FOLD_OF_SPLIT]: row for row in self.engine.fetch(table.group_by(FOLD_OF_SPLIT).agg(**sums))}
         if len(sizes) < folds:
             raise EmptyWindowError(f"Of {folds} folds, {folds - len(sizes)} have no events.", "Ask for fewer.")
-        return [(whole._fold(part.others(), sizes), whole._fold(part, sizes)) for part in parts]
+        return [(whole._fold(replace(part, rest=True), sizes), whole._fold(part, sizes)) for part in parts]
 
     def _fold(self, part: Folds, sizes: dict[int, dict[str, Any]]) -> Events:
         rows = [row for fold, row in sizes.items() if part.includes(fold)]
@@ -131,14 +123,15 @@ class Events:
         window = replace(self.window, events=sum(row["n"] for row in rows), first=first, last=last)
         return replace(self, window=window, folds=part)
 
-    def _cut_at_fraction(self, fraction: float) -> Cut:
-        if not 0 < fraction < 1:
+    def _cut(self, at: Moment | None, fraction: float | None) -> Cut:
+        if at is not None:
+            return cut_at(self.engine, self.table, self.log.microseconds(at))
+        if fraction is None or not 0 < fraction < 1:
             raise UsageError(f"The fraction must lie between 0 and 1, and is {fraction}.")
         window = self.window
         if window.first is None or window.last is None:
             raise EmptyWindowError("There are no events to split.")
-        rank = fraction * window.events
-        return cut_at_rank(self.engine, self.table, rank, first=window.first, last=window.last)
+        return cut_at_rank(self.engine, self.table, fraction * window.events, first=window.first, last=window.last)
 
     def __len__(self) -> int:
         return self.window.events
@@ -147,3 +140,37 @@ class Events:
         named: dict[str, Any] = {"context": ", ".join(self.columns.context), "action": self.columns.action}
         named |= {"reward": self.columns.reward} | ({"time": self.columns.time} if self.columns.time else {})
         return f"Events({self.window}; {', '.join(f'{key}={value}' for key, value in named.items())})"
+
+
+def in_one_engine(train: Events, evaluated: Events) -> Events:
+    """Return the training window in the engine of the evaluated one; refuse windows that cannot be used together."""
+    same_log = train.log is evaluated.log
+    apart = train.folds is not None and not train.folds.overlap(evaluated.folds)
+    overlap = not apart and train.window.overlaps(evaluated.window)
+    if overlap and (same_log or _of_one_source(train, evaluated)):
+        raise UsageError("The training window and the evaluated window overlap.", "Split the log in time.")
+    if same_log:
+        return train
+    own, others = train.columns.context, evaluated.columns.context
+    if len(own) != len(others) or (own != others and set(own) == set(others)):
+        raise ColumnError(
+            f"The training log has the context ({', '.join(map(quoted, own))}) and the evaluated log "
+            f"({', '.join(map(quoted, others))}).",
+            "Name the same columns in the same order.",
+        )
+    log = train.log.on(evaluated.engine)
+    if train.folds is not None and log is not train.log:
+        log = train.folds.marked(log)
+    for name in evaluated.columns.keys:
+        kind, own_kind = evaluated.log.table[name].type(), log.table[name].type()
+        if kind != own_kind:
+            given = quoted(evaluated.columns.fixed_to_given[name])
+            raise ColumnError(f"{given} has type {kind} in the evaluated log and {own_kind} in the training log.")
+    return replace(train, log=log)
+
+
+def _of_one_source(train: Events, evaluated: Events) -> bool:
+    """Tell whether two logs were read from the same place; a bare name says nothing, since engines differ."""
+    origin = train.log.origin
+    known = origin.path or origin.url if isinstance(origin, StoredTable) else isinstance(origin, str | Path | list)
+    return bool(known) and origin == evaluated.log.origin

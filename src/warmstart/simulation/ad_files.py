@@ -6,43 +6,36 @@ import json
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
-from warmstart.core import Progress, silent, write_output
-from warmstart.simulation.ad_logger import FOREVER, AdLogger
-from warmstart.simulation.ad_population import Population
-from warmstart.simulation.ad_settings import AdSettings
+from warmstart.core import MICROSECONDS_PER_DAY, Progress, silent, write_output
+from warmstart.simulation.ad_logger import AdLogger
+from warmstart.simulation.ad_population import Population, chunks
+from warmstart.simulation.ad_settings import FIRST_DAY, AdSettings
 from warmstart.simulation.ad_words import Vocabulary, word_columns
-from warmstart.simulation.ad_world import FIRST_DAY, FORMAT, AdWorld
+from warmstart.simulation.ad_world import FORMAT, AdWorld
 from warmstart.simulation.streams import Stream, stream
 
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-MICROSECONDS = 86_400_000_000
 WORDS_CHUNK = 50_000
 
 
 def simulate(
-    out: str | Path,
-    *,
-    scale: str = "small",
-    threads: int | None = None,
-    on_progress: Progress = silent,
-    **numbers: Any,
+    out: str | Path, *, scale: str = "small", threads: int | None = None, on_progress: Progress = silent, **numbers: Any
 ) -> AdWorld:
     """Write a month of ads whose truth is known, and return it.
 
     ``out`` is a new folder: ``events.parquet`` (page, ad, click, shown_at), ``contexts.parquet`` and
     ``actions.parquet`` (words, frequencies, text; starts and ends of ads), and ``truth/``. ``scale`` is ``small``,
     ``medium`` or ``paper``; every number of ``AdSettings`` can be given by name. The same seed writes the same bytes,
-    whatever the threads.
-    ``on_progress`` is called with the step and the share of it that is done.
+    whatever the threads. ``on_progress`` is called with the step and the share of it that is done.
     """
     settings = AdSettings.of_scale(scale, **numbers)
     workers = threads or os.cpu_count() or 1
@@ -63,40 +56,33 @@ def simulate(
 
 
 def _write_events(folder: Path, population: Population, logger: AdLogger, on_progress: Progress) -> None:
-    import pyarrow.parquet as pq
-
     settings = population.settings
     shape = (settings.days, 2 if settings.hidden else 1, settings.n_contexts)
     chosen = np.lib.format.open_memmap(folder / "truth" / "chosen.npy", mode="w+", dtype=np.int8, shape=shape)
-    writer = None
-    try:
-        for day in range(settings.days):
-            on_progress("writing events", day / settings.days)
-            chosen[day] = logger.choose(day)
-            table = _events_of_day(population, logger, day, chosen[day])
-            writer = writer or pq.ParquetWriter(folder / "events.parquet", table.schema, compression="zstd")
-            writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()
+
+    def events_of(day: int) -> pa.Table:
+        chosen[day] = logger.choose(day)
+        return _events_of_day(population, logger, day, chosen[day])
+
+    tables = map(events_of, range(settings.days))
+    _write_tables(folder / "events.parquet", tables, settings.days, partial(on_progress, "writing events"))
     chosen.flush()
 
 
 def _events_of_day(population: Population, logger: AdLogger, day: int, chosen: NDArray[np.int8]) -> pa.Table:
-    import pyarrow as pa
-
     settings = population.settings
     rng = stream(settings.seed, Stream.EVENTS, day)
     size = settings.events_of_day(day)
     ranks = np.exp(rng.random(size) * np.log(settings.n_contexts + 1)).astype(np.int64)
     pages = population.page_of_rank(np.clip(ranks, 1, settings.n_contexts))
-    moments = np.sort(rng.integers(MICROSECONDS, size=size))
+    moments = np.sort(rng.integers(MICROSECONDS_PER_DAY, size=size))
     draws = rng.random(size, dtype=np.float32)
     segment = rng.integers(len(chosen), size=size)
     places = chosen[segment, pages]
     if settings.random_share:
         at_random = np.flatnonzero(rng.random(size) < settings.random_share)
-        places[at_random] = _random_places(population.candidates[pages[at_random]], logger.live(day), rng)
+        showable = np.append(logger.live(day), False)[population.candidates[pages[at_random]]]
+        places[at_random] = np.where(showable, rng.random(showable.shape, dtype=np.float32), -1).argmax(axis=1)
     ads = population.candidates[pages, places]
     probability = population.click_probability(pages, ads)
     if settings.drift:
@@ -105,101 +91,59 @@ def _events_of_day(population: Population, logger: AdLogger, day: int, chosen: N
         probability *= 1 + np.float32(settings.hidden) * population.segment_sign(pages, ads) * (2 * segment - 1)
     clicks = draws < probability
     logger.end_of_day(day, pages, places, clicks)
-    start = (FIRST_DAY - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    return pa.table(
-        {
-            "page": pages,
-            "ad": ads.astype(np.int64),
-            "click": clicks.astype(np.int8),
-            "shown_at": pa.array(start + day * MICROSECONDS + moments, pa.timestamp("us", "UTC")),
-        }
-    )
-
-
-def _random_places(
-    candidates: NDArray[np.int32], live: NDArray[np.bool_], rng: np.random.Generator
-) -> NDArray[np.int8]:
-    showable = np.append(live, False)[candidates]
-    draws = np.where(showable, rng.random(candidates.shape, dtype=np.float32), -1)
-    places: NDArray[np.int8] = draws.argmax(axis=1).astype(np.int8)
-    return places
+    shown_at = pa.array(FIRST_DAY + day * MICROSECONDS_PER_DAY + moments, pa.timestamp("us", "UTC"))
+    shown = {"page": pages, "ad": ads.astype(np.int64), "click": clicks.astype(np.int8)}
+    return pa.table({**shown, "shown_at": shown_at})
 
 
 def _write_words(folder: Path, population: Population, logger: AdLogger, workers: int, on_progress: Progress) -> None:
-    import pyarrow as pa
-
     settings = population.settings
     vocabulary = Vocabulary(settings)
     spelled = pa.array(vocabulary.words())
 
-    def pages_of(part: int) -> pa.Table:
-        rows = slice(part * WORDS_CHUNK, min((part + 1) * WORDS_CHUNK, settings.n_contexts))
+    def pages_of(part: int, rows: slice) -> pa.Table:
+        rng = stream(settings.seed, Stream.PAGE_WORDS, part)
         drawn = vocabulary.texts(
-            population.page_topics[rows],
-            population.page_weight[rows],
-            words=settings.context_words,
-            purpose=Stream.PAGE_WORDS,
-            part=part,
+            population.page_topics[rows], population.page_weight[rows], settings.context_words, rng
         )
         return pa.table({"page": np.arange(rows.start, rows.stop), **word_columns(drawn, spelled)})
 
-    def ads_of(part: int) -> pa.Table:
-        rows = slice(part * WORDS_CHUNK, min((part + 1) * WORDS_CHUNK, settings.n_actions))
-        drawn = vocabulary.texts(
-            population.ad_topics[rows],
-            population.ad_weight[rows],
-            words=settings.action_words,
-            purpose=Stream.AD_WORDS,
-            part=part,
-        )
-        times = {"starts": _day_array(logger.start[rows]), "ends": _day_array(logger.stop[rows], settings.days)}
+    def ads_of(part: int, rows: slice) -> pa.Table:
+        rng = stream(settings.seed, Stream.AD_WORDS, part)
+        drawn = vocabulary.texts(population.ad_topics[rows], population.ad_weight[rows], settings.action_words, rng)
+        times = {"starts": _timestamps(logger.start[rows], settings), "ends": _timestamps(logger.stop[rows], settings)}
         return pa.table({"ad": np.arange(rows.start, rows.stop), **times, **word_columns(drawn, spelled)})
 
-    _write_parts(
-        folder / "actions.parquet", ads_of, settings.n_actions, workers, step="writing ads", on_progress=on_progress
-    )
-    _write_parts(
-        folder / "contexts.parquet",
-        pages_of,
-        settings.n_contexts,
-        workers,
-        step="writing pages",
-        on_progress=on_progress,
-    )
+    for name, what, size, make in (
+        ("actions", "ads", settings.n_actions, ads_of),
+        ("contexts", "pages", settings.n_contexts, pages_of),
+    ):
+        parts = chunks(size, WORDS_CHUNK)
+        tables = _in_order(make, parts, workers)
+        _write_tables(folder / f"{name}.parquet", tables, len(parts), partial(on_progress, f"writing {what}"))
 
 
-def _day_array(days: NDArray[np.int16], last: int | None = None) -> pa.Array:
-    """Return days as timestamps; an end beyond the month is null."""
-    import pyarrow as pa
-
-    start = (FIRST_DAY - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    beyond = np.zeros(len(days), dtype=bool) if last is None else (days >= last) | (days == FOREVER)
-    return pa.array(start + days.astype(np.int64) * MICROSECONDS, pa.timestamp("us", "UTC"), mask=beyond)
+def _timestamps(days: NDArray[np.int16], settings: AdSettings) -> pa.Array:
+    """Return days as timestamps; a day beyond the month is null."""
+    time = FIRST_DAY + days.astype(np.int64) * MICROSECONDS_PER_DAY
+    return pa.array(time, pa.timestamp("us", "UTC"), mask=days >= settings.days)
 
 
-def _write_parts(
-    path: Path, make: Callable[[int], pa.Table], rows: int, workers: int, *, step: str, on_progress: Progress
-) -> None:
-    import pyarrow.parquet as pq
-
-    parts = range(-(-rows // WORDS_CHUNK))
-    writer = None
-    try:
-        for i, table in enumerate(_in_order(make, parts, workers)):
-            on_progress(step, i / len(parts))
-            writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
+def _write_tables(path: Path, tables: Iterable[pa.Table], number: int, report: Callable[[float], None]) -> None:
+    with ExitStack() as stack:
+        writer = None
+        for i, table in enumerate(tables):
+            report(i / number)
+            writer = writer or stack.enter_context(pq.ParquetWriter(path, table.schema, compression="zstd"))
             writer.write_table(table)
-    finally:
-        if writer is not None:
-            writer.close()
 
 
-def _in_order(make: Callable[[int], pa.Table], parts: Iterable[int], workers: int) -> Iterator[pa.Table]:
+def _in_order(make: Callable[[int, slice], pa.Table], parts: Iterable[slice], workers: int) -> Iterator[pa.Table]:
     """Yield parts in order, made by threads a few ahead."""
     waiting: list[Future[pa.Table]] = []
     with ThreadPoolExecutor(workers) as pool:
-        for part in parts:
-            waiting.append(pool.submit(make, part))
+        for part, rows in enumerate(parts):
+            waiting.append(pool.submit(make, part, rows))
             if len(waiting) > workers:
                 yield waiting.pop(0).result()
         while waiting:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
-from warmstart.simulation.ad_population import CHUNK, Population
+from warmstart.simulation.ad_population import Population, chunks
 from warmstart.simulation.streams import Stream, stream
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # How much the logger knows of click probabilities (1: everything), its error about a pair, and how bids move.
 SKILL, MISBELIEF = 0.5, 0.4
@@ -29,8 +25,10 @@ class AdLogger:
         self.start, self.stop = self._plan()
         self._rng = stream(settings.seed, Stream.BIDS)
         self._bids = self._rng.standard_normal(settings.n_actions, dtype=np.float32)
-        self._left = self._budgets(self._rng)
-        self._clicks_left = self._click_budgets(self._rng)
+        # Random budgets in impressions, some days' worth of a typical ad's traffic, and in clicks.
+        typical = settings.events / settings.days / max(settings.n_actions, 1)
+        self._left = typical * settings.days * np.exp(self._rng.standard_normal(settings.n_actions)) * 2
+        self._clicks_left = settings.click_budget * self._rng.uniform(0.5, 1.5, size=settings.n_actions)
         self._belief = self._beliefs()
         shape = population.candidates.shape if settings.reaction else (0, 0)
         self._shows, self._clicks = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
@@ -49,8 +47,7 @@ class AdLogger:
         bids = np.append(np.where(self.live(day), self._bids, -np.inf), -np.inf).astype(np.float32)
         signs = (-1.0, 1.0) if settings.hidden else (0.0,)
         chosen = np.empty((len(signs), settings.n_contexts), dtype=np.int8)
-        for begin in range(0, settings.n_contexts, CHUNK):
-            rows = slice(begin, min(begin + CHUNK, settings.n_contexts))
+        for rows in chunks(settings.n_contexts):
             ads = self.population.candidates[rows]
             score = self._belief[rows] + bids[ads]
             if settings.reaction:
@@ -103,21 +100,10 @@ class AdLogger:
         start[: self.population.evergreen], stop[: self.population.evergreen] = 0, FOREVER
         return start, stop
 
-    def _budgets(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Return random budgets in impressions: some days' worth of a typical ad's traffic."""
-        settings = self.population.settings
-        typical = settings.events / settings.days / max(settings.n_actions, 1)
-        return typical * settings.days * np.exp(rng.standard_normal(settings.n_actions)) * 2
-
-    def _click_budgets(self, rng: np.random.Generator) -> NDArray[np.float64]:
-        settings = self.population.settings
-        return settings.click_budget * rng.uniform(0.5, 1.5, size=settings.n_actions)
-
     def _beliefs(self) -> NDArray[np.float32]:
         population = self.population
         beliefs = np.empty(population.candidates.shape, dtype=np.float32)
-        for part, begin in enumerate(range(0, len(beliefs), CHUNK)):
-            rows = slice(begin, min(begin + CHUNK, len(beliefs)))
+        for part, rows in enumerate(chunks(len(beliefs))):
             ads = population.candidates[rows]
             known = population.click_probability(np.arange(rows.start, rows.stop), ads)
             error = stream(population.settings.seed, Stream.BELIEFS, part).standard_normal(ads.shape, dtype=np.float32)

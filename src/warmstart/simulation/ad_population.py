@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, fields, replace
 from math import gcd
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from warmstart.simulation.ad_settings import AdSettings
 from warmstart.simulation.streams import Stream, pair_normal, pair_sign, stream
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 MATCH_WEIGHT, OFF_TOPIC = 1.6, 0.3
 QUALITY_SPREAD, PAGE_SPREAD, PAIR_SPREAD = 0.5, 0.4, 0.15
@@ -21,6 +20,11 @@ QUALITY_SPREAD, PAGE_SPREAD, PAIR_SPREAD = 0.5, 0.4, 0.15
 ANY_TOPIC = 0.3
 HIGHEST_PROBABILITY = 0.6
 CHUNK = 100_000
+
+
+def chunks(size: int, rows: int = CHUNK) -> list[slice]:
+    """Return the slices that divide ``size`` rows into parts of ``rows``, so that memory stays flat."""
+    return [slice(begin, min(begin + rows, size)) for begin in range(0, size, rows)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,34 +103,32 @@ class Population:
 
     def page_of_rank(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return page numbers of popularity ranks, scattered so that a number does not reveal its page's rank."""
-        step = next(
-            i for i in range(int(self.settings.n_contexts * 0.618) + 1, 10**10) if gcd(i, self.settings.n_contexts) == 1
-        )
-        pages: NDArray[np.int64] = ranks * step % self.settings.n_contexts
+        size = self.settings.n_contexts
+        step = next(i for i in itertools.count(int(size * 0.618) + 1) if gcd(i, size) == 1)
+        pages: NDArray[np.int64] = ranks * step % size
         return pages
 
     def save(self, folder: Path) -> None:
         """Write the arrays as .npy files, without pickle."""
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
-                np.save(folder / f"{field.name}.npy", value, allow_pickle=False)
+        for name in self._arrays():
+            np.save(folder / f"{name}.npy", getattr(self, name), allow_pickle=False)
 
     @classmethod
     def load(cls, folder: Path, settings: AdSettings, scale: float) -> Self:
         """Return a saved population, its arrays memory-mapped."""
-        names = [field.name for field in fields(cls) if field.name not in ("settings", "scale")]
-        arrays = {name: np.load(folder / f"{name}.npy", mmap_mode="r", allow_pickle=False) for name in names}
-        return cls(settings, scale, **arrays)
+        return cls(settings, scale, *(np.load(folder / f"{name}.npy", mmap_mode="r") for name in cls._arrays()))
+
+    @classmethod
+    def _arrays(cls) -> list[str]:
+        return [field.name for field in fields(cls) if field.name not in ("settings", "scale")]
 
     def _click_rate(self) -> float:
         """Return the mean click probability over the traffic if candidates are shown uniformly."""
         traffic, total = self.traffic(), 0.0
-        for begin in range(0, self.settings.n_contexts, CHUNK):
-            pages = np.arange(begin, min(begin + CHUNK, self.settings.n_contexts))
-            ads = self.candidates[pages]
-            means = self.click_probability(pages, ads).sum(axis=1) / (ads >= 0).sum(axis=1)
-            total += float((traffic[pages] * means).sum())
+        for rows in chunks(self.settings.n_contexts):
+            ads = self.candidates[rows]
+            clicks = self.click_probability(np.arange(rows.start, rows.stop), ads)
+            total += float((traffic[rows] * (clicks.sum(axis=1) / (ads >= 0).sum(axis=1))).sum())
         return total
 
     def _draw_candidates(self) -> None:
@@ -135,9 +137,8 @@ class Population:
         by_topic = np.argsort(self.ad_topics[:, 0], kind="stable").astype(np.int32)
         counts = np.bincount(self.ad_topics[:, 0], minlength=settings.topics)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        for part, begin in enumerate(range(0, settings.n_contexts, CHUNK)):
+        for part, rows in enumerate(chunks(settings.n_contexts)):
             rng = stream(settings.seed, Stream.CANDIDATES, part)
-            rows = slice(begin, min(begin + CHUNK, settings.n_contexts))
             topics = self.page_topics[rows]
             shape = (len(topics), settings.candidates)
             on_first = rng.random(shape, dtype=np.float32) < self.page_weight[rows][:, None]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
-from warmstart.core import UsageError, quoted
+from warmstart.core import UsageError, microseconds, quoted
 
 SCALES: Mapping[str, dict[str, int]] = {
     "small": {"events": 1_000_000, "n_contexts": 20_000, "n_actions": 4_000},
@@ -15,6 +15,7 @@ SCALES: Mapping[str, dict[str, int]] = {
     "paper": {"events": 54_000_000, "n_contexts": 3_400_000, "n_actions": 880_000},
 }
 LARGEST = 2**31 - 1
+FIRST_DAY = microseconds("2026-10-01")
 
 
 @dataclass(frozen=True)
@@ -47,28 +48,15 @@ class AdSettings:
     hidden: float = 0.0
 
     def __post_init__(self) -> None:
-        counts = (
-            "events",
-            "n_contexts",
-            "n_actions",
-            "days",
-            "topics",
-            "candidates",
-            "vocabulary",
-            "context_words",
-            "action_words",
-        )
-        for name in counts:
-            _require(name, getattr(self, name), 1, LARGEST, whole=True)
-        _require("seed", self.seed, 0, LARGEST, whole=True)
-        _require("candidates", self.candidates, 2, 100)
-        _require("days", self.days, 2, 366)
-        _require("click_rate", self.click_rate, 0.0001, 0.2)
-        _require("random_share", self.random_share, 0, 1)
-        _require("reaction", self.reaction, 0, 1_000)
-        _require("click_budget", self.click_budget, 0, LARGEST)
-        _require("drift", self.drift, 0, 1)
-        _require("hidden", self.hidden, 0, 1)
+        for name in (field.name for field in fields(self) if field.type == "int"):
+            self._require(name, 0 if name == "seed" else 1, LARGEST, whole=True)
+        self._require("candidates", 2, 100)
+        self._require("days", 2, 366)
+        self._require("click_rate", 0.0001, 0.2)
+        self._require("reaction", 0, 1_000)
+        self._require("click_budget", 0, LARGEST)
+        for name in ("random_share", "drift", "hidden"):
+            self._require(name, 0, 1)
         if self.n_actions < 2 * self.topics:
             raise UsageError(
                 f"{self.n_actions} ads are too few for {self.topics} topics.", "Every topic needs two ads or more."
@@ -96,9 +84,9 @@ class AdSettings:
         """Return how many events a day has."""
         return self.events // self.days + (day < self.events % self.days)
 
-
-def _require(name: str, value: Any, low: float, high: float, *, whole: bool = False) -> None:
-    number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not number or (whole and value != int(value)) or not low <= value <= high:
-        kind = "a whole number" if whole else "a number"
-        raise UsageError(f"{name} must be {kind} from {low:g} to {high:g}, and is {quoted(value)}.")
+    def _require(self, name: str, low: float, high: float, *, whole: bool = False) -> None:
+        value = getattr(self, name)
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        if not number or (whole and value != int(value)) or not low <= value <= high:
+            kind = "a whole number" if whole else "a number"
+            raise UsageError(f"{name} must be {kind} from {low:g} to {high:g}, and is {quoted(value)}.")

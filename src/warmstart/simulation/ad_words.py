@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from warmstart.simulation.streams import Stream, stream
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
-    from warmstart.simulation.ad_settings import AdSettings
+from warmstart.simulation.ad_settings import AdSettings
 
 # The share of a text's words that are about its topics; the others are common to all.
 ON_TOPIC = 0.6
@@ -43,7 +39,7 @@ class Vocabulary:
         ]
 
     def texts(
-        self, topics: NDArray[np.int16], weight: NDArray[np.float32], *, words: int, purpose: Stream, part: int
+        self, topics: NDArray[np.int16], weight: NDArray[np.float32], words: int, rng: np.random.Generator
     ) -> NDArray[np.int32]:
         """Return the word numbers of random texts, one row per text, sorted, with repetitions.
 
@@ -51,19 +47,17 @@ class Vocabulary:
             topics: The two topics of every text.
             weight: The share of the first topic.
             words: About how many distinct words a text has.
-            purpose: The random stream to draw from.
-            part: The number of the chunk of texts.
+            rng: The random stream to draw from.
         """
-        rng = stream(self.settings.seed, purpose, part)
         shape = (len(topics), max(round(words * DRAWS_PER_WORD), 1))
         choice = rng.random(shape, dtype=np.float32)
         on_first = choice < ON_TOPIC * weight[:, None]
         topic = np.where(on_first, topics[:, :1], topics[:, 1:]).astype(np.int32)
         common = choice >= ON_TOPIC
         first_common = self.settings.topics * self.block
-        commons = self.settings.vocabulary - first_common
+        commons = np.float32(np.log(self.settings.vocabulary - first_common))
         begin = np.where(common, first_common, topic * self.block)
-        log_size = np.where(common, np.float32(np.log(commons)), np.float32(np.log(self.block)))
+        log_size = np.where(common, commons, np.float32(np.log(self.block)))
         # A rank drawn log-uniformly is Zipf-like.
         rank = np.exp(rng.random(shape, dtype=np.float32) * log_size).astype(np.int32) - 1
         drawn: NDArray[np.int32] = begin.astype(np.int32) + rank
@@ -73,9 +67,6 @@ class Vocabulary:
 
 def word_columns(drawn: NDArray[np.int32], spelled: pa.Array) -> dict[str, pa.Array]:
     """Return columns of drawn words: distinct words, their frequencies, and plain text with the repetitions."""
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
     rows, width = drawn.shape
     first = np.ones(drawn.shape, dtype=bool)
     first[:, 1:] = drawn[:, 1:] != drawn[:, :-1]

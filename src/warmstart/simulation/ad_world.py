@@ -5,26 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import MICROSECONDS_PER_DAY, TIME, SourceError, UsageError, printable, quoted
-from warmstart.simulation.ad_population import CHUNK, Population
-from warmstart.simulation.ad_settings import AdSettings
+from warmstart.simulation.ad_population import Population, chunks
+from warmstart.simulation.ad_settings import FIRST_DAY, AdSettings
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
+    import ibis.expr.types as ir
 
     from warmstart.events import Events
 
 FORMAT = 1
-FIRST_DAY = datetime(2026, 10, 1, tzinfo=UTC)
-_FIRST_DAY_NUMBER = (FIRST_DAY - datetime(1970, 1, 1, tzinfo=UTC)).days
 CONTEXT, ACTION, PROBABILITY = "page", "ad", "probability"
 # From (day, pages, their candidates, the candidates' click probabilities) to the shares of the candidates.
 Choice = Callable[[int, "NDArray[Any]", "NDArray[Any]", "NDArray[Any]"], "NDArray[np.float64]"]
@@ -102,32 +100,29 @@ class AdWorld:
             weight = counts / counts.sum()
             middle = np.divide(days, counts, out=np.zeros_like(days), where=counts > 0)
         total = 0.0
-        for begin in range(0, len(pages), CHUNK):
-            x, a = pages[begin : begin + CHUNK], ads[begin : begin + CHUNK]
+        for rows in chunks(len(pages)):
+            x, a = pages[rows], ads[rows]
             mu = self.population.click_probability(x, a).astype(np.float64)
             if self.settings.drift and middle is not None:
                 # Drift is linear in the day, so that a page's mean day is all it takes.
                 mu *= self.population.drift(a, middle[x])
-            total += float((weight[x] * h[begin : begin + CHUNK] * mu).sum())
+            total += float((weight[x] * h[rows] * mu).sum())
         return total
 
     def best_policy(self, feasible: pa.Table | None = None) -> pa.Table:
         """Return the optimal policy: the ad of highest click probability per page, of the rows given or of all."""
         if feasible is None:
-            return self._averaged(None, self._best)
+            return self._averaged(None, lambda _day, _pages, ads, mu: _best_of(ads >= 0, mu))
         pages, ads, _ = self._read(feasible)
-        mu = np.concatenate(
-            [self.population.click_probability(pages[i : i + CHUNK], ads[i : i + CHUNK]) for i in _chunks(len(pages))]
-        )
+        click = self.population.click_probability
+        mu = np.concatenate([click(pages[rows], ads[rows]) for rows in chunks(len(pages))])
         order = np.lexsort((ads, -mu, pages))
-        first = np.ones(len(order), dtype=bool)
-        first[1:] = pages[order][1:] != pages[order][:-1]
-        best = order[first]
+        best = order[np.unique(pages[order], return_index=True)[1]]
         return _table(pages[best], ads[best], np.ones(len(best)))
 
     def best_daily_policy(self, *, events: Events | None = None) -> pa.Table:
         """Return the optimal policy of live ads by day, averaged over the traffic of a window, or of the month."""
-        return self._averaged(events, self._best_live)
+        return self._averaged(events, lambda day, _pages, ads, mu: _best_of(self._live(ads, day), mu))
 
     def logging_policy(self, *, events: Events | None = None) -> pa.Table:
         """Return the true logging policy, averaged over the traffic of a window, or of the month (paper, Eq. 3)."""
@@ -137,8 +132,8 @@ class AdWorld:
         """Return a policy that changes by day, averaged over the traffic of the days."""
         by_day = None if events is None else self._daily_traffic(events)
         parts = []
-        for begin in _chunks(self.settings.n_contexts):
-            pages = np.arange(begin, min(begin + CHUNK, self.settings.n_contexts))
+        for rows in chunks(self.settings.n_contexts):
+            pages = np.arange(rows.start, rows.stop)
             ads = np.asarray(self.population.candidates[pages])
             mu = self.population.click_probability(pages, ads)
             shares = np.zeros(ads.shape)
@@ -150,12 +145,6 @@ class AdWorld:
             parts.append((pages[x], ads[x, place], shares[x, place]))
         return _table(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def _best(self, _day: int, _pages: NDArray[Any], ads: NDArray[Any], mu: NDArray[Any]) -> NDArray[np.float64]:
-        return _one_a_row(np.where(ads >= 0, mu, -1).argmax(axis=1), ads.shape)
-
-    def _best_live(self, day: int, _pages: NDArray[Any], ads: NDArray[Any], mu: NDArray[Any]) -> NDArray[np.float64]:
-        return _one_a_row(np.where(self._live(ads, day), mu, -1).argmax(axis=1), ads.shape)
-
     def _logged(self, day: int, pages: NDArray[Any], ads: NDArray[Any], _mu: NDArray[Any]) -> NDArray[np.float64]:
         chosen = [_one_a_row(segment[pages], ads.shape) for segment in self.chosen[day]]
         live = self._live(ads, day)
@@ -165,8 +154,7 @@ class AdWorld:
         return logged
 
     def _live(self, ads: NDArray[np.int32], day: int) -> NDArray[np.bool_]:
-        live = np.append((self.starts <= day) & (day < self.stops), False)
-        shown: NDArray[np.bool_] = live[ads]
+        shown: NDArray[np.bool_] = np.append((self.starts <= day) & (day < self.stops), False)[ads]
         return shown
 
     def _read(self, policy: pa.Table) -> tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.float64]]:
@@ -181,29 +169,30 @@ class AdWorld:
 
     def _window_traffic(self, events: Events) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return a window's events by page, and the sum of their days."""
-        table = self._checked(events).table
-        day = (table[TIME] // MICROSECONDS_PER_DAY - _FIRST_DAY_NUMBER).cast("float64") if self.settings.drift else None
-        sums = {"n": table.count()} | ({} if day is None else {"days": day.sum()})
-        found = events.engine.fetch_arrow(table.group_by("context_0").agg(**sums))
-        counts, days = np.zeros(self.settings.n_contexts), np.zeros(self.settings.n_contexts)
-        pages = found["context_0"].to_numpy()
-        counts[pages] = found["n"].to_numpy()
-        if day is not None:
-            days[pages] = found["days"].to_numpy()
-        return counts, days
+        table, day = self._with_day(events)
+        sums = {"n": table.count()} | ({"days": day.cast("float64").sum()} if self.settings.drift else {})
+        rows = events.engine.fetch_arrow(table.group_by("context_0").agg(**sums))
+        totals = np.zeros((2, self.settings.n_contexts))
+        for total, name in zip(totals, sums, strict=False):
+            total[rows["context_0"].to_numpy()] = rows[name].to_numpy()
+        return totals[0], totals[1]
 
     def _daily_traffic(self, events: Events) -> NDArray[np.float32]:
-        table = self._checked(events).table
-        day = table[TIME] // MICROSECONDS_PER_DAY - _FIRST_DAY_NUMBER
-        found = events.engine.fetch_arrow(table.group_by("context_0", day=day).agg(n=table.count()))
+        table, day = self._with_day(events)
+        rows = events.engine.fetch_arrow(table.group_by("context_0", day=day).agg(n=table.count()))
         counts = np.zeros((self.settings.days, self.settings.n_contexts), dtype=np.float32)
-        counts[found["day"].to_numpy().astype(np.int64), found["context_0"].to_numpy()] = found["n"].to_numpy()
+        counts[rows["day"].to_numpy().astype(np.int64), rows["context_0"].to_numpy()] = rows["n"].to_numpy()
         return counts
 
-    def _checked(self, events: Events) -> Events:
+    def _with_day(self, events: Events) -> tuple[ir.Table, ir.Value]:
+        """Return a window's events, and their day of the month."""
         if events.columns.context != (CONTEXT,) or events.columns.time is None:
             raise UsageError("The window must have the context 'page' and a time, as the month's own log has.")
-        return events
+        return events.table, events.table[TIME] // MICROSECONDS_PER_DAY - FIRST_DAY // MICROSECONDS_PER_DAY
+
+
+def _best_of(allowed: NDArray[np.bool_], mu: NDArray[Any]) -> NDArray[np.float64]:
+    return _one_a_row(np.where(allowed, mu, -1).argmax(axis=1), mu.shape)
 
 
 def _one_a_row(places: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float64]:
@@ -212,11 +201,5 @@ def _one_a_row(places: NDArray[Any], shape: tuple[int, ...]) -> NDArray[np.float
     return ones
 
 
-def _chunks(size: int) -> range:
-    return range(0, size, CHUNK)
-
-
 def _table(pages: NDArray[Any], ads: NDArray[Any], probability: NDArray[Any]) -> pa.Table:
-    import pyarrow as pa
-
     return pa.table({CONTEXT: pages.astype(np.int64), ACTION: ads.astype(np.int64), PROBABILITY: probability})

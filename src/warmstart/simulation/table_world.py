@@ -5,21 +5,18 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import UsageError
+from warmstart.simulation.ad_settings import FIRST_DAY
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from numpy.typing import NDArray
-
     from warmstart.events import Events
-
-FIRST_DAY = datetime(2026, 10, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,8 +137,6 @@ class TableWorld:
 
     def policy_from_array(self, h: NDArray[np.float64]) -> pa.Table:
         """Return an array [context, action] as a table (context, action, probability)."""
-        import pyarrow as pa
-
         x, a = np.nonzero(h)
         names = {"context": [self.contexts[i] for i in x], "action": [self.actions[i] for i in a]}
         return pa.table({**names, "probability": h[x, a]})
@@ -149,8 +144,8 @@ class TableWorld:
     def _window_traffic(self, events: Events) -> NDArray[np.float64]:
         table = events.table
         counts = np.zeros(len(self.contexts))
-        for row in events.engine.fetch(table.group_by("context_0").agg(n=table.count())):
-            counts[self._positions([row["context_0"]], self.contexts)] = row["n"]
+        rows = events.engine.fetch_arrow(table.group_by("context_0").agg(n=table.count())).to_pydict()
+        counts[self._positions(rows["context_0"], self.contexts)] = rows["n"]
         shares: NDArray[np.float64] = counts / counts.sum()
         return shares
 
@@ -163,19 +158,10 @@ class TableWorld:
         return outcomes
 
     def _log(self, x: NDArray[Any], a: NDArray[Any], reward: NDArray[Any], day: NDArray[Any]) -> pa.Table:
-        import pyarrow as pa
-
         second = np.tile(np.arange(self.events_per_day) * (86_400 / self.events_per_day), self.days)
-        microseconds = (day * 86_400 + second) * 1_000_000
-        start = (FIRST_DAY - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-        return pa.table(
-            {
-                "context": pa.array(np.array(self.contexts)[x]),
-                "action": pa.array(np.array(self.actions)[a]),
-                "reward": reward,
-                "time": pa.array(start + microseconds.astype("int64"), pa.timestamp("us", "UTC")),
-            }
-        )
+        time = FIRST_DAY + ((day * 86_400 + second) * 1_000_000).astype("int64")
+        names = {"context": np.array(self.contexts)[x], "action": np.array(self.actions)[a]}
+        return pa.table({**names, "reward": reward, "time": pa.array(time, pa.timestamp("us", "UTC"))})
 
     def _positions(self, names: list[str], known: tuple[str, ...]) -> NDArray[np.int64]:
         position = {name: i for i, name in enumerate(known)}
