@@ -39,7 +39,7 @@ def test_json_to_a_pipe_is_nothing_but_the_json_and_says_what_the_library_says(f
     expected = json.loads(ws.audit(read(random_log(1), "duckdb")).to_json())
     assert set(found) == {
         *("log", "exploration", "origin", "checks", "context_drift", "churn", "power", "explore"),
-        *("reward_range", "verdict", "warmstart_version"),
+        *("reward_range", "verdict", "warmstart_version", "schema"),
     }
     assert len(found["verdict"]) == 3
     expected["log"]["source"] = found["log"]["source"] = ""

@@ -417,7 +417,7 @@ def test_commands_keep_the_password_to_themselves(server, url, tmp_path, monkeyp
     shown = []
     for arguments in (
         ["audit", *log, "--html", tmp_path / "audit.html"],
-        ["audit", *log, "--json", "--explore", tmp_path / "explore.csv"],
+        ["audit", *log, "--json", "--explore-out", tmp_path / "explore.csv"],
         ["fit", *log, "--train-fraction", "0.6", "--out", tmp_path / "policy"],
         ["evaluate", *log, "--policy", tmp_path / "policy", "--policy", "uniform", "--html", tmp_path / "value.html"],
         ["evaluate", *log, "--policy", "uniform", "--test-fraction", "0.5", "--json", "--memory-limit", "1GB"],

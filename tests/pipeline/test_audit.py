@@ -99,7 +99,8 @@ def test_without_time_nothing_is_said_of_the_calendar(any_engine):
     assert (audit.log.first, audit.log.last, audit.log.days, audit.log.duplicates) == (None, None, None, None)
     assert any("Without a time column" in note for note in audit.notes)
     assert not audit.exploration.live
-    expected = plain.support(rows, plain.uniform(rows, rows, live=False))
+    taus = sorted({*plain.TAUS, audit.power.tau})
+    expected = plain.support(rows, plain.uniform(rows, rows, live=False), taus)
     assert [(at.uniform, at.choice, at.error) for at in audit.exploration.support] == [
         pytest.approx(row[1:], **CLOSE) for row in expected
     ]
