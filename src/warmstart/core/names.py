@@ -23,6 +23,9 @@ EPOCH = "epoch"
 DECIDED = "decided"
 EXPECTED = "expected"
 MODEL_VALUE = "model_value"
+# The number of a row's (context, epoch, fold), and the share of its cell that it stands for.
+GROUP = "group_number"
+PART = "part"
 MICROSECONDS_PER_DAY = 86_400_000_000
 
 WindowName = Literal["evaluated", "train", "all"]

@@ -9,20 +9,13 @@ import ibis
 import ibis.expr.types as ir
 from numpy.typing import NDArray
 
-from warmstart.core import TIME, quoted, to_arrow, to_numpy
+from warmstart.core import TIME, quoted, to_numpy
 from warmstart.engine.engine import Engine
 
 
 def fetch_columns(engine: Engine, rows: ir.Table) -> list[NDArray[Any]]:
     """Return the columns of a numeric expression without nulls as read-only NumPy arrays."""
     return [to_numpy(column) for column in engine.fetch_arrow(rows).columns]
-
-
-def open_columns(engine: Engine, columns: Mapping[str, NDArray[Any]]) -> ir.Table:
-    """Return NumPy arrays of numbers as a table of the engine."""
-    import pyarrow as pa
-
-    return engine.open_arrow(pa.table({name: to_arrow(values) for name, values in columns.items()}))
 
 
 def float_literal(number: int) -> ir.Value:

@@ -6,7 +6,7 @@ import re
 import tempfile
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -23,6 +23,7 @@ from warmstart.engine.text_files import literal, text_columns
 if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends.duckdb import Backend
+    from numpy.typing import NDArray
 
 Result = TypeVar("Result")
 
@@ -135,8 +136,15 @@ class DuckDBEngine(LocalEngine):
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
         """Return an Arrow table as a table of the engine, registered for as long as an expression refers to it."""
+        return self._registered(frame)
+
+    def open_columns(self, columns: Mapping[str, NDArray[Any]]) -> ir.Table:
+        """Return NumPy arrays of numbers as a table of the engine; DuckDB loads pandas for Arrow, and not for these."""
+        return self._registered(dict(columns))
+
+    def _registered(self, rows: Any) -> ir.Table:
         name = f"frame_{uuid.uuid4().hex}"
-        self.backend.con.register(name, frame)
+        self.backend.con.register(name, rows)
         table = self.backend.table(name)
         weakref.finalize(table.op(), self.backend.con.unregister, name)
         return table

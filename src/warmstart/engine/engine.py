@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, Self
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 FileKind = Literal["parquet", "csv", "json"]
 Row = dict[str, Any]
@@ -87,6 +88,9 @@ class LocalEngine(Engine, Protocol):
     def collect(self, expression: ir.Table) -> tuple[Self, ir.CachedTable]:
         """Run an expression once; return this engine, which keeps its rows, and the rows."""
         return self, self.materialise(expression)
+
+    def open_columns(self, columns: Mapping[str, NDArray[Any]]) -> ir.Table:
+        """Return NumPy arrays of numbers as a table of the engine, if it is in this process."""
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
         """Run an expression once and keep its result in the engine until it is released."""

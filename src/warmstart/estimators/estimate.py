@@ -9,7 +9,7 @@ from warmstart.core import PROPENSITY
 from warmstart.estimators import gain, ips, support, weight_ratio
 from warmstart.estimators.gain import GainSums, Levels
 from warmstart.estimators.intervals import NEED_COEFFICIENTS, TermSums, interval
-from warmstart.estimators.point import point_estimates, point_sums
+from warmstart.estimators.point import ESTIMATORS, point_estimates, point_sums
 from warmstart.estimators.tau import choose_tau, matched_rate
 from warmstart.estimators.weights import OWN
 from warmstart.results import Gain, IntervalName, Tau, TauChoice, ValueEstimate
@@ -44,8 +44,12 @@ def estimate_policy(
     """
     names = estimators if estimators and not weighted.is_logging else DEFAULT_ESTIMATORS
     chosen = [_tau(weighted, tau, levels.rate) for tau in taus]
-    declared = [_sums(weighted, weighted.floor(tau), names) for tau, _ in chosen]
-    totals = _fetch(weighted, declared)
+    plain = [name for name in names if not ESTIMATORS[name].modelled]
+    totals = _fetch(weighted, weighted.table, [_sums(weighted, weighted.floor(tau), plain) for tau, _ in chosen])
+    if (rows := weighted.modelled) is not None:
+        others = [name for name in names if name not in plain]
+        modelled = _fetch(weighted, rows, [point_sums(others, rows, weighted.floor(tau)) for tau, _ in chosen])
+        totals = [{**one, **other} for one, other in zip(totals, modelled, strict=True)]
     estimates = []
     for (tau, choice), some in zip(chosen, totals, strict=True):
         estimate = _estimate(weighted, tau, choice, some, levels=levels, method=method, names=names)
@@ -74,7 +78,7 @@ def _sums(weighted: WeightedRows, floor: float, names: Sequence[str]) -> dict[st
     return declared
 
 
-def _fetch(weighted: WeightedRows, declared: Sequence[dict[str, ir.Value]]) -> list[dict[str, float]]:
+def _fetch(weighted: WeightedRows, rows: ir.Table, declared: Sequence[dict[str, ir.Value]]) -> list[dict[str, float]]:
     """Return what the sums of every tau come to, in one query; a sum that no tau enters is computed once."""
     columns: dict[str, ir.Value] = {}
     places: list[dict[str, str]] = []
@@ -82,7 +86,7 @@ def _fetch(weighted: WeightedRows, declared: Sequence[dict[str, ir.Value]]) -> l
         same = {name for name, total in sums.items() if i and total.equals(declared[0][name])}
         places.append({name: f"{name}_{0 if name in same else i}" for name in sums})
         columns |= {places[i][name]: total for name, total in sums.items()}
-    fetched = weighted.engine.fetch(weighted.table.agg(**columns))[0]
+    fetched = weighted.engine.fetch(rows.agg(**columns))[0]
     return [{name: float(fetched[place] or 0.0) for name, place in some.items()} for some in places]
 
 

@@ -21,8 +21,19 @@ from typing import TYPE_CHECKING, Protocol
 
 import ibis
 
-from warmstart.core import ACTION, DECIDED, EXPECTED, MODEL_VALUE, PROBABILITY, PROPENSITY, WindowName
-from warmstart.engine import float_literal
+from warmstart.core import (
+    ACTION,
+    DECIDED,
+    EXPECTED,
+    FOLD,
+    GROUP,
+    MODEL_VALUE,
+    PART,
+    PROBABILITY,
+    PROPENSITY,
+    WindowName,
+)
+from warmstart.engine import float_literal, is_partitioned
 from warmstart.estimators.weight_ratio import REGRET
 from warmstart.estimators.weights import OWN
 from warmstart.events import counted_propensity, counted_within
@@ -35,8 +46,6 @@ if TYPE_CHECKING:
     from warmstart.policy import Policy
 
 SUMS = ("n", "reward_sum", "reward_sq_sum")
-# The share of its (context, action, ...) that a row stands for, where logged propensities divide one.
-PART = "part"
 
 
 class RewardModel(Protocol):
@@ -51,7 +60,8 @@ class RewardModel(Protocol):
 class WeightedRows:
     """The weighted table of one policy.
 
-    ``groups``: the columns that divide traffic: context and further keys. ``certified``: whether propensities are
+    ``modelled``: the rows by fold with the reward model's expectations, where an estimator asks for them. ``groups``:
+    the columns that divide the traffic of ``table``: context and further keys. ``certified``: whether propensities are
     counts of the evaluated window, or those are beside them, so that finite-sample bounds hold. ``events``: T.
     """
 
@@ -59,6 +69,7 @@ class WeightedRows:
     is_logging: bool
     engine: LocalEngine
     table: ir.Table
+    modelled: ir.Table | None
     context_keys: tuple[str, ...]
     groups: tuple[str, ...]
     events: float
@@ -96,19 +107,26 @@ def open_weighted_rows(
             resources.callback(table.release)
             return table
 
-        if strata is None:
+        # Counts are the same in every fold, so that only what needs a model is divided by fold.
+        whole = strata is None or (PROPENSITY not in strata.table.columns and strata.by == (FOLD,))
+        choices, modelled = policy.choices(cells), None
+        if whole:
             rows = _counted(resources.enter_context(policy.open_on(cells)), cells, window)
             rows = rows if window == "evaluated" else keep(rows)
-        else:
-            rows = keep(_divided(policy.choices(cells), strata))
-            rows = rows if model is None else _with_model(model.expect(rows), strata)
+            choices = rows.select(*cells.columns.keys, PROBABILITY, PROPENSITY)
+        if strata is not None and (model is not None or not whole):
+            divided = _divided(choices, strata)
+            divided = divided if whole else keep(divided)
+            modelled = None if model is None else _with_model(model.expect(divided), strata)
+            rows = rows if whole else divided
         yield WeightedRows(
             policy=policy.name,
             is_logging=policy.is_logging,
             engine=cells.engine,
             table=rows,
+            modelled=modelled,
             context_keys=cells.columns.context_keys,
-            groups=cells.columns.context_keys if strata is None else strata.groups,
+            groups=cells.columns.context_keys if strata is None or whole else strata.groups,
             events=float(cells.evaluated.window.events),
             reward_range=cells.evaluated.log.reward_range,
             certified=strata is None or PROPENSITY not in strata.table.columns,
@@ -130,15 +148,26 @@ def _divided(choices: ir.Table, strata: Strata) -> ir.Table:
     """Join choices with the traffic of their contexts and with what was shown; count propensities if there are none."""
     contexts = list(strata.cells.columns.context_keys)
     keys = [*contexts, ACTION, *strata.by]
+    counted = PROPENSITY in choices.columns
     given = [PROPENSITY] if PROPENSITY in strata.table.columns else []
-    whole = ibis.window(group_by=contexts)
-    choices = choices.mutate(**{DECIDED: choices[PROBABILITY].sum().over(whole)})
-    rows = choices.join(strata.traffic, contexts)
+    traffic = strata.traffic
+    if counted:
+        numbers = {} if is_partitioned(strata.cells.engine) else {GROUP: traffic.rowid()}
+        traffic = traffic.select(*strata.groups, "context_n", "other_n", "other_reward_sum", **numbers)
+    else:
+        whole = ibis.window(group_by=contexts)
+        choices = choices.mutate(**{DECIDED: choices[PROBABILITY].sum().over(whole)})
+    rows = choices.join(traffic, contexts)
     own = [name for name in rows.columns if not name.endswith("_right")]
-    rows = rows.select(*own).left_join(strata.table.select(*keys, *SUMS, *given), keys)
+    shown = strata.table
+    if GROUP in own:
+        # Numbers are quicker to join by than the columns that they stand for.
+        shown, keys = shown.join(traffic.select(*strata.groups, GROUP), list(strata.groups)), [GROUP, ACTION]
+    rows = rows.select(*own).left_join(shown.select(*keys, *SUMS, *given), keys)
     rows = rows.select(*own, *given, **{name: rows[name].coalesce(0.0) for name in SUMS})
     if not given:
-        return rows.mutate(**{PROPENSITY: counted_within(rows, strata.counted_within), PART: float_literal(1)})
+        propensity = rows[PROPENSITY] if counted else counted_within(rows, strata.counted_within)
+        return rows.mutate(**{PROPENSITY: propensity, PART: float_literal(1)})
     together = rows.n.sum().over(ibis.window(group_by=keys))
     rows = rows.mutate(**{PART: (together > 0).ifelse(rows.n / together.nullif(0.0), 1.0)})
     return rows.mutate(**{name: rows[name] * rows[PART] for name in (f"context_{part}" for part in SUMS)})
@@ -146,4 +175,5 @@ def _divided(choices: ir.Table, strata: Strata) -> ir.Table:
 
 def _with_model(rows: ir.Table, strata: Strata) -> ir.Table:
     expected = rows[PROBABILITY] * rows[EXPECTED] * rows[PART]
-    return rows.mutate(**{MODEL_VALUE: expected.sum().over(ibis.window(group_by=list(strata.groups)))})
+    groups = [GROUP] if GROUP in rows.columns else list(strata.groups)
+    return rows.mutate(**{MODEL_VALUE: expected.sum().over(ibis.window(group_by=groups))})

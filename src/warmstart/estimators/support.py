@@ -14,20 +14,22 @@ if TYPE_CHECKING:
 
 
 def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
-    """Sum events by support: supported, clipped, decided; and contested, where more than one action was shown.
+    """Sum events by support: supported, clipped, decided; and contested, where it is known that actions differed.
 
     n * probability / propensity stands for the events on which the policy would choose the action: exactly context_n *
     probability with counts, an estimate of it with other propensities.
     """
     ratio = supported_ratio(rows, tau)
     unclipped = importance_weight(rows[PROBABILITY], supporting(rows), 0.0)
-    return {
+    totals = {
         "matched": (rows[PROBABILITY] > 0).ifelse(rows.n, 0.0).sum(),
         "decided": (rows.context_n * rows[PROBABILITY]).sum(),
         "supported": (ratio * rows.n).sum(),
         "clipped": is_supported(rows, tau).ifelse(0.0, unclipped * rows.n).sum(),
-        "contested": (rows.context_actions > 1).ifelse(ratio * rows.n, 0.0).sum(),
     }
+    if "context_actions" in rows.columns:
+        totals["contested"] = (rows.context_actions > 1).ifelse(ratio * rows.n, 0.0).sum()
+    return totals
 
 
 def shares(totals: Mapping[str, float], events: float) -> Support:

@@ -29,8 +29,8 @@ class Strata:
 
     ``table``: a row for every (context, action, *by[, logged propensity]) that was shown, with ``n, reward_sum,
     reward_sq_sum`` and, once a source has put it there, ``propensity``. ``traffic``: a row for every (context, *by):
-    ``context_n, context_reward_sum, context_reward_sq_sum``, ``context_actions`` (shown in the context, or in its
-    epoch), and with folds ``other_n, other_reward_sum``, of the context's other folds. ``by``: of epoch and fold.
+    ``context_n, context_reward_sum, context_reward_sq_sum``, with epochs ``context_actions`` (shown in the context in
+    its epoch), and with folds ``other_n, other_reward_sum``, of the context's other folds. ``by``: of epoch and fold.
     """
 
     cells: Cells
@@ -100,9 +100,10 @@ def _traffic(table: ir.Table, cells: Cells, by: tuple[str, ...]) -> ir.Table:
     within = [*contexts, *(name for name in by if name != FOLD)]
     sums = {f"context_{name}": table[name].sum() for name in ("n", "reward_sum", "reward_sq_sum")}
     traffic = table.group_by(*contexts, *by).agg(**sums)
-    shown = table.select(*within, ACTION).distinct()
-    actions = shown.group_by(*within).agg(context_actions=shown.count().cast("float64"))
-    traffic = traffic.join(actions, within)
+    if EPOCH in by:
+        shown = table.select(*within, ACTION).distinct()
+        actions = shown.group_by(*within).agg(context_actions=shown.count().cast("float64"))
+        traffic = traffic.join(actions, within)
     if FOLD not in by:
         return traffic
     whole = ibis.window(group_by=contexts)

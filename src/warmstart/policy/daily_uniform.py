@@ -9,7 +9,7 @@ import ibis
 import ibis.expr.types as ir
 
 from warmstart.core import DAY, PROBABILITY, EngineError, WindowName
-from warmstart.engine import fetch_columns, float_literal, open_columns
+from warmstart.engine import fetch_columns, float_literal
 from warmstart.events import Cells
 from warmstart.policy.feasible import feasible_cells, is_feasible
 
@@ -43,7 +43,7 @@ def swept_here(cells: Cells, feasible_from: WindowName) -> ir.Table:
     arrays = [*of_cells, *fetch_columns(cells.engine, traffic), shares]
     if not daily_shares(*arrays):
         raise EngineError("The log changed while it was read.", "Read it again.")
-    h = open_columns(cells.engine, {ROW: row, PROBABILITY: shares})
+    h = cells.engine.open_columns({ROW: row, PROBABILITY: shares})
     return table.join(h.filter(h[PROBABILITY] > ROUNDING), ROW).drop(ROW, "live_from", "live_until")
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from warmstart.core import ACTION, EXPECTED, FOLD, UsageError, to_arrow, to_numpy
+from warmstart.core import ACTION, EXPECTED, FOLD, GROUP, UsageError, to_arrow, to_numpy
 from warmstart.engine import add_predictions
 from warmstart.events import Strata
 from warmstart.features import ContextMatrix, KeyEncoder, Matrix, other_folds, scikit_learn, weighted_copy
@@ -49,9 +49,24 @@ class Regressions:
 
     def expect(self, rows: ir.Table) -> ir.Table:
         """Return rows of the weighted table with the reward expected of them, in [0, 1]."""
-        cells, contexts = self.strata.cells, self.strata.cells.columns.context_keys
-        inputs, reads = (self.learned, contexts), [*contexts, ACTION, FOLD]
-        return add_predictions(cells.engine, rows, EXPECTED, _expected, inputs, reads=reads)
+        engine, keys = self.strata.cells.engine, self.strata.cells.columns.context_keys
+        if GROUP not in rows.columns:
+            return add_predictions(engine, rows, EXPECTED, _expected, (self.learned, keys), reads=[*keys, ACTION, FOLD])
+        # In this process rows name their context and fold by a number, so that contexts are encoded once.
+        traffic = self.strata.traffic.mutate(**{GROUP: self.strata.traffic.rowid()})
+        groups = engine.fetch_arrow(traffic.select(GROUP, *keys, FOLD).order_by(GROUP))
+        contexts = KeyEncoder.of(groups.select(list(keys)))
+        numbers = to_numpy(groups[GROUP]), contexts.numbers(groups), to_numpy(groups[FOLD])
+        unused = (*keys, ACTION, FOLD, "other_n", "other_reward_sum")
+        keep = [name for name in rows.columns if name not in unused]
+        inputs = (self.learned, contexts.keys, numbers)
+        return add_predictions(engine, rows, EXPECTED, _expected_of_group, inputs, reads=[ACTION], keep=keep)
+
+
+def _expected_of_group(rows: pa.Table, inputs: tuple[RewardByAction, pa.Table, tuple[Ints, Ints, Ints]]) -> Floats:
+    learned, contexts, (groups, which, folds) = inputs
+    place = np.searchsorted(groups, to_numpy(rows[GROUP]))
+    return learned.predict(contexts, which[place], rows[ACTION], folds[place])
 
 
 def _expected(rows: pa.Table, inputs: tuple[RewardByAction, tuple[str, ...]]) -> Floats:
