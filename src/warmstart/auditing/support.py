@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.estimators import choose_tau, clipping_cost, squared_error, supported_ratio
+from warmstart.estimators import choose_tau, squared_error, supported_ratio
 from warmstart.events import counted_propensity
 from warmstart.results import ActionCount, EvenShares, Exploration, SupportAt
 
@@ -34,8 +34,9 @@ def exploration(weighted: WeightedRows, cells: Cells, *, live: bool) -> tuple[Ex
         live: Whether that policy chooses among the actions that are live on the day.
     """
     engine, rows, table, events = cells.engine, weighted.table, cells.table, weighted.events
-    tau = choose_tau(engine, rows, events, None).tau
-    taus = sorted({*TAUS, tau})
+    choice = choose_tau(engine, rows, events, None)
+    costs = {at.tau: (at.lost, at.standard_error**2 / choice.rate) for at in choice.curve}
+    taus = sorted({*TAUS, choice.tau})
     by_context = engine.fetch(_by_context(cells, taus))[0]
     entropy = engine.fetch(table.agg(h=-(table.n * counted_propensity(table).ln()).sum()))[0]["h"] / events
     counts = tuple(
@@ -44,15 +45,14 @@ def exploration(weighted: WeightedRows, cells: Cells, *, live: bool) -> tuple[Ex
     )
     supported = {f"supported_{i}": (supported_ratio(rows, at) * rows.n).sum() for i, at in enumerate(taus)}
     totals = engine.fetch(rows.agg(rewards=rows.reward_sum.sum(), **supported))[0]
-    lost, squares = clipping_cost(engine, rows, events, taus)
-    errors = squared_error(lost, squares, totals["rewards"] / events)
+    errors = [squared_error(*costs[at], totals["rewards"] / events) for at in taus]
     support = tuple(
-        SupportAt(at, (totals[f"supported_{i}"] or 0.0) / events, by_context[f"choice_{i}"] / events, float(errors[i]))
+        SupportAt(at, (totals[f"supported_{i}"] or 0.0) / events, by_context[f"choice_{i}"] / events, errors[i])
         for i, at in enumerate(taus)
     )
     tested = round(by_context["tested"])
     even = EvenShares(tested, by_context["rejected"] / tested if tested else 0.0)
-    return Exploration(counts, math.exp(entropy), support, even, live), tau
+    return Exploration(counts, math.exp(entropy), support, even, live), choice.tau
 
 
 def _by_context(cells: Cells, taus: Sequence[float]) -> ir.Table:

@@ -27,7 +27,7 @@ _door = Door.to(
         "intervals": "METHODS interval",
         "point": "ESTIMATORS",
         "rows": "RewardModel WeightedRows open_weighted_rows",
-        "tau": "choose_tau clipping_cost squared_error",
+        "tau": "choose_tau squared_error",
         "weights": "importance_weight supported_ratio",
     },
 )
