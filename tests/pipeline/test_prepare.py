@@ -166,6 +166,27 @@ def test_logged_propensities_may_differ_inside_a_cell(duckdb):
     assert found.matched == 3
 
 
+def test_logged_propensities_that_divide_a_cell_leave_its_traffic_whole(duckdb):
+    """What a context's traffic and the reward model add up to does not depend on how propensities divide its cells."""
+    rng = np.random.default_rng(0)
+    size = 400
+    shown = rng.integers(2, size=size)
+    log = {"x": rng.integers(3, size=size), "a": shown, "r": (rng.random(size) < 0.2 + 0.4 * shown) * 1.0}
+    policy = {"h": pa.table({"x": range(3), "a": [1] * 3, "probability": [0.4] * 3})}
+    found = []
+    for p in (np.full(size, 0.5), rng.choice([0.4, 0.5, 0.6], size)):
+        table = pa.table({**log, "p": p, "i": range(size)})
+        events = ws.read_events(table, context="x", action="a", reward="r", propensity="p", event_id="i", engine=duckdb)
+        found.append(ws.evaluate(policy, events, tau=0.01, estimators=["dm"])["h"])
+    alike, divided = found
+    assert divided.support.undecided == pytest.approx(0.6, abs=1e-12)
+    assert divided.gain.share == pytest.approx(0.4, abs=1e-12)
+    assert divided.gain.logging == pytest.approx(alike.gain.logging, abs=1e-12)
+    assert divided.lower != pytest.approx(alike.lower, abs=1e-6)
+    one, other = (estimate.estimates[0] for estimate in found)
+    assert (other.value, other.lower) == pytest.approx((one.value, one.lower), abs=1e-12)
+
+
 def test_sources_that_make_no_sense_are_refused(duckdb):
     events = read(random_log(1), duckdb)
     early, late = events.split(fraction=0.5)
