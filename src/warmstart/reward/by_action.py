@@ -26,9 +26,10 @@ PENALTIES = (0.01, 0.1, 1.0, 10.0, 100.0, 1_000.0)
 ACTIONS_TO_CHOOSE = 20
 HELD_OUT = 0.2
 MOST_IN_A_BATCH = 50_000
-# So many columns are solved for directly, until nothing moves the logarithm of the odds by more.
+# So many columns are solved for directly. Newton's steps are squared from one to the next, so that after one that moves
+# the logarithm of the odds by no more than this nothing moves it by 1e-9; to choose a penalty, less will do.
 WIDE = 300
-MOST_STEPS, CLOSE, LONGEST = 50, 1e-6, 5.0
+MOST_STEPS, CLOSE, ROUGHLY, LONGEST, FLAT = 50, 2e-5, 1e-2, 5.0, 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,7 +219,7 @@ def _penalty(examples: list[_Examples], rng: np.random.Generator) -> float:
         if is_held_out.all() or not is_held_out.any():
             continue
         held_out = example.take(is_held_out)
-        for i, regression in enumerate(_logistics(example.take(~is_held_out), PENALTIES)):
+        for i, regression in enumerate(_logistics(example.take(~is_held_out), PENALTIES, ROUGHLY)):
             errors[i] += held_out.n @ (held_out.means - regression.predict(held_out.x)) ** 2
     return PENALTIES[len(PENALTIES) - 1 - int(np.argmin(errors[::-1]))]
 
@@ -241,7 +242,7 @@ def _chance(odds: Floats) -> Floats:
     return chance
 
 
-def _logistics(cells: _Examples, penalties: Sequence[float]) -> list[Logistic]:
+def _logistics(cells: _Examples, penalties: Sequence[float], close: float = CLOSE) -> list[Logistic]:
     """Learn logistic regressions of the mean rewards of cells, their intercept free.
 
     By Newton's method, each from the one before; wide matrices are left to scikit-learn's solvers.
@@ -255,20 +256,20 @@ def _logistics(cells: _Examples, penalties: Sequence[float]) -> list[Logistic]:
     columns = np.column_stack([np.ones(len(n)), x if isinstance(x, np.ndarray) else x.toarray()])
     at, found = np.array([np.log(rate / (1 - rate)), *np.zeros(width)]), {}
     for penalty in sorted(penalties, reverse=True):
-        at = _newton(columns, means, n, at, np.array([0.0, *np.full(width, penalty)]))
+        at = _newton(columns, means, n, at, np.array([0.0, *np.full(width, penalty)]), close)
         found[penalty] = Logistic(at[1:], float(at[0]))
     return [found[penalty] for penalty in penalties]
 
 
-def _newton(columns: Floats, means: Floats, n: Floats, at: Floats, penalty: Floats) -> Floats:
+def _newton(columns: Floats, means: Floats, n: Floats, at: Floats, penalty: Floats, close: float) -> Floats:
     for _ in range(MOST_STEPS):
         chance = _chance(columns @ at)
-        curvature = n * np.maximum(chance * (1 - chance), CLOSE)
+        curvature = n * np.maximum(chance * (1 - chance), FLAT)
         slope = columns.T @ (n * (means - chance)) - penalty * at
         step = np.linalg.solve((columns.T * curvature) @ columns + np.diag(penalty), slope)
         farthest = float(np.abs(columns @ step).max())
-        at = at + step * min(1.0, LONGEST / max(farthest, CLOSE))
-        if farthest < CLOSE:
+        at = at + step * min(1.0, LONGEST / max(farthest, FLAT))
+        if farthest < close:
             break
     return at
 
