@@ -10,7 +10,7 @@ from tests.support.logs import random_log, read, table
 
 import warmstart as ws
 from warmstart.events import open_cells, open_strata
-from warmstart.pipeline.prepare import with_propensities
+from warmstart.pipeline.sources import with_propensities
 from warmstart.propensity.backoff import STRENGTHS, UNSEEN, best_strength, borrowed_propensity
 
 

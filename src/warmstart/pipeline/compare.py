@@ -10,7 +10,7 @@ import numpy as np
 from warmstart.core import ACTION, FOLD, PROPENSITY, UsageError, quoted, to_numpy
 from warmstart.events import Events, open_cells, open_strata
 from warmstart.pipeline.checks import check_coarser, check_events
-from warmstart.pipeline.prepare import check_folds, context_levels
+from warmstart.pipeline.sources import check_folds, context_levels
 from warmstart.propensity import best_strength, check_logged
 from warmstart.results import ComparedSource, PropensityComparison
 

@@ -1,31 +1,30 @@
-"""Choose where propensities come from, and prepare what the weighted tables of all policies share."""
+"""Prepare what the weighted tables of all policies share: cells, propensities, a reward model."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
-from warmstart.core import FOLD, PROPENSITY, EmptyWindowError, UsageError, WindowName, quoted
+from warmstart.core import UsageError
 from warmstart.estimators import ESTIMATORS, RewardModel, WeightedRows, open_weighted_rows
 from warmstart.events import open_strata
-from warmstart.propensity import best_strength, borrowed_propensity, check_logged, modelled_propensity
-from warmstart.results import SOURCE_NAMES, PropensitySource, SourceName
+from warmstart.pipeline.sources import (
+    COUNTED,
+    REPEATING,
+    check_folds,
+    choose_source,
+    repeating_share,
+    with_propensities,
+)
+from warmstart.results import PropensitySource
 from warmstart.reward import open_cell_means
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager, ExitStack
 
-    from warmstart.core import Columns
     from warmstart.events import Cells, Strata
     from warmstart.policy import Policy
-
-# Below this share of traffic in contexts that were seen more than once, counting has next to nothing to count.
-REPEATING = 0.1
-# A model needs some events to learn from.
-ENOUGH = 1_000
-# The sources that are counts of a window, by the window.
-COUNTED: dict[str, WindowName] = {"counts": "evaluated", "train": "train", "all": "all"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,89 +84,3 @@ def prepare(
     from warmstart.reward import Regressions
 
     return EvaluationInputs(cells, source, strata, Regressions.learn(strata, reward_model))
-
-
-def check_folds(strata: Strata) -> None:
-    """Refuse a window whose events all fall into one fold."""
-    if strata.cells.engine.fetch(strata.table.agg(folds=strata.table[FOLD].nunique()))[0]["folds"] < 2:
-        raise EmptyWindowError(
-            "The window has too few events to learn propensities or rewards from.",
-            "Count propensities (propensities='counts') and ask for no estimators.",
-        )
-
-
-def repeating_share(cells: Cells) -> float:
-    """Return the share of the evaluated traffic that lies in contexts seen more than once."""
-    table = cells.table
-    again = (table.context_n > 1).ifelse(table.n, 0.0).sum()
-    totals = cells.engine.fetch(table.agg(again=again, events=table.n.sum()))[0]
-    return float(totals["again"]) / float(totals["events"])
-
-
-def choose_source(requested: Any, cells: Cells, coarser: Sequence[Sequence[str]]) -> tuple[SourceName, str, Any]:
-    """Return the source to use, why, and the user's own classifier if there is one."""
-    if hasattr(requested, "predict_proba"):
-        return "model", "a classifier was given", requested
-    if requested != "auto" and requested not in SOURCE_NAMES:
-        raise UsageError(
-            f"Propensities cannot come from {quoted(requested)}.",
-            f"Choose auto, {', '.join(SOURCE_NAMES)}, or pass a scikit-learn classifier.",
-        )
-    logged = cells.columns.propensity is not None
-    if requested == "logged" and not logged:
-        raise UsageError(
-            "The log was read without a column of propensities.", "Name it: propensity=... (--propensity)."
-        )
-    if requested == "train" and cells.train is None:
-        raise UsageError(
-            "propensities is 'train', but there is no training window.", "Split the log, or pass train=..."
-        )
-    if requested != "auto":
-        return cast("SourceName", requested), "it was asked for", None
-    if logged:
-        return "logged", f"the log has them in {quoted(cells.columns.propensity)}", None
-    if coarser:
-        return "back-off", "coarser contexts were named", None
-    share = repeating_share(cells)
-    if share < REPEATING and len(cells.evaluated) >= ENOUGH:
-        return "model", f"only {share:.1%} of traffic is in contexts seen more than once", None
-    return "counts", f"{share:.1%} of traffic is in contexts seen more than once", None
-
-
-def with_propensities(
-    strata: Strata, name: SourceName, reason: str, *, coarser: Sequence[Sequence[str]] = (), model: Any = None
-) -> tuple[Strata, PropensitySource]:
-    """Return strata with the propensities of a source, and how good these are; counts need no column.
-
-    Args:
-        strata: Strata by fold, and by propensity if these are logged.
-        name: The source.
-        reason: Why it was chosen.
-        coarser: Lists of context columns to back off to.
-        model: The user's own classifier, if there is one.
-    """
-    if name == "counts":
-        return strata, PropensitySource("counts", reason)
-    engine, levels = strata.cells.engine, context_levels(strata.cells.columns, coarser)
-    if name == "back-off":
-        strength, loss = best_strength(engine, strata.table, levels)
-        detail = f" A coarser context counts as {strength:g} events."
-        table = borrowed_propensity(strata.table, levels, strength)
-        return replace(strata, table=table), PropensitySource(name, reason, loss, detail=detail)
-    if name == "logged":
-        checked = check_logged(engine, strata.table)
-        _, estimated = best_strength(engine, strata.table, levels)
-        return strata, PropensitySource(name, reason, checked.log_loss, estimated, too_heavy=checked.too_heavy)
-    strata = modelled_propensity(strata, model=model)
-    n, p = strata.table.n, strata.table[PROPENSITY]
-    sums = {"known": p.notnull().ifelse(n, 0.0).sum(), "loss": -(n * p.ln()).sum(), "events": n.sum()}
-    totals = engine.fetch(strata.table.agg(**sums))[0]
-    known = float(totals["known"])
-    mean = float(totals["loss"]) / known if known else None
-    return strata, PropensitySource(name, reason, mean, without=1 - known / float(totals["events"]))
-
-
-def context_levels(columns: Columns, coarser: Sequence[Sequence[str]]) -> list[list[str]]:
-    """Return the fixed names of the whole context's columns, then of each coarser one's."""
-    fixed = dict(zip(columns.context, columns.context_keys, strict=True))
-    return [list(columns.context_keys), *([fixed[name] for name in level] for level in coarser)]
