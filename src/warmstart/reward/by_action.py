@@ -256,12 +256,12 @@ def _logistics(cells: _Examples, penalties: Sequence[float], close: float = CLOS
     columns = np.column_stack([np.ones(len(n)), x if isinstance(x, np.ndarray) else x.toarray()])
     at, found = np.array([np.log(rate / (1 - rate)), *np.zeros(width)]), {}
     for penalty in sorted(penalties, reverse=True):
-        at = _newton(columns, means, n, at, np.array([0.0, *np.full(width, penalty)]), close)
+        at = _newton(columns, means, n, at, np.array([0.0, *np.full(width, penalty)]), close=close)
         found[penalty] = Logistic(at[1:], float(at[0]))
     return [found[penalty] for penalty in penalties]
 
 
-def _newton(columns: Floats, means: Floats, n: Floats, at: Floats, penalty: Floats, close: float) -> Floats:
+def _newton(columns: Floats, means: Floats, n: Floats, at: Floats, penalty: Floats, *, close: float) -> Floats:
     for _ in range(MOST_STEPS):
         chance = _chance(columns @ at)
         curvature = n * np.maximum(chance * (1 - chance), FLAT)
