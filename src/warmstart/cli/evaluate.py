@@ -52,8 +52,8 @@ def evaluate(
         delta: How often a confidence interval may miss.
         interval (NAME): The confidence interval: bets, kl, hoeffding, bernstein (finite-sample), gamma or bootstrap
             (approximate).
-        estimator (NAME): A best estimate of the whole beside the bound: snips, dm, dr (doubly robust), switch-dr,
-            shrunk-dr. May be repeated.
+        estimator (NAME): A point estimate of all traffic beside the bounds: dr (doubly robust), shrunk-dr, switch-dr,
+            snips, dm or ips. May be repeated; the best of them stands first.  [default: dr]
         no_live: Let policies choose actions on days not live.
         select: Name the policy certified to gain most, or none.
 
@@ -92,7 +92,7 @@ def evaluate(
             live=not no_live,
             propensities=propensities,
             coarser=[level.split(",") for level in coarser or ()],
-            estimators=estimator or (),
+            estimators=estimator or ("dr",),
             contributions=0 if html is None else 10,
             on_progress=progress,
         )
