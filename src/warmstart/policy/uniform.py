@@ -21,7 +21,7 @@ def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name:
         table = swept_here(cells, feasible_from)
     else:
         table = swept_in_engine(cells, feasible_from)
-    return Policy(name, table, seated=True, held=live)
+    return Policy(name, table, seated=True, held=live, whole=not live)
 
 
 def uniform_over_all(cells: Cells, *, feasible_from: WindowName, name: str) -> Policy:
