@@ -123,7 +123,7 @@ def one_draw(archive: Archive, folder: Path, pages: int, seed: int) -> dict[str,
             "lower end missed": float(e.lower > should),
             "upper end missed": float(e.upper < should),
             "supported": e.support.supported,
-            "gain over logging": e.gain.difference or 0.0,
+            "gain over logging": e.gain.certified.difference or 0.0,
         }
     return found
 
@@ -167,7 +167,7 @@ def natural_experiment() -> Rows:
         log = pa.table({"page": archive.page[ad], "ad": ad, "click": click})
         events = ws.read_events(log, context="page", action="ad", reward="click")
         audit = ws.audit(events)
-        gain = ws.evaluate("uniform", events, tau=0.01)["uniform"].gain
+        gain = ws.evaluate("uniform", events, tau=0.01)["uniform"].gain.certified
         rows[name] = {
             "contexts": audit.log.contexts,
             "too uneven for a fair draw": round(audit.exploration.even.rejected, 4),

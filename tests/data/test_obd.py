@@ -33,4 +33,4 @@ def test_under_uniform_logging_uniform_earns_what_was_logged_and_propensities_ar
     found = ws.evaluate(["uniform", "logging"], events, tau=0.001)
     assert found["uniform"].value == pytest.approx(found["logging"].value, rel=0.15)
     assert found["uniform"].support.supported == pytest.approx(1)
-    assert found["uniform"].gain.lower < 0 < found["uniform"].gain.upper
+    assert found["uniform"].gain.certified.lower < 0 < found["uniform"].gain.certified.upper

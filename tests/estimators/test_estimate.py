@@ -151,9 +151,9 @@ def test_rewards_on_another_scale_come_back_on_it(engine):
     scaled = ws.evaluate("uniform", late_wide, train=early_wide, **options)["uniform"]
     for name in ("value", "lower", "upper", "certified_lower", "certified_upper", "joint_lower"):
         assert getattr(scaled, name) == pytest.approx(10 + 40 * getattr(plain, name)), name
-    assert scaled.gain.logging == pytest.approx(10 + 40 * plain.gain.logging)
+    assert scaled.gain.certified.logging == pytest.approx(10 + 40 * plain.gain.certified.logging)
     for name in ("difference", "lower", "upper"):
-        assert getattr(scaled.gain, name) == pytest.approx(40 * getattr(plain.gain, name)), name
+        assert getattr(scaled.gain.certified, name) == pytest.approx(40 * getattr(plain.gain.certified, name)), name
     assert scaled.propensity_error.tight == pytest.approx(40 * plain.propensity_error.tight)
     assert vars(scaled.support) == pytest.approx(vars(plain.support))
 
@@ -176,7 +176,7 @@ def test_train_may_come_from_another_file(engine):
 @pytest.mark.slow_on_spark
 def test_without_a_reward_the_gain_may_still_be_anything_near_nothing(engine):
     rows = [(x, a, 0.0, day) for x, a, _, day in random_log(9)]
-    found = ws.evaluate("constant:a1", read(rows, engine), tau=0.05)["constant:a1"].gain
+    found = ws.evaluate("constant:a1", read(rows, engine), tau=0.05)["constant:a1"].gain.certified
     assert found.contested > 0
     assert found.lower < found.difference == 0 < found.upper
     assert found.guarantee == "finite-sample"
@@ -210,7 +210,7 @@ def test_a_share_of_exactly_tau_is_supported(engine):
     rows = [("p", "a", 1.0, 0), ("p", "a", 0.0, 0), ("p", "b", 0.0, 0), ("p", "b", 0.0, 0)]
     found = ws.evaluate("constant:a", read(rows, engine), tau=0.5)["constant:a"]
     assert (found.support.supported, found.support.clipped) == (1, 0)
-    assert found.gain.difference == pytest.approx(0.5 - 0.25)
+    assert found.gain.certified.difference == pytest.approx(0.5 - 0.25)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -7,7 +7,7 @@ from tests.support.logs import decisions, random_log, read, some_policy
 
 import warmstart as ws
 from warmstart.estimators import ESTIMATORS, Levels, estimate_policy, open_weighted_rows
-from warmstart.estimators.point import point_sums
+from warmstart.estimators.point import left_to_model, point_sums
 from warmstart.events import open_cells
 from warmstart.policy import build_policy, parse_policies
 from warmstart.simulation import TableWorld
@@ -32,12 +32,16 @@ class SomeModel:
         said = ((contexts * 7 + actions * 3) % 11) / 11
         return rows.mutate(expected=said, left_out=said)
 
+    def sample(self, rows):
+        return rows.filter(rows.n > 0)
+
 
 def a_table(seed, counted):
     """Cells of a few contexts with made-up rewards and expectations; counted propensities, or any."""
     rng = np.random.default_rng(seed)
     n = rng.integers(2, 9, (CONTEXTS, ACTIONS)).astype(float)
     n[rng.random(n.shape) < 0.2] = 0 if counted else 1
+    n[:, -1] = 1
     s = rng.binomial(n.astype(int), 0.4).astype(float)
     p, f, g = rng.uniform(0.05, 1, (3, CONTEXTS, ACTIONS))
     h = rng.dirichlet(np.ones(ACTIONS), CONTEXTS) * np.array([[0.8], *[[1.0]] * (CONTEXTS - 1)])
@@ -48,7 +52,8 @@ def a_table(seed, counted):
     columns |= {"context_n": wide["n"], "context_reward_sum": wide["s"], "context_reward_sq_sum": wide["s"]}
     if counted:
         return columns | {"propensity": n / wide["n"], "left_out": g}
-    return columns | {"propensity": p, "model_value": np.repeat((h * f).sum(axis=1, keepdims=True), ACTIONS, axis=1)}
+    value = np.repeat((h * f).sum(axis=1, keepdims=True), ACTIONS, axis=1)
+    return columns | {"propensity": p, "model_value": value, "part": np.ones_like(n)}
 
 
 def one_by_one(columns, *names):
@@ -61,7 +66,17 @@ def one_by_one(columns, *names):
 
 def moments_of(duckdb, name, columns, tau):
     rows = duckdb.open_arrow(pa.table({column: values.ravel() for column, values in columns.items()}))
-    totals = duckdb.fetch(rows.agg(**point_sums([name], rows, tau)))[0]
+    asked = {"sums": rows, "model_sums": rows}
+    if "left_out" in columns:
+        asked = {
+            "sums": rows,
+            "model_sums": left_to_model([name], rows, [tau]),
+            "judging_sums": rows.filter(rows.n > 0),
+        }
+    totals = {}
+    for kind, some in asked.items():
+        if declared := point_sums([name], kind, some, tau):
+            totals |= duckdb.fetch(some.agg(**declared))[0]
     return ESTIMATORS[name].finish(totals, columns["n"].sum())
 
 
@@ -116,7 +131,8 @@ def test_given_actions_only_rewards_vary_and_the_model_where_it_stands_alone(duc
     logging = (h.sum(axis=1) * s.sum(axis=1)).sum() / total
     assert found.gain == pytest.approx(found.value - logging, abs=CLOSE)
     shown, v = n > 0, g * (1 - g)
-    inside = np.where(n > 1, s * (n - s) / np.maximum(n - 1, 1), s - 2 * g * s + n * g * g)
+    others = (s.sum(axis=1, keepdims=True) - s) / np.maximum(x - n, 1)
+    inside = np.where(n > 1, s * (n - s) / np.maximum(n - 1, 1), s - 2 * others * s + n * others**2)
     noise = (s - s * s / np.maximum(n, 1))[n > 1].sum() / ((n - 1) * v)[n > 1].sum()
     noise = min(noise, 1.0)
     apart = ((s - n * g) ** 2 / np.maximum(n, 1))[shown].sum() - noise * v[shown].sum()

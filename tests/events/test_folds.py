@@ -115,7 +115,7 @@ def test_folds_of_other_columns_may_overlap(duckdb):
     policy = ws.fit(with_id.split(folds=5)[0][0], fit_tau=1.0, weight_bits=8)
     found = ws.evaluate({"p": policy}, without.split(folds=5)[0][1], tau=0.1)
     assert found.learned_here == ("p",)
-    assert found["p"].gain.guarantee == found["p"].guarantee == "approximate"
+    assert found["p"].gain.certified.guarantee == found["p"].guarantee == "approximate"
 
 
 def test_a_saved_policy_remembers_its_folds(duckdb, tmp_path):

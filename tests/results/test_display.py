@@ -97,8 +97,9 @@ def test_an_evaluation_has_one_row_per_policy_and_tau(evaluation):
     for row, estimate in zip(frame.to_dict("records"), evaluation, strict=True):
         assert (row["policy"], row["tau"], row["value"]) == (estimate.policy, estimate.tau, estimate.value)
         assert (row["supported"], row["undecided"]) == (estimate.support.supported, estimate.support.undecided)
-        assert (row["gain"], row["gain_lower"]) == (estimate.gain.difference, estimate.gain.lower)
-        assert (row["gain_share"], row["contested"]) == (estimate.gain.share, estimate.gain.contested)
+        certified, estimated = estimate.gain.certified, estimate.gain.estimated
+        assert (row["certified_gain_lower"], row["contested"]) == (certified.lower, certified.contested)
+        assert estimate.is_logging or row["estimated_gain_difference"] == estimated.difference
         assert (row["certified_lower"], row["certified_upper"]) == (estimate.certified_lower, estimate.certified_upper)
         assert (row["best"], row["best_upper"]) == (estimate.best.value, estimate.best.upper)
         assert row["best_estimator"] == estimate.best.estimator == "snips"
@@ -126,7 +127,7 @@ def test_an_audit_is_a_row_per_number(everything):
 def test_the_best_estimate_is_in_the_json(evaluation):
     for row, estimate in zip(evaluation.to_dict()["policies"], evaluation, strict=True):
         assert row["best"] == row["estimates"][0] == fields_of(estimate.best)
-        assert set(row["best"]) == {"estimator", "value", "lower", "upper"}
+        assert set(row["best"]) == {"estimator", "value", "lower", "upper", "on_model"}
 
 
 def test_numbers_that_are_not_finite_are_null_wherever_they_are():

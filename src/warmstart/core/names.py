@@ -23,6 +23,12 @@ EPOCH = "epoch"
 DECIDED = "decided"
 EXPECTED = "expected"
 LEFT_OUT = "left_out"
+# How far that is off, relative to m * (1 - m): a cell for itself, all cells of its action, all of its context; and how
+# far rewards inside a cell differ.
+SPREAD = "spread"
+ACTION_ERROR = "action_error"
+CONTEXT_ERROR = "context_error"
+NOISE = "noise"
 MODEL_VALUE = "model_value"
 # The share of its cell that a row stands for.
 PART = "part"

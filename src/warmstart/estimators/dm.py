@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 
-def model_sums(rows: ir.Table, _: float) -> dict[str, ir.Value]:
-    """Sum over events D(x) = sum over actions of probability * expected reward."""
-    return {"model": (rows.context_n * rows[PROBABILITY] * rows[EXPECTED]).sum()}
+def model_terms(rows: ir.Table, _: float) -> dict[str, ir.Value]:
+    """Return terms of the sum over events of D(x) = sum over actions of probability * expected reward."""
+    return {"model": rows.context_n * rows[PROBABILITY] * rows[EXPECTED]}
 
 
 def finish(totals: Mapping[str, float], events: float) -> Moments:

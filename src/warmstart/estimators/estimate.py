@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from warmstart.core import PROPENSITY
 from warmstart.estimators import gain, ips, support, weight_ratio
 from warmstart.estimators.gain import GainSums, Levels
 from warmstart.estimators.intervals import NEED_COEFFICIENTS, TermSums, interval
-from warmstart.estimators.point import ESTIMATORS, SumKind, estimated_gain, left_to_model, point_estimates, point_sums
+from warmstart.estimators.point import ESTIMATORS, Kind, declared, estimated_gain, left_to_model, point_estimates
 from warmstart.estimators.tau import choose_tau, matched_rate
 from warmstart.estimators.weights import OWN
 from warmstart.results import CertifiedGain, Gain, IntervalName, Tau, TauChoice, ValueEstimate
@@ -46,9 +47,9 @@ def estimate_policy(
     names = OF_LOGGING if weighted.is_logging else estimators
     chosen = [_tau(weighted, tau, levels.rate) for tau in taus]
     floors = [weighted.floor(tau) for tau, _ in chosen]
-    totals = _fetch(weighted, weighted.table, [_sums(weighted, floor, names) for floor in floors])
+    totals = _fetch(weighted, [_sums(weighted, floor, names) for floor in floors], weighted.table.agg)
     for kind, rows in _modelled(weighted, names, floors):
-        further = _fetch(weighted, rows, [point_sums(names, kind, rows, floor) for floor in floors])
+        further = _fetch(weighted, [declared(names, kind, rows, floor) for floor in floors], partial(_summed, rows))
         totals = [{**one, **other} for one, other in zip(totals, further, strict=True)]
     estimates = []
     for (tau, choice), some in zip(chosen, totals, strict=True):
@@ -68,37 +69,43 @@ def _tau(weighted: WeightedRows, tau: Tau, rate: float | None) -> tuple[float, T
     return choice.tau, choice
 
 
-def _modelled(
-    weighted: WeightedRows, names: Sequence[str], taus: Sequence[float]
-) -> Iterator[tuple[SumKind, ir.Table]]:
+def _modelled(weighted: WeightedRows, names: Sequence[str], taus: Sequence[float]) -> Iterator[tuple[Kind, ir.Table]]:
     """Yield the rows with a reward model's expectations that some estimators need, and for which of their sums."""
     if weighted.modelled is not None:
-        yield "model_sums", weighted.modelled
+        yield "model_terms", weighted.modelled
     elif weighted.model is not None and not weighted.is_logging:
-        yield "model_sums", weighted.model.expect(left_to_model(names, weighted.table, taus))
-        if any(ESTIMATORS[name].judging_sums for name in names):
-            yield "judging_sums", weighted.model.expect(weighted.model.sample(weighted.table))
+        yield "model_terms", weighted.model.expect(left_to_model(names, weighted.table, taus))
+        if any(ESTIMATORS[name].judging_terms for name in names):
+            yield "judging_terms", weighted.model.expect(weighted.model.sample(weighted.table))
 
 
 def _sums(weighted: WeightedRows, floor: float, names: Sequence[str]) -> dict[str, ir.Value]:
     """Return everything that adds up over the weighted table at one tau, by name."""
     rows = weighted.table
-    declared = {**ips.sums(rows, floor), **support.sums(rows, floor), **point_sums(names, "sums", rows, floor)}
-    declared |= gain.sums(rows, floor) if weighted.certified else {}
+    sums = {**ips.sums(rows, floor), **support.sums(rows, floor), **declared(names, "sums", rows, floor)}
+    sums |= gain.sums(rows, floor) if weighted.certified else {}
     if OWN in rows.columns:
-        declared |= {**ips.sums(rows, floor, OWN), **weight_ratio.sums(rows, floor)}
-    return declared
+        sums |= {**ips.sums(rows, floor, OWN), **weight_ratio.sums(rows, floor)}
+    return sums
 
 
-def _fetch(weighted: WeightedRows, rows: ir.Table, declared: Sequence[dict[str, ir.Value]]) -> list[dict[str, float]]:
-    """Return what the sums of every tau come to, in one query; a sum that no tau enters is computed once."""
+def _summed(rows: ir.Table, **terms: ir.Value) -> ir.Table:
+    """Sum terms; in two steps, because a term may look at rows beside its own."""
+    table = rows.select(**terms)
+    return table.agg(**{name: table[name].sum() for name in terms})
+
+
+def _fetch(
+    weighted: WeightedRows, wanted: Sequence[dict[str, ir.Value]], aggregate: Callable[..., ir.Table]
+) -> list[dict[str, float]]:
+    """Return what sums, or terms, of every tau come to, in one query; what no tau enters is computed once."""
     columns: dict[str, ir.Value] = {}
     places: list[dict[str, str]] = []
-    for i, sums in enumerate(declared):
-        same = {name for name, total in sums.items() if i and total.equals(declared[0][name])}
-        places.append({name: f"{name}_{0 if name in same else i}" for name in sums})
-        columns |= {places[i][name]: total for name, total in sums.items()}
-    fetched = weighted.engine.fetch(rows.agg(**columns))[0]
+    for i, some in enumerate(wanted):
+        same = {name for name, value in some.items() if i and value.equals(wanted[0][name])}
+        places.append({name: f"{name}_{0 if name in same else i}" for name in some})
+        columns |= {places[i][name]: value for name, value in some.items()}
+    fetched = weighted.engine.fetch(aggregate(**columns))[0]
     return [{name: float(fetched[place] or 0.0) for name, place in some.items()} for some in places]
 
 

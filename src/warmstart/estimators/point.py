@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Declared = Callable[[ir.Table, float], dict[str, ir.Value]]
 
 
-SumKind = Literal["sums", "model_sums", "judging_sums"]
+Kind = Literal["sums", "model_terms", "judging_terms"]
 
 
 @dataclass(frozen=True)
@@ -30,21 +30,21 @@ class Estimator:
     """An estimator of the value of all traffic.
 
     ``sums(rows, tau)``: expressions over the weighted table by name (equal names are equal sums, computed once).
-    ``finish(totals, events)``: the value and its variance. What reads the reward model has further sums:
-    ``model_sums``, over rows with its expectations, of which it needs those that are ``left`` to the model where
-    propensities are counts (all without it); and there ``judging_sums``, over shown cells, for how wrong it may be.
+    ``finish(totals, events)``: the value and its variance. What reads the reward model has terms of further sums:
+    ``model_terms``, over rows with its expectations, of which it needs those that are ``left`` to the model where
+    propensities are counts (all without it); and there ``judging_terms``, over shown cells, for how wrong it may be.
     """
 
     finish: Callable[[Mapping[str, float], float], Moments]
     sums: Declared | None = None
-    model_sums: Declared | None = None
-    judging_sums: Declared | None = None
+    model_terms: Declared | None = None
+    judging_terms: Declared | None = None
     left: Callable[[ir.Table, float], ir.BooleanValue] | None = None
 
     @property
     def modelled(self) -> bool:
         """Tell whether it reads the reward model."""
-        return self.model_sums is not None
+        return self.model_terms is not None
 
 
 def _unsupported(rows: ir.Table, tau: float) -> ir.BooleanValue:
@@ -55,8 +55,8 @@ def _doubly_robust(weight: Any, left: Any = None) -> Estimator:
     return Estimator(
         finish=partial(dr.finish, weight=weight),
         sums=partial(dr.sums, weight=weight),
-        model_sums=partial(dr.model_sums, weight=weight),
-        judging_sums=partial(dr.judging_sums, weight=weight),
+        model_terms=partial(dr.model_terms, weight=weight),
+        judging_terms=partial(dr.judging_terms, weight=weight),
         left=left,
     )
 
@@ -64,15 +64,15 @@ def _doubly_robust(weight: Any, left: Any = None) -> Estimator:
 ESTIMATORS: Mapping[str, Estimator] = {
     "ips": Estimator(ips.finish, ips.sums),
     "snips": Estimator(snips.finish, snips.sums),
-    "dm": Estimator(dm.finish, model_sums=dm.model_sums),
+    "dm": Estimator(dm.finish, model_terms=dm.model_terms),
     "dr": _doubly_robust(clipped, _unsupported),
     "switch-dr": _doubly_robust(switched, _unsupported),
     "shrunk-dr": _doubly_robust(shrunk),
 }
 
 
-def point_sums(names: Sequence[str], kind: SumKind, rows: ir.Table, tau: float) -> dict[str, ir.Value]:
-    """Return the sums of a kind that some estimators need, each once.
+def declared(names: Sequence[str], kind: Kind, rows: ir.Table, tau: float) -> dict[str, ir.Value]:
+    """Return the sums, or the terms of sums, that some estimators need, each once.
 
     Args:
         names: The estimators.
@@ -80,8 +80,8 @@ def point_sums(names: Sequence[str], kind: SumKind, rows: ir.Table, tau: float) 
         rows: The weighted table, rows with the model's expectations, or shown ones.
         tau: The clipping constant.
     """
-    declared = [getattr(ESTIMATORS[name], kind) for name in names]
-    return {name: total for some in declared if some is not None for name, total in some(rows, tau).items()}
+    asked = [getattr(ESTIMATORS[name], kind) for name in names]
+    return {name: value for some in asked if some is not None for name, value in some(rows, tau).items()}
 
 
 def left_to_model(names: Sequence[str], rows: ir.Table, taus: Sequence[float]) -> ir.Table:
@@ -100,7 +100,7 @@ def point_estimates(
 
     Args:
         names: The estimators.
-        totals: What the sums of ``point_sums`` came to.
+        totals: What the sums of ``declared`` came to.
         events: T, all events of the window.
         delta: The share of intervals that may miss.
     """
@@ -119,7 +119,7 @@ def estimated_gain(
 
     Args:
         names: The estimators.
-        totals: What the sums of ``point_sums`` came to.
+        totals: What the sums of ``declared`` came to.
         events: T, all events of the window.
         delta: The share of intervals that may miss.
     """

@@ -26,7 +26,7 @@ _door = Door.to(
         "distributed_sgd": "DistributedLearner DistributedRewards partition_count",
         "examples": "SUMS Examples",
         "learner": "CELL_PASSES CELLS_TO_CHOOSE_WITH LearnedRewards Learner event_stream rank_feasible",
-        "left_out": "LeftOutMeans difference_sums open_left_out_means spread_and_noise",
+        "left_out": "LeftOutMeans open_left_out_means",
         "product": "ProductModel Stream",
         "settings": "FitSettings",
     },

@@ -5,7 +5,9 @@
 
 With m = left_out, cells differ from it with variance spread * m * (1 - m) around it, and rewards inside a cell with
 variance noise * m * (1 - m): so the second line is the mean of a cell given its own rewards and those of all others.
-It is an expression over cells: no folds, no second look at the events.
+An error of the action's rate is one of all its cells, and so is one of the context's. A rate that is shrunk by k events
+has n = N^2 / (N + spread / noise * sum of n^2) of its own to go by, N over its cells, and is off with variance
+noise / (k + n), again times m * (1 - m). All are expressions over cells: no folds, no second look at the events.
 """
 
 from __future__ import annotations
@@ -13,109 +15,142 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import ibis
+import numpy as np
 
-from warmstart.core import ACTION, EXPECTED, LEFT_OUT
+from warmstart.core import ACTION, ACTION_ERROR, CONTEXT_ERROR, EXPECTED, LEFT_OUT, NOISE, SPREAD
 from warmstart.engine import float_literal, sample_by_key
-from warmstart.reward.by_cell import NOTHING, STRENGTHS, borrowed_rate
+from warmstart.reward.by_cell import NOTHING, STRENGTHS, shrunk_rate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from warmstart.engine import Engine
     from warmstart.events import Cells
 
-# The strength is chosen on about so many cells, of contexts chosen at random.
+# Strengths are chosen on about so many cells, of contexts chosen at random.
 CELLS_TO_CHOOSE = 200_000
 # Expectations stay this far from 0 and 1, where no reward would differ from them.
 EDGE = 1e-6
+LEAST_NOISE = 1e-6
+# How many events of the overall rate the rates of an action and of a context are shrunk by.
+CANDIDATES = tuple(product(STRENGTHS, STRENGTHS))
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOutMeans:
     """What cells are expected to earn. ``by_action``: the events and rewards of every action; ``rate``: of all.
 
-    ``share``: of contexts, that is enough to learn from, or to judge by.
+    ``share``: of contexts, that is enough to learn from, or to judge by. ``strengths``: of action and context;
+    ``room``: the strengths that their errors are told by, which allow for what the log leaves open.
     """
 
     context_keys: tuple[str, ...]
     by_action: ir.Table
     rate: float
     share: float
-    strength: float
+    strengths: tuple[float, float] = CANDIDATES[0]
+    room: tuple[float, float] = CANDIDATES[0]
     spread: float = 0.0
     noise: float = 1.0
 
     def expect(self, rows: ir.Table) -> ir.Table:
-        """Return rows of the weighted table with ``expected`` and ``left_out``, in [0, 1]."""
+        """Return rows of the weighted table with ``expected`` and ``left_out``, in [0, 1], and how far they are off."""
         known = self._with_action(rows)
-        left_out = self._left_out(known, self.strength)
-        known = known.mutate(**{LEFT_OUT: left_out})
-        weight, own = float_literal(self.noise), float_literal(self.spread)
-        expected = (own * known.reward_sum + weight * known[LEFT_OUT]) / (own * known.n + weight)
-        return known.select(*rows.columns, LEFT_OUT, **{EXPECTED: expected})
+        known = known.mutate(**{LEFT_OUT: self._left_out(known, self.strengths)})
+        noise, spread = float_literal(self.noise), float_literal(self.spread)
+        expected = (spread * known.reward_sum + noise * known[LEFT_OUT]) / (spread * known.n + noise)
+        # Of a context's cells only the number is known: few large ones tell the least.
+        context = known.context_n / (1.0 + float_literal(self.spread / self.noise) * known.context_n)
+        errors = {
+            ACTION_ERROR: noise / (float_literal(self.room[0]) + self._told_by_action(known)),
+            CONTEXT_ERROR: noise / (float_literal(self.room[1]) + context),
+        }
+        return known.select(*rows.columns, LEFT_OUT, **{EXPECTED: expected, SPREAD: spread, NOISE: noise}, **errors)
 
     def sample(self, rows: ir.Table) -> ir.Table:
         """Return rows that were shown, of some contexts if there are many."""
         return sample_by_key(rows.filter(rows.n > 0), self.context_keys, self.share)
 
+    def _told_by_action(self, rows: ir.Table) -> ir.Value:
+        """Return how many events of one cell the other cells of an action tell as much as."""
+        n = ibis.greatest(rows.action_n - rows.n, float_literal(0))
+        squares = ibis.greatest(rows.action_n_sq - rows.n * rows.n, float_literal(0))
+        return (n * n / (n + float_literal(self.spread / self.noise) * squares).nullif(0.0)).coalesce(0.0)
+
     def _with_action(self, rows: ir.Table) -> ir.Table:
         known = rows.left_join(self.by_action, ACTION)
-        sums = {name: known[name].coalesce(0.0) for name in ("action_n", "action_reward_sum")}
+        sums = {name: known[name].coalesce(0.0) for name in ("action_n", "action_n_sq", "action_reward_sum")}
         return known.select(*rows.columns, **sums)
 
-    def _left_out(self, rows: ir.Table, strength: float) -> ir.Value:
+    def _left_out(self, rows: ir.Table, strengths: tuple[float, float]) -> ir.Value:
+        rate = float_literal(self.rate)
         action, context = (
-            (rows[f"{of}_n"] - rows.n, rows[f"{of}_reward_sum"] - rows.reward_sum) for of in ("action", "context")
+            shrunk_rate(rows[f"{of}_n"] - rows.n, rows[f"{of}_reward_sum"] - rows.reward_sum, rate, strength)
+            for of, strength in zip(("action", "context"), strengths, strict=True)
         )
-        rate = borrowed_rate(action, context, float_literal(self.rate), strength)
-        return ibis.least(ibis.greatest(rate, float_literal(EDGE)), float_literal(1 - EDGE))
+        return ibis.least(ibis.greatest(action * context / rate, float_literal(EDGE)), float_literal(1 - EDGE))
 
 
 @contextmanager
 def open_left_out_means(cells: Cells) -> Iterator[LeftOutMeans]:
-    """Learn from the cells of the evaluated window; the strength has the least squared error on cells left out."""
+    """Learn from the cells of the evaluated window; strengths are those that make cells left out likeliest."""
     engine, shown = cells.engine, cells.table.filter(cells.table.n > 0)
     sums = {f"action_{name}": shown[name].sum() for name in ("n", "reward_sum")}
+    sums["action_n_sq"] = (shown.n * shown.n).sum()
     by_action = engine.materialise(shown.group_by(ACTION).agg(**sums, cells=shown.count()))
     try:
         totals = by_action.agg(n=by_action.action_n.sum(), r=by_action.action_reward_sum.sum(), c=by_action.cells.sum())
         found = engine.fetch(totals)[0]
         rate = (float(found["r"]) + NOTHING) / (float(found["n"]) + NOTHING)
         share = CELLS_TO_CHOOSE / float(found["c"])
-        means = LeftOutMeans(cells.columns.context_keys, by_action.drop("cells"), rate, share, STRENGTHS[0])
-        rows = means._with_action(means.sample(shown))
-        declared = {
-            f"{name}_{i}": total
-            for i, strength in enumerate(STRENGTHS)
-            for name, total in _errors(rows, means._left_out(rows, strength)).items()
-        }
-        values = {name: float(value or 0.0) for name, value in engine.fetch(rows.agg(**declared))[0].items()}
-        best = min(range(len(STRENGTHS)), key=lambda i: values[f"error_{i}"])
-        spread, noise = spread_and_noise({name: values[f"{name}_{best}"] for name in _errors(rows, rows.n)})
-        yield replace(means, strength=STRENGTHS[best], spread=spread, noise=noise)
+        means = LeftOutMeans(cells.columns.context_keys, by_action.drop("cells"), rate, share)
+        sample = engine.materialise(means._with_action(means.sample(shown)))
+        try:
+            means = _with_strengths(means, engine, sample)
+            # Once more, now that it is known how much cells differ.
+            yield _with_strengths(means, engine, sample)
+        finally:
+            sample.release()
     finally:
         by_action.release()
 
 
-def _errors(rows: ir.Table, left_out: ir.Value) -> dict[str, ir.Value]:
-    """Sum the squared error, but for the squares of rewards, which all have in common; and what tells it from noise."""
-    error = rows.n * left_out * left_out - 2.0 * left_out * rows.reward_sum
-    return {"error": error.sum(), **difference_sums(rows, left_out)}
+def _with_strengths(means: LeftOutMeans, engine: Engine, rows: ir.Table) -> LeftOutMeans:
+    """Choose strengths by the likelihood of cells left out, and tell how far these differ from what is expected."""
+    losses = {f"loss_{i}": _loss(means, rows, c) for i, c in enumerate(CANDIDATES)}
+    values = np.array([float(value or 0.0) for value in engine.fetch(rows.agg(**losses))[0].values()])
+    likely = np.exp((values.min() - values) / 2)
+    # Of strengths that are about as likely the smallest leave most room for error.
+    room = tuple(float(likely.sum() / (likely / [pair[i] for pair in CANDIDATES]).sum()) for i in (0, 1))
+    means = replace(means, strengths=CANDIDATES[int(values.argmin())], room=(room[0], room[1]))
+    sums = difference_sums(rows, means._left_out(rows, means.strengths))
+    totals = {name: float(value or 0.0) for name, value in engine.fetch(rows.agg(**sums))[0].items()}
+    spread, noise = spread_and_noise(totals)
+    return replace(means, spread=spread, noise=noise)
+
+
+def _loss(means: LeftOutMeans, rows: ir.Table, strengths: tuple[float, float]) -> ir.Value:
+    """Return minus twice the logarithm of the likelihood of cells, as if their rewards were normal."""
+    n, m = rows.n, means._left_out(rows, strengths)
+    difference, v = rows.reward_sum - n * m, m * (1.0 - m)
+    variance = n * v * (float_literal(means.noise) + float_literal(means.spread) * n)
+    return (difference * difference / variance + v.ln()).sum()
 
 
 def difference_sums(rows: ir.Table, left_out: ir.Value) -> dict[str, ir.Value]:
-    """Sum over cells what ``spread_and_noise`` needs, with v = left_out * (1 - left_out)."""
+    """Sum over shown cells what ``spread_and_noise`` needs, with v = left_out * (1 - left_out)."""
     n, rewards, v = rows.n, rows.reward_sum, left_out * (1.0 - left_out)
-    shown, twice = n > 0, n > 1
     difference = rewards - n * left_out
     return {
-        "cells_apart": shown.ifelse(difference * difference / n.nullif(0.0), 0.0).sum(),
-        "cells_v": shown.ifelse(v, 0.0).sum(),
+        "cells_apart": (difference * difference / n).sum(),
+        "cells_v": v.sum(),
         "cells_n_v": (n * v).sum(),
-        "inside": twice.ifelse(rows.reward_sq_sum - rewards * rewards / n.nullif(0.0), 0.0).sum(),
-        "inside_v": twice.ifelse((n - 1.0) * v, 0.0).sum(),
+        "inside": (rows.reward_sq_sum - rewards * rewards / n).sum(),
+        "inside_v": ((n - 1.0) * v).sum(),
     }
 
 
@@ -125,6 +160,6 @@ def spread_and_noise(totals: Mapping[str, float]) -> tuple[float, float]:
     Of a cell of n events, (mean - m)^2 has the expectation (spread + noise / n) * m * (1 - m).
     """
     noise = totals["inside"] / totals["inside_v"] if totals["inside_v"] > 0 else 1.0
-    noise = min(max(noise, NOTHING), 1.0)
+    noise = min(max(noise, LEAST_NOISE), 1.0)
     apart = totals["cells_apart"] - noise * totals["cells_v"]
     return max(apart / totals["cells_n_v"], 0.0) if totals["cells_n_v"] > 0 else 0.0, noise
