@@ -43,9 +43,9 @@ def judge_overlap(strata: Strata, source: PropensitySource, *, tau: float = TAU)
     totals = strata.cells.engine.fetch(rows.agg(**sums))[0]
     events = float(totals["n"] or 0.0)
     if not events:
-        return Overlap(tau, 0.0, 1.0, source.words)
+        return Overlap(tau, 0.0, 1.0, source.name)
     choice = 1 - float(totals["certain"]) / events
-    return Overlap(tau, min(max(choice, 0.0), 1.0), math.exp(float(totals["loss"]) / events), source.words)
+    return Overlap(tau, min(max(choice, 0.0), 1.0), math.exp(float(totals["loss"]) / events), source.name)
 
 
 def modelled_exploration(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core import counted, more, percent, quoted
+from warmstart.results.propensities import WORDS
 from warmstart.results.remarks import unique_columns
 
 if TYPE_CHECKING:
@@ -99,7 +100,7 @@ def about_the_log(audit: Audit) -> list[str]:
     live = " that are live on the day (UTC)" if audit.exploration.live else ""
     if overlap := audit.exploration.overlap:
         uniform = f"'uniform-all' chooses at random among all actions{live}; it is supported where"
-        return [*lines, f"{uniform} its choice has a propensity of at least tau, {overlap.source}."]
+        return [*lines, f"{uniform} its choice has a propensity of at least tau, {WORDS[overlap.source]}."]
     uniform = f"'uniform' chooses at random among the actions shown in the context{live}; it is supported where"
     choice = f"as much choice as {audit.exploration.effective_actions:.2f} equally frequent actions a context"
     shown = "the log showed its choice at least tau of the time"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from warmstart.core import percent, quoted
-
+from warmstart.results.propensities import WORDS, SourceName
 
 # Near the borders of a fixed rule a model is not sure either. On fixed linear rules of 4 to 20 actions, 1,000 to 20,000
 # events of 2 to 10 columns, choice came to .02 to .24, effective actions to 1.01 to 1.14: less than this is no overlap.
@@ -32,13 +32,13 @@ class Overlap:
 
     ``choice``: the share of traffic on which no action has a propensity above 1 - tau, so that the other actions
     together have tau or more. ``effective_actions``: exp of the entropy of the action given the context, the mean of
-    -log(propensity) of what was shown. ``source``: where the propensities come from, in words.
+    -log(propensity) of what was shown. ``source``: where the propensities come from.
     """
 
     tau: float
     choice: float
     effective_actions: float
-    source: str
+    source: SourceName
 
     @property
     def is_none(self) -> bool:
@@ -48,15 +48,16 @@ class Overlap:
     @property
     def remark(self) -> Remark:
         """Say whether other policies can be estimated at all."""
-        by = f"by propensities {self.source}"
+        by = f"by propensities {WORDS[self.source]}"
         effective = f"as much choice as {self.effective_actions:.2f} equally frequent actions"
         if self.is_none:
             sure = f"one action was all but certain (above {percent(1 - self.tau)}) on {percent(1 - self.choice)}"
             rest = "what other actions would earn there, no estimate from this log can tell"
             return Remark("WS104", "warning", f"No overlap: {by}, {sure} of the traffic ({effective}); {rest}.")
         share = f"actions other than the likeliest had {percent(self.tau)} or more on {percent(self.choice)}"
-        rests = "Nothing is certified: a fixed rule that a model cannot express looks like choice to it"
-        return Remark("WS104", "note", f"Overlap: {by}, {share} of the traffic ({effective}). {rests}.")
+        doubt = "" if self.source == "logged" else ": a fixed rule that a model cannot express looks like choice to it"
+        text = f"Overlap: {by}, {share} of the traffic ({effective}). Nothing is certified{doubt}."
+        return Remark("WS104", "note", text)
 
 
 def unsaid_training(policies: Sequence[str]) -> Remark:
