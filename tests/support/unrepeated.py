@@ -13,7 +13,7 @@ def unrepeated_log(logger, *, events=3000, actions=4, seed=0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(events, 2))
     angles = np.arange(actions) * 2 * np.pi / actions
-    scores = x @ np.stack([np.cos(angles), np.sin(angles)])
+    scores = 2 * x @ np.stack([np.cos(angles), np.sin(angles)])
     p = np.exp(scores) / np.exp(scores).sum(axis=1, keepdims=True)
     if logger == FIXED:
         p = np.eye(actions)[scores.argmax(axis=1)]
