@@ -55,8 +55,8 @@ def evaluate(
         delta: How often a confidence interval may miss.
         interval (NAME): The confidence interval: bets, kl, hoeffding, bernstein (finite-sample), gamma or bootstrap
             (approximate).
-        estimator (NAME): A best estimate of the whole beside the bound: snips, dm, dr (doubly robust), switch-dr,
-            shrunk-dr. May be repeated.
+        estimator (NAME): A point estimate of all traffic beside the bounds: dr (doubly robust), shrunk-dr, switch-dr,
+            snips, dm or ips. May be repeated; the best of them stands first.  [default: dr]
         trained_until ([NAME=]T|never): When decisions were fitted on rewards of the log last: a time, or never. No
             end is certified if that is inside the evaluated window. Without NAME, of all files. May be repeated.
         allow_unknown_actions: Let decisions name actions that the log never shows; they count as unsupported.
@@ -100,7 +100,7 @@ def evaluate(
             live=not no_live,
             propensities=propensities,
             coarser=[level.split(",") for level in coarser or ()],
-            estimators=estimator or (),
+            estimators=estimator or ("dr",),
             contributions=0 if html is None else 10,
             trained_until=pipeline.parse_trained_until(trained_until or (), named),
             allow_unknown_actions=allow_unknown_actions,

@@ -18,13 +18,13 @@ PROPENSITY = "propensity"
 EVENT_ID = "event_id"
 FOLD = "fold"
 EPOCH = "epoch"
-# Columns of the weighted table: the policy's whole share in a context, the reward model's expectation of an action, and
-# that of the policy's choice in the context.
+# Columns of the weighted table: the policy's whole share in a context, the reward model's expectation of an action, the
+# same without the rewards of its own cell, and that of the policy's choice in the context.
 DECIDED = "decided"
 EXPECTED = "expected"
+LEFT_OUT = "left_out"
 MODEL_VALUE = "model_value"
-# The number of a row's (context, epoch, fold), and the share of its cell that it stands for.
-GROUP = "group_number"
+# The share of its cell that a row stands for.
 PART = "part"
 MICROSECONDS_PER_DAY = 86_400_000_000
 

@@ -193,8 +193,11 @@ def _lines(evaluation: Evaluation, weights_from: WindowName, truths: dict[str, T
         if e.is_logging and e.tau != TAUS[0]:
             continue
         truth, seen = truths[e.policy]
+        if e.value is None or e.lower is None or e.upper is None:
+            continue
         estimate = (e.value, e.lower, e.upper, e.certified_lower)
-        gain: tuple[float | None, ...] = (e.support.supported, e.gain.difference, e.gain.lower, e.gain.upper)
+        c = e.gain.certified
+        gain: tuple[float | None, ...] = (e.support.supported, *((c.difference, c.lower, c.upper) if c else [None] * 3))
         if sampled and e.policy == "naive":
             gain = (None, None, None, None)
         lines.append(Line(e.policy, e.tau, weights_from, *estimate, seen[e.tau], truth, *gain))

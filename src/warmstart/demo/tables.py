@@ -20,7 +20,7 @@ def experiment_tables(experiment: Experiment) -> list[TextTable]:
 def _table(experiment: Experiment, weights_from: WindowName) -> TextTable:
     own = weights_from == "evaluated"
     header = ["method", "tau", "estimate", "interval", "should be", "truth", "supported"]
-    header += ["at least", "gain, supported"] if own else ["too high by"]
+    header += ["at least", "gain, certified"] if own else ["too high by"]
     rows = []
     for line in (line for line in experiment.lines if line.weights_from == weights_from):
         row = [

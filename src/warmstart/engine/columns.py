@@ -18,9 +18,9 @@ def fetch_columns(engine: Engine, rows: ir.Table) -> list[NDArray[Any]]:
     return [to_numpy(column) for column in engine.fetch_arrow(rows).columns]
 
 
-def float_literal(number: int) -> ir.Value:
-    """Return a whole number as a float64 constant; a bare 1.0 reaches DuckDB as a decimal."""
-    return ibis.literal(number).cast("float64")
+def float_literal(number: float) -> ir.Value:
+    """Return a number as a float64 constant; a bare 1.0 reaches DuckDB as a decimal."""
+    return ibis.literal(repr(float(number))).cast("float64")
 
 
 def example_rows(engine: Engine, rows: ir.Table, given: Mapping[str, str]) -> str:

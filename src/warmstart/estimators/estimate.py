@@ -9,17 +9,18 @@ from warmstart.core import PROPENSITY
 from warmstart.estimators import gain, ips, support, weight_ratio
 from warmstart.estimators.gain import GainSums, Levels
 from warmstart.estimators.intervals import NEED_COEFFICIENTS, TermSums, interval
-from warmstart.estimators.point import ESTIMATORS, point_estimates, point_sums
+from warmstart.estimators.point import estimated_gain, point_estimates, point_sums
 from warmstart.estimators.tau import choose_tau, matched_rate
 from warmstart.estimators.weights import OWN
-from warmstart.results import Gain, IntervalName, Tau, TauChoice, ValueEstimate
+from warmstart.results import CertifiedGain, Gain, IntervalName, Tau, TauChoice, ValueEstimate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from warmstart.estimators.rows import WeightedRows
 
-DEFAULT_ESTIMATORS = ("snips",)
+# Logging's value is its plain mean.
+OF_LOGGING = ("ips",)
 
 
 def estimate_policy(
@@ -40,16 +41,12 @@ def estimate_policy(
         taus: Clipping constants; "auto" chooses one, without a look at evaluated rewards where bounds are certified.
         levels: The confidence level, and how many estimates share it in joint ends.
         method: The confidence interval.
-        estimators: Point estimates of all traffic; self-normalised ones by default, and for logging.
+        estimators: Point estimates of all traffic, the best first; logging has its mean.
     """
-    names = estimators if estimators and not weighted.is_logging else DEFAULT_ESTIMATORS
+    names = OF_LOGGING if weighted.is_logging else estimators
     chosen = [_tau(weighted, tau, levels.rate) for tau in taus]
-    plain = [name for name in names if not ESTIMATORS[name].modelled]
-    totals = _fetch(weighted, weighted.table, [_sums(weighted, weighted.floor(tau), plain) for tau, _ in chosen])
-    if (rows := weighted.modelled) is not None:
-        others = [name for name in names if name not in plain]
-        modelled = _fetch(weighted, rows, [point_sums(others, rows, weighted.floor(tau)) for tau, _ in chosen])
-        totals = [{**one, **other} for one, other in zip(totals, modelled, strict=True)]
+    rows = weighted.table if weighted.modelled is None or weighted.is_logging else weighted.modelled
+    totals = _fetch(weighted, rows, [_sums(weighted, rows, weighted.floor(tau), names) for tau, _ in chosen])
     estimates = []
     for (tau, choice), some in zip(chosen, totals, strict=True):
         estimate = _estimate(weighted, tau, choice, some, levels=levels, method=method, names=names)
@@ -68,11 +65,10 @@ def _tau(weighted: WeightedRows, tau: Tau, rate: float | None) -> tuple[float, T
     return choice.tau, choice
 
 
-def _sums(weighted: WeightedRows, floor: float, names: Sequence[str]) -> dict[str, ir.Value]:
-    """Return everything that adds up over the weighted table at one tau, by name."""
-    rows = weighted.table
+def _sums(weighted: WeightedRows, rows: ir.Table, floor: float, names: Sequence[str]) -> dict[str, ir.Value]:
+    """Return everything that adds up over the rows of the weighted table at one tau, by name."""
     declared = {**ips.sums(rows, floor), **support.sums(rows, floor), **point_sums(names, rows, floor)}
-    declared |= gain.sums(rows, floor) if weighted.certified else gain.estimated_sums(rows, floor)
+    declared |= gain.sums(rows, floor) if weighted.certified else {}
     if OWN in rows.columns:
         declared |= {**ips.sums(rows, floor, OWN), **weight_ratio.sums(rows, floor)}
     return declared
@@ -111,6 +107,7 @@ def _estimate(
     proven = weighted.certified and certified.guarantee == "finite-sample"
     lost = max(1 - totals[f"{own}_weight"] / events, 0.0)
     squares = totals["propensity_weight_sq"]
+    estimated = None if weighted.is_logging else estimated_gain(names, totals, events, levels.delta)
     return ValueEstimate(
         policy=weighted.policy,
         tau=tau,
@@ -129,7 +126,7 @@ def _estimate(
         certified_lower=certified.lower if proven else None,
         certified_upper=min(certified.upper + lost, 1.0) if proven else None,
         is_logging=weighted.is_logging,
-        gain=_gain(weighted, totals, tau, levels),
+        gain=Gain(_certified_gain(weighted, totals, tau, levels), estimated),
         weight_ratio=weight_ratio.weight_ratio(totals, events) if other else None,
         propensity_error=weight_ratio.propensity_error(totals, events) if other else None,
         tau_choice=choice,
@@ -147,9 +144,11 @@ def _terms(
     return ips.terms(totals, weighted.events, bound, by_weight, propensity)
 
 
-def _gain(weighted: WeightedRows, totals: Mapping[str, float], tau: float, levels: Levels) -> Gain:
+def _certified_gain(
+    weighted: WeightedRows, totals: Mapping[str, float], tau: float, levels: Levels
+) -> CertifiedGain | None:
     if not weighted.certified:
-        return gain.estimated_gain(totals, weighted.events, levels)
+        return None
     if weighted.is_logging:
         return gain.certified_gain(totals, None, weighted.events, levels)
     by_u = weighted.engine.fetch(gain.rewards_by_u(weighted.table, weighted.groups, tau))

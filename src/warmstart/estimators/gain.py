@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING
 import ibis
 import numpy as np
 
-from warmstart.core import ACTION, DECIDED, PROBABILITY
-from warmstart.estimators.intervals import MOST_AT_RISK, RATIO, Coefficients, last_ruled_out, log_mean, normal_ends
-from warmstart.estimators.weights import clipped, is_supported, supported_ratio
-from warmstart.results import Gain
+from warmstart.core import ACTION, PROBABILITY
+from warmstart.estimators.intervals import MOST_AT_RISK, RATIO, Coefficients, last_ruled_out, log_mean
+from warmstart.estimators.weights import is_supported, supported_ratio
+from warmstart.results import CertifiedGain
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -48,7 +48,7 @@ def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
     }
 
 
-def certified_gain(totals: Mapping[str, float], gains: GainSums | None, events: float, levels: Levels) -> Gain:
+def certified_gain(totals: Mapping[str, float], gains: GainSums | None, events: float, levels: Levels) -> CertifiedGain:
     """Return D and its finite-sample interval; logging itself (no ``gains``) gains nothing over logging, for certain.
 
     Args:
@@ -60,37 +60,15 @@ def certified_gain(totals: Mapping[str, float], gains: GainSums | None, events: 
     traffic = totals["supported"]
     share, contested = traffic / events, totals["contested"] / events
     if traffic <= 0:
-        return Gain(share, contested, None, None, None, None, None, "finite-sample")
+        return CertifiedGain(share, contested, None, None, None, None, None, "finite-sample")
     value, logging = totals["policy_on_supported"] / traffic, totals["logging_on_supported"] / traffic
     difference = value - logging
     ends, joint = (
         (0.0, 0.0) if gains is None else gain_ends(gains, level, levels.rate) for level in (levels.delta, levels.joint)
     )
     lower, upper, joint_lower = min(ends[0], difference), max(ends[1], difference), min(joint[0], difference)
-    return Gain(share, contested, value, logging, difference, lower, upper, "finite-sample", joint_lower)
-
-
-def estimated_sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
-    """Sum logging's rewards on decided traffic, and (u * reward)^2 over its events, chosen or not, u = c - decided.
-
-    Where an action is not chosen u is -decided, so that its squares follow from those of the whole context.
-    """
-    u, decided, h = clipped(rows, tau) - rows[DECIDED], rows[DECIDED], rows[PROBABILITY]
-    chosen = ((u * u - decided * decided) * rows.reward_sq_sum).sum()
-    return {
-        "logging_on_decided": (h * rows.context_reward_sum).sum(),
-        "difference_sq": chosen + (h * decided * rows.context_reward_sq_sum).sum(),
-    }
-
-
-def estimated_gain(totals: Mapping[str, float], events: float, levels: Levels) -> Gain:
-    """Compare with logging on all decided traffic; what is clipped or not supported counts against the policy."""
-    decided, share = totals["decided"], min(totals["decided"] / events, 1.0)
-    if decided <= 0 or totals["supported"] <= 0:
-        return Gain(share, share, None, None, None, None, None, "approximate")
-    value, logging = totals["propensity_reward"] / decided, totals["logging_on_decided"] / decided
-    lower, upper = normal_ends(value - logging, totals["difference_sq"] / decided**2, levels.delta)
-    return Gain(share, share, value, logging, value - logging, lower, upper, "approximate")
+    gain, lower, upper, joint_lower = (share * end for end in (difference, lower, upper, joint_lower))
+    return CertifiedGain(share, contested, value, logging, gain, lower, upper, "finite-sample", joint_lower)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import numpy as np
 
 from warmstart.core import PROBABILITY, PROPENSITY
 from warmstart.estimators.intervals import RATIO, Coefficients, TermSums
+from warmstart.estimators.moments import Moments
 from warmstart.estimators.weights import importance_weight
 
 if TYPE_CHECKING:
@@ -30,14 +31,15 @@ def sums(rows: ir.Table, tau: float, propensity: str = PROPENSITY) -> dict[str, 
         "weight": (c * rows.n).sum(),
         "weight_sq": (c * c * rows.n).sum(),
         "largest": c.max(),
+        "events": (c > 0).ifelse(rows.n, 0.0).sum(),
     }
     return {f"{propensity}_{name}": total for name, total in totals.items()}
 
 
-def finish(totals: Mapping[str, float], events: float) -> tuple[float, float]:
+def finish(totals: Mapping[str, float], events: float) -> Moments:
     """Return the mean of c * reward and its variance."""
     value = totals["propensity_reward"] / events
-    return value, (totals["propensity_reward_sq"] / events - value**2) / events
+    return Moments(value, (totals["propensity_reward_sq"] / events - value**2) / events)
 
 
 def terms(

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from warmstart.estimators import dm, dr, ips, snips
 from warmstart.estimators.intervals import normal_ends
+from warmstart.estimators.moments import Moments
 from warmstart.estimators.weights import clipped, shrunk, switched
-from warmstart.results import PointEstimate
+from warmstart.results import EstimatedGain, PointEstimate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -26,7 +27,7 @@ class Estimator:
     """
 
     sums: Callable[[ir.Table, float], dict[str, ir.Value]]
-    finish: Callable[[Mapping[str, float], float], tuple[float, float]]
+    finish: Callable[[Mapping[str, float], float], Moments]
     modelled: bool = True
 
 
@@ -60,9 +61,39 @@ def point_estimates(
         events: T, all events of the window.
         delta: The share of intervals that may miss.
     """
-    finished = ((name, *ESTIMATORS[name].finish(totals, events)) for name in names)
+    finished = {name: ESTIMATORS[name].finish(totals, events) for name in names}
     return tuple(
-        PointEstimate(name, value, *normal_ends(value, variance, delta))
-        for name, value, variance in finished
-        if isfinite(value)
+        PointEstimate(name, min(max(moments.value, 0.0), 1.0), *_ends(moments, delta), moments.on_model)
+        for name, moments in finished.items()
+        if isfinite(moments.value)
     )
+
+
+def estimated_gain(
+    names: Sequence[str], totals: Mapping[str, float], events: float, delta: float
+) -> EstimatedGain | None:
+    """Return the gain over logging of the first doubly robust estimator among some; None if there is none.
+
+    Args:
+        names: The estimators.
+        totals: What the sums of ``point_sums`` came to.
+        events: T, all events of the window.
+        delta: The share of intervals that may miss.
+    """
+    for name in names:
+        moments = ESTIMATORS[name].finish(totals, events)
+        if moments.gain is None:
+            continue
+        if moments.gain_variance is None:
+            return EstimatedGain(name, moments.gain, None, None, moments.on_model)
+        lower, upper = normal_ends(moments.gain, moments.gain_variance, delta)
+        return EstimatedGain(name, moments.gain, max(lower, -1.0), min(upper, 1.0), moments.on_model)
+    return None
+
+
+def _ends(moments: Moments, delta: float) -> tuple[float | None, float | None]:
+    """Return the ends of a normal confidence interval, inside the range of rewards."""
+    if moments.variance is None:
+        return None, None
+    lower, upper = normal_ends(moments.value, moments.variance, delta)
+    return min(max(lower, 0.0), 1.0), min(max(upper, 0.0), 1.0)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from warmstart.estimators import ips
+from warmstart.estimators.moments import Moments
 from warmstart.estimators.weights import clipped
 
 if TYPE_CHECKING:
@@ -18,11 +19,15 @@ def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
     return {**ips.sums(rows, tau), "reward_by_weight_sq": (c * c * rows.reward_sum).sum()}
 
 
-def finish(totals: Mapping[str, float], _: float) -> tuple[float, float]:
-    """Return sum(c * r) / sum(c) and its variance, that of a ratio, linearised: sum(c^2 * (r - value)^2) / sum(c)^2."""
+def finish(totals: Mapping[str, float], _: float) -> Moments:
+    """Return sum(c * r) / sum(c) and its variance, that of a ratio, linearised: sum(c^2 * (r - value)^2) / sum(c)^2.
+
+    One event has no variance.
+    """
     weight = totals["propensity_weight"]
     if weight <= 0:
-        return float("nan"), float("nan")
+        return Moments(float("nan"), None)
     value = totals["propensity_reward"] / weight
     squares = totals["propensity_reward_sq"] - 2 * value * totals["reward_by_weight_sq"]
-    return value, (squares + value**2 * totals["propensity_weight_sq"]) / weight**2
+    variance = (squares + value**2 * totals["propensity_weight_sq"]) / weight**2
+    return Moments(value, variance if totals["propensity_events"] > 1 else None)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core import PROBABILITY, PROPENSITY
+from warmstart.core import DECIDED, PROBABILITY, PROPENSITY
 from warmstart.estimators.weights import importance_weight
 from warmstart.results import TauChoice, TauPoint
 
@@ -21,9 +21,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 CANDIDATES = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.5)
-# Without a training window nobody knows the rate: the tau that loses least against the best at any of these.
-RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
+# Without a training window nobody knows the rate: the tau that loses least against the best at any of these. A rate
+# above a half counts as one minus it, so that rewards and their lack choose the same tau.
+RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
 MIDDLING_TAU = 0.05
+LEAST_RATE = 1e-6
 
 
 def choose_tau(engine: Engine, rows: ir.Table, events: float, rate: float | None) -> TauChoice:
@@ -39,7 +41,7 @@ def choose_tau(engine: Engine, rows: ir.Table, events: float, rate: float | None
         rate: The mean reward that was known before the window, if any.
     """
     lost, squares = clipping_cost(engine, rows, events, CANDIDATES)
-    rates = np.array(RATES if rate is None else [rate])[:, None]
+    rates = np.array(RATES if rate is None else [max(min(rate, 1 - rate), LEAST_RATE)])[:, None]
     errors = np.sqrt(squared_error(lost, squares, rates))
     regrets = (errors / np.maximum(errors.min(axis=1, keepdims=True), 1e-300)).max(axis=0)
     best = max(tau for tau, regret in zip(CANDIDATES, regrets, strict=True) if regret <= regrets.min() * (1 + 1e-9))
@@ -57,7 +59,10 @@ def squared_error(lost: Any, squares: Any, rate: Any) -> Any:
 
 
 def clipping_cost(engine: Engine, rows: ir.Table, events: float, taus: Sequence[float]) -> tuple[Floats, Floats]:
-    """Return for each tau the share of traffic that clipping takes away, and the sum of n * weight^2 / T^2.
+    """Return for each tau what the mean weight lacks of what it should be, and the sum of n * weight^2 / T^2.
+
+    Weights should add up to the traffic on which the policy chooses what was shown; where nobody counts what was not,
+    to all that it decides. Wrong propensities may also make them too many.
 
     Args:
         engine: Where the rows are.
@@ -65,17 +70,15 @@ def clipping_cost(engine: Engine, rows: ir.Table, events: float, taus: Sequence[
         events: T, all events of the window.
         taus: The candidates.
     """
-    shown = rows.filter(rows.n > 0, rows[PROBABILITY] > 0, rows[PROPENSITY] > 0)
-    sums, h, p = {}, shown[PROBABILITY], shown[PROPENSITY]
+    h, counted = rows[PROBABILITY], DECIDED not in rows.columns
+    due = rows.context_n * h
+    sums = {"due": (rows.n > 0).ifelse(due, 0.0).sum() if counted else due.sum()}
     for i, tau in enumerate(taus):
-        c = importance_weight(h, p, tau)
-        sums[f"lost_{i}"] = (shown.n * (h / p - c)).sum()
-        sums[f"squares_{i}"] = (c * c * shown.n).sum()
-    totals = engine.fetch(shown.agg(**sums))[0]
-    lost, squares = (
-        np.array([float(totals[f"{name}_{i}"] or 0.0) for i in range(len(taus))]) for name in ("lost", "squares")
-    )
-    return lost / events, squares / events**2
+        c = importance_weight(h, rows[PROPENSITY], tau)
+        sums |= {f"weight_{i}": (c * rows.n).sum(), f"squares_{i}": (c * c * rows.n).sum()}
+    totals = {name: float(total or 0.0) for name, total in engine.fetch(rows.agg(**sums))[0].items()}
+    weight, squares = (np.array([totals[f"{name}_{i}"] for i in range(len(taus))]) for name in ("weight", "squares"))
+    return np.abs(totals["due"] - weight) / events, squares / events**2
 
 
 def matched_rate(engine: Engine, rows: ir.Table) -> float | None:

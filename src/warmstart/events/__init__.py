@@ -22,10 +22,10 @@ _door = Door.to(
         "cells": "Cells counted_propensity counted_within days_known open_cells window_counts",
         "check": "ZONE_AT_THE_END",
         "daily": "DailyCells open_daily_cells",
-        "folds": "Folds",
+        "folds": "Folds with_key_folds",
         "log_table": "TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing ticks_per_second",
         "read": "read_events",
-        "strata": "FOLDS Strata open_strata",
+        "strata": "FOLDS Strata fetch_to_learn_from open_strata",
         "window": "Events",
     },
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,6 +10,7 @@ import ibis
 import ibis.expr.types as ir
 
 from warmstart.core import EVENT_ID, REWARD, TIME
+from warmstart.engine import Engine
 from warmstart.events.log_table import LogTable
 
 # Hexadecimal digits of the hash in use: 16^6 values, so that folds are even to a part in 10,000.
@@ -76,12 +78,28 @@ def with_folds(log: LogTable, folds: int, seed: int, *, name: str, salt: str = "
     others = [column for column in table.columns if column != name]
     if keys != [EVENT_ID]:
         equal_keys = ibis.window(group_by=keys, order_by=REWARD)
-        table = table.mutate(copy_number=ibis.row_number().over(equal_keys))
-    text = ibis.literal(f"{salt}{seed}")
+        table, keys = table.mutate(copy_number=ibis.row_number().over(equal_keys)), [*keys, "copy_number"]
+    hashed = with_key_folds(table, log.engine, keys, folds, name=name, salt=f"{salt}{seed}")
+    return hashed.select(*others, name)
+
+
+def with_key_folds(
+    table: ir.Table, engine: Engine, keys: Sequence[str], folds: int, *, name: str, salt: str
+) -> ir.Table:
+    """Return a table with the fold of each row: the MD5 of some of its columns, the same on every engine.
+
+    Args:
+        table: The rows.
+        engine: Where they are.
+        keys: The columns that are hashed.
+        folds: The number of folds.
+        name: The column to add, or to replace.
+        salt: Hashed too.
+    """
+    others = [column for column in table.columns if column != name]
+    text = ibis.literal(salt)
     for key in keys:
-        text = text + "|" + _as_text(log, table[key])
-    if "copy_number" in table.columns:
-        text = text + "|" + table.copy_number.cast("string")
+        text = text + "|" + _as_text(engine, table[key])
     table = table.mutate(digest=_md5(text))
     number = ibis.literal(0, type="int64")
     for place in range(HASH_DIGITS):
@@ -89,7 +107,7 @@ def with_folds(log: LogTable, folds: int, seed: int, *, name: str, salt: str = "
     return table.select(*others, **{name: number % folds})
 
 
-def _as_text(log: LogTable, value: ir.Value) -> ir.Value:
+def _as_text(engine: Engine, value: ir.Value) -> ir.Value:
     """Return a value as text that is the same on every engine; floats to six decimals."""
     kind = value.type()
     if kind.is_floating():
@@ -97,7 +115,7 @@ def _as_text(log: LogTable, value: ir.Value) -> ir.Value:
         fine = (small.ifelse(value, 0.0) * PLACES).round().cast("int64")
         return fine.cast("string") + (~small & whole).ifelse(value, 0.0).cast("int64").cast("string")
     if kind.is_timestamp():
-        return log.engine.epoch_microseconds(value).cast("string")
+        return engine.epoch_microseconds(value).cast("string")
     if kind.is_boolean():
         return value.cast("int8").cast("string")
     return value.cast("string")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -17,6 +17,8 @@ from warmstart.events.folds import with_folds
 if TYPE_CHECKING:
     import ibis.expr.types as ir
     import pyarrow as pa
+
+    from warmstart.engine import LocalEngine
 
 FOLDS = 5
 # A model learns from no more strata than this where they are not in this process.
@@ -50,15 +52,18 @@ class Strata:
 
     def to_learn_from(self) -> pa.Table:
         """Fetch the context columns, action, fold, n and reward_sum, in order; a bounded sample from a cluster."""
-        engine, keys = self.cells.engine, [*self.cells.columns.keys, *self.by]
-        table = self.table
-        if not is_partitioned(engine):
-            return engine.fetch_arrow(table.select(*keys, "n", "reward_sum").order_by(keys))
-        # Logged propensities divide strata further.
-        summed = table.group_by(*keys).agg(n=table.n.sum(), reward_sum=table.reward_sum.sum())
-        rows = engine.fetch(summed.agg(rows=summed.count()))[0]["rows"]
-        sample = fetch_streamed(engine, sample_by_key(summed, keys, STRATA_TO_LEARN_FROM / rows))
-        return sample.sort_by([(name, "ascending") for name in keys])
+        return fetch_to_learn_from(self.cells.engine, self.table, [*self.cells.columns.keys, *self.by])
+
+
+def fetch_to_learn_from(engine: LocalEngine, table: ir.Table, keys: Sequence[str]) -> pa.Table:
+    """Fetch keys, n and reward_sum, in order; a bounded sample from a cluster."""
+    if not is_partitioned(engine):
+        return engine.fetch_arrow(table.select(*keys, "n", "reward_sum").order_by(keys))
+    # Logged propensities divide strata further.
+    summed = table.group_by(*keys).agg(n=table.n.sum(), reward_sum=table.reward_sum.sum())
+    rows = engine.fetch(summed.agg(rows=summed.count()))[0]["rows"]
+    sample = fetch_streamed(engine, sample_by_key(summed, keys, STRATA_TO_LEARN_FROM / rows))
+    return sample.sort_by([(name, "ascending") for name in keys])
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def evaluate(
     live: bool = True,
     propensities: Any = "auto",
     coarser: Sequence[Sequence[str]] = (),
-    estimators: Sequence[str] = (),
+    estimators: Sequence[str] = ("dr",),
     reward_model: Any = None,
     contributions: int = 0,
     trained_until: Any = None,
@@ -92,7 +92,8 @@ def evaluate(
             contexts borrow from ``coarser`` ones; "model", or a scikit-learn classifier (cloned), of the context
             columns; "logged". "auto" takes logged ones where there are any, and a model where contexts do not repeat.
         coarser: Lists of context columns to back off to, most specific first.
-        estimators: Point estimates of all traffic beside the bound: ips, snips, dm, dr, switch-dr, shrunk-dr.
+        estimators: Point estimates of all traffic beside the bounds: dr, shrunk-dr, switch-dr, snips, dm, ips. The
+            first of these that is asked for is the best estimate, and gives the estimated gain if it is doubly robust.
         reward_model: A scikit-learn regressor (cloned) of the context columns for those that need one; by default
             shrunk cell means, or a logistic regression per action where contexts do not repeat or are numbers.
         contributions: How many of the contexts and actions that a value rests on most to name, at the first tau.

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import UsageError
 from warmstart.estimators import ESTIMATORS, RewardModel, WeightedRows, open_weighted_rows
 from warmstart.events import open_strata
 from warmstart.pipeline.sources import (
@@ -14,11 +13,12 @@ from warmstart.pipeline.sources import (
     REPEATING,
     check_folds,
     choose_source,
+    is_enough,
     repeating_share,
     with_propensities,
 )
 from warmstart.results import PropensitySource
-from warmstart.reward import open_cell_means
+from warmstart.reward import open_cell_means, open_left_out_means
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager, ExitStack
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class EvaluationInputs:
     """What all policies of an evaluation share: cells, a source of propensities, and a reward model where asked for.
 
-    ``strata``: cells divided by fold, with propensities that are not counts; None where cells are enough.
+    ``strata``: cells divided by fold, with propensities that are not counts; None with counts.
     """
 
     cells: Cells
@@ -66,21 +66,30 @@ def prepare(
     """
     name, reason, classifier = choose_source(requested, cells, coarser)
     modelled = any(ESTIMATORS[estimator].modelled for estimator in estimators)
-    if name in COUNTED and not modelled:
-        return EvaluationInputs(cells, PropensitySource(name, reason))
-    if name in ("train", "all"):
-        raise UsageError(
-            f"Estimators with a reward model need propensities of the evaluated window, and not of {name!r}.",
-            "Leave propensities (--propensities) out.",
-        )
+    if name in COUNTED:
+        model = _model_of_cells(cells, resources, reward_model) if modelled else None
+        return EvaluationInputs(cells, PropensitySource(name, reason), model=model)
     strata = resources.enter_context(open_strata(cells, by_propensity=name == "logged"))
     check_folds(strata)
     strata, source = with_propensities(strata, name, reason, coarser=coarser, model=classifier)
     if not modelled:
         return EvaluationInputs(cells, source, strata)
-    described = any(cells.table[key].type().is_floating() for key in cells.columns.context_keys)
-    if reward_model is None and not described and repeating_share(cells) >= REPEATING:
+    if reward_model is None and not _is_described(cells) and repeating_share(cells) >= REPEATING:
         return EvaluationInputs(cells, source, strata, resources.enter_context(open_cell_means(strata)))
     from warmstart.reward import Regressions
 
     return EvaluationInputs(cells, source, strata, Regressions.learn(strata, reward_model))
+
+
+def _model_of_cells(cells: Cells, resources: ExitStack, reward_model: Any) -> RewardModel:
+    """Learn what cells are expected to earn by other cells: of the same action and context, or of like contexts."""
+    if reward_model is None and not (_is_described(cells) and is_enough(cells)):
+        return resources.enter_context(open_left_out_means(cells))
+    from warmstart.reward import Regressions
+
+    return Regressions.learn_from_cells(cells, reward_model)
+
+
+def _is_described(cells: Cells) -> bool:
+    """Tell whether numbers describe contexts, so that one may be like another."""
+    return any(cells.table[key].type().is_floating() for key in cells.columns.context_keys)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 REPEATING = 0.1
 # A model needs some events to learn from.
 ENOUGH = 1_000
+ENOUGH_CELLS = 100
 # The sources that are counts of a window, by the window.
 COUNTED: dict[str, WindowName] = {"counts": "evaluated", "train": "train", "all": "all"}
 
@@ -29,6 +30,11 @@ def check_folds(strata: Strata) -> None:
             "The window has too few events to learn propensities or rewards from.",
             "Count propensities (propensities='counts') and ask for no estimators.",
         )
+
+
+def is_enough(cells: Cells) -> bool:
+    """Tell whether there are cells enough to learn from some what others earn."""
+    return bool(cells.engine.fetch(cells.table.agg(cells=cells.table.count()))[0]["cells"] >= ENOUGH_CELLS)
 
 
 def repeating_share(cells: Cells) -> float:

@@ -48,25 +48,29 @@ def _cards(evaluation: Evaluation) -> list[Card]:
         cards.append(Card("Warning", f"{names} learned from these very events: its value is too high.", warning=True))
     for name in dict.fromkeys(estimate.policy for estimate in _others(evaluation)):
         first = evaluation[name]
-        proven = first.gain.lower is not None and first.gain.lower > 0
+        certified = first.gain.certified
+        proven = certified is not None and certified.lower is not None and certified.lower > 0
         cards.append(Card(shortened(name, 30), _sentence(evaluation, first), warning=not proven))
     return cards
 
 
 def _sentence(evaluation: Evaluation, estimate: ValueEstimate) -> str:
-    s = estimate.gain
-    if s.lower is None or s.upper is None or s.difference is None:
+    gain, certified = estimate.gain.decisive, estimate.gain.certified
+    if gain is None or gain.lower is None or gain.upper is None or gain.difference is None:
         return "The log cannot compare it with logging."
-    if s.contested <= 0:
+    if certified is not None and certified.contested <= 0:
         return "Where the log supports it, it does what logging did: there is nothing to compare."
-    lower, upper, gain = s.lower, s.upper, s.difference
-    where = f"On the {percent(s.share)} of traffic where the log supports it (tau = {estimate.tau:g})"
-    span = f"confidence interval {evaluation.number(lower, signed=True)} to {evaluation.number(upper, signed=True)}"
-    if lower > 0:
-        return f"{where} it earns {evaluation.number(gain)} more per event than logging ({span})."
-    if upper < 0:
-        return f"{where} it earns {evaluation.number(-gain)} less per event than logging ({span})."
-    return f"{where} it cannot be told from logging: {evaluation.number(gain, signed=True)} per event ({span})."
+    lower, upper = (evaluation.number(end, signed=True) for end in (gain.lower, gain.upper))
+    where = f"Used where the log supports it ({percent(estimate.support.supported)} of traffic)"
+    kind = "certified"
+    if gain is not certified:
+        where, kind = "By the best estimate", "approximate"
+    span = f"{kind} confidence interval {lower} to {upper}"
+    if gain.lower > 0:
+        return f"{where} it earns {evaluation.number(gain.difference)} more per event than logging ({span})."
+    if gain.upper < 0:
+        return f"{where} it earns {evaluation.number(-gain.difference)} less per event than logging ({span})."
+    return f"{where} it cannot be told from logging: {evaluation.number(gain.difference, signed=True)} ({span})."
 
 
 def _values(evaluation: Evaluation) -> Section:
@@ -74,10 +78,12 @@ def _values(evaluation: Evaluation) -> Section:
     rows = [
         {"policy": shortened(e.policy, 30), "tau": f"{e.tau:g}", "value": e.value, "lower": e.lower, "upper": e.upper}
         for e in others
+        if e.value is not None
     ]
     logging = next((e.value for e in evaluation if e.is_logging), None)
     if logging is None:
-        logging = next((e.gain.logging for e in evaluation if e.gain.share > 1 - 1e-9), None)
+        whole = (e.gain.certified for e in evaluation if e.support.supported > 1 - 1e-9)
+        logging = next((gain.logging for gain in whole if gain is not None), None)
     chart = charts.values_by_tau(rows, logging=logging, y_title="value, reward per event") if rows else None
     text = (
         "What each policy would have earned per event, counting nothing where the log cannot tell: a policy that is "
@@ -90,7 +96,7 @@ def _values(evaluation: Evaluation) -> Section:
     certified = [e for e in others or evaluation if own and e.certified_lower is not None]
     title = "What the policies would have earned, without a certified end"
     if certified:
-        best = max(certified, key=lambda e: e.joint_lower)
+        best = max(certified, key=lambda e: e.joint_lower or 0.0)
         lower = evaluation.number(best.joint_lower)
         title = f"{shortened(best.policy, 30)} earns at least {lower} per event, on all traffic"
         if float(lower) == evaluation.reward_range[0]:
@@ -101,20 +107,24 @@ def _values(evaluation: Evaluation) -> Section:
 def _gains(evaluation: Evaluation) -> Section:
     others = _others(evaluation)
     rows: list[dict[str, Any]] = []
+    better: list[str] = []
     for e in others:
-        if e.gain.lower is not None:
-            ends = {"value": e.gain.difference, "lower": e.gain.lower, "upper": e.gain.upper}
-            rows.append({"what": _label(e), **ends, "colour": charts.GOOD if e.gain.lower > 0 else charts.PLAIN})
-    better = ", ".join(dict.fromkeys(shortened(e.policy, 30) for e in others if (e.gain.lower or 0.0) > 0))
-    title = f"Better than logging where supported: {better}" if better else "None is proven better than logging"
+        for kind, gain in (("certified", e.gain.certified), ("estimated", e.gain.estimated)):
+            if gain is not None and gain.lower is not None:
+                ends = {"value": gain.difference, "lower": gain.lower, "upper": gain.upper}
+                colour = charts.GOOD if gain.lower > 0 else charts.PLAIN
+                rows.append({"what": f"{_label(e)}, {kind}", **ends, "colour": colour})
+                better += [shortened(e.policy, 30)] if gain.lower > 0 and gain is e.gain.certified else []
+    names = ", ".join(dict.fromkeys(better))
+    title = f"Better than logging where supported: {names}" if better else "None is proven better than logging"
     chart = charts.effects(rows, x_title="gain over logging, reward per event", x_format="+.4~g") if rows else None
     text = (
-        "Policy and logging on the same traffic, where the policy is supported, so that only the choices differ. This "
-        "is the number to act on."
+        "Policy and logging on the same traffic, per event of all of it. Certified: the policy where the log supports "
+        "it, logging elsewhere. Estimated: the best estimate of the policy on all traffic, less logging's mean; its "
+        "intervals are approximate."
     )
-    if any(e.gain.guarantee == "approximate" for e in others):
-        text += " The intervals are approximate."
-    return Section(title, [text], chart, [tables.gain_table(evaluation)])
+    table = tables.gain_table(evaluation)
+    return Section(title, [text], chart, [] if table is None else [table])
 
 
 def _taus(evaluation: Evaluation) -> list[Section]:

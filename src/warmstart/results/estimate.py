@@ -29,13 +29,16 @@ class Interval:
 class PointEstimate:
     """A point estimate of a policy's value on all traffic, unsupported traffic included; its interval is approximate.
 
-    It is no lower bound, and the interval does not include the error of a reward model or of propensities.
+    It is no bound. ``on_model``: the share of the traffic where a reward model stands alone; where it is above zero the
+    interval is conditional on the model: it holds if actions that were not shown differ from what the model expects as
+    left-out shown ones do. No ends: nothing is known of its error, as without overlap.
     """
 
     estimator: str
     value: float
-    lower: float
-    upper: float
+    lower: float | None
+    upper: float | None
+    on_model: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,13 @@ class Support:
 
 
 @dataclass(frozen=True)
-class Gain:
-    """The policy against logging (lift) on the traffic where the policy is supported.
+class CertifiedGain:
+    """What "this policy where it is supported, logging elsewhere" gains over logging, with finite-sample bounds.
 
-    ``difference`` is the gain over logging per event of that traffic; ``contested`` is the share of all traffic that
-    is supported and lies in contexts with more than one action: elsewhere the two cannot differ. ``joint_lower`` holds
-    for all policies and taus at once.
+    ``difference``, ``lower``, ``upper``, ``joint_lower`` are per event of all traffic; ``joint_lower`` holds for all
+    policies and taus at once. ``value`` and ``logging`` are what the two earn per event of the traffic where the policy
+    is supported, a ``share`` of all; ``contested`` is the share of all traffic that is supported and lies in contexts
+    with more than one action: elsewhere the two cannot differ.
     """
 
     share: float
@@ -70,6 +74,38 @@ class Gain:
     upper: float | None
     guarantee: Guarantee
     joint_lower: float | None = None
+
+
+@dataclass(frozen=True)
+class EstimatedGain:
+    """The best estimate of a policy less what logging earned, per event of all traffic; its interval is approximate.
+
+    Where the policy says nothing it does as logging does. ``on_model``: as for the best estimate.
+    """
+
+    estimator: str
+    difference: float
+    lower: float | None
+    upper: float | None
+    on_model: float = 0.0
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The policy against logging (lift): what is certain on supported traffic, and the best estimate on all of it.
+
+    ``certified`` is None where propensities prove nothing, ``estimated`` where no doubly robust estimate was asked for.
+    """
+
+    certified: CertifiedGain | None
+    estimated: EstimatedGain | None
+
+    @property
+    def decisive(self) -> CertifiedGain | EstimatedGain | None:
+        """Return the gain to look at first: the certified one, if there is one with ends."""
+        if self.certified is not None and self.certified.lower is not None:
+            return self.certified
+        return self.estimated or self.certified
 
 
 @dataclass(frozen=True)
@@ -126,19 +162,20 @@ class ValueEstimate:
     ``value`` is the mean of reward * probability / max(propensity, tau), the clipped IPS estimate; ``lower`` and
     ``upper`` bound its expectation given contexts and actions; ``joint_lower`` and ``joint_upper`` hold for all
     policies and taus at once. ``certified_lower`` and ``certified_upper`` bound the expected earnings on this window's
-    traffic; None where no guarantee holds.
+    traffic; None where no guarantee holds. ``mean_weight``: of propensities that are not the window's own counts; it
+    should be the decided share. ``withheld``: the code of an alarm of these, because of which there is no value.
     """
 
     policy: str
     tau: float
-    value: float
-    lower: float
-    upper: float
+    value: float | None
+    lower: float | None
+    upper: float | None
     delta: float
     interval: str
     guarantee: Guarantee
-    joint_lower: float
-    joint_upper: float
+    joint_lower: float | None
+    joint_upper: float | None
     events: int
     matched: int
     effective_sample_size: float
@@ -151,6 +188,8 @@ class ValueEstimate:
     is_logging: bool = False
     tau_choice: TauChoice | None = None
     estimates: tuple[PointEstimate, ...] = ()
+    mean_weight: float | None = None
+    withheld: str | None = None
 
     @property
     def best(self) -> PointEstimate | None:
@@ -166,7 +205,8 @@ class ValueEstimate:
 
     def uncertified(self) -> ValueEstimate:
         """Return the estimate of a policy that saw these rewards before: nothing about it is proven."""
-        gain = replace(self.gain, guarantee="approximate", joint_lower=None)
+        certified = self.gain.certified and replace(self.gain.certified, guarantee="approximate", joint_lower=None)
+        gain = replace(self.gain, certified=certified)
         return replace(self, guarantee="approximate", gain=gain, certified_lower=None, certified_upper=None)
 
     def scaled(self, reward_range: tuple[float, float]) -> ValueEstimate:
@@ -175,7 +215,10 @@ class ValueEstimate:
         if (low, width) == (0.0, 1.0):
             return self
         levels = "value lower upper joint_lower joint_upper certified_lower certified_upper"
-        gain = _scaled(self.gain, low, width, levels="value logging", differences="difference lower upper joint_lower")
+        certified, estimated, ends = self.gain.certified, self.gain.estimated, "difference lower upper joint_lower"
+        certified = certified and _scaled(certified, low, width, levels="value logging", differences=ends)
+        estimated = estimated and _scaled(estimated, low, width, differences="difference lower upper")
+        gain = Gain(certified, estimated)
         error = self.propensity_error and _scaled(self.propensity_error, low, width, differences="paper tight")
         scaled = replace(_scaled(self, low, width, levels=levels), gain=gain, propensity_error=error)
         return scaled.with_estimates(self.estimates, reward_range)
@@ -188,19 +231,22 @@ class ValueEstimate:
         """Return the estimate as one flat row of a data frame."""
         own = ("policy", "tau", "value", "lower", "upper", "certified_lower", "certified_upper", "joint_lower")
         about = ("joint_upper", "delta", "interval", "guarantee", "events", "matched", "effective_sample_size")
-        gain, best = self.gain, self.best
+        certified, estimated, best = self.gain.certified, self.gain.estimated, self.best
+        ends = ("difference", "lower", "upper")
         return {
             **{name: getattr(self, name) for name in (*own, *about)},
             **fields_of(self.support),
-            "gain": gain.difference,
-            **{f"gain_{name}": getattr(gain, name) for name in ("lower", "upper", "joint_lower", "share", "guarantee")},
-            "contested": gain.contested,
+            **{f"certified_gain_{name}": certified and getattr(certified, name) for name in (*ends, "joint_lower")},
+            **{f"estimated_gain_{name}": estimated and getattr(estimated, name) for name in ends},
+            "contested": certified and certified.contested,
             "best": None if best is None else best.value,
-            **{f"best_{name}": best and getattr(best, name) for name in ("lower", "upper", "estimator")},
+            **{f"best_{name}": best and getattr(best, name) for name in ("lower", "upper", "estimator", "on_model")},
+            "mean_weight": self.mean_weight,
+            "withheld": self.withheld,
         }
 
 
-_Record = TypeVar("_Record", PointEstimate, Gain, PropensityError, ValueEstimate)
+_Record = TypeVar("_Record", PointEstimate, CertifiedGain, EstimatedGain, PropensityError, ValueEstimate)
 
 
 def _scaled(record: _Record, low: float, width: float, *, levels: str = "", differences: str = "") -> _Record:

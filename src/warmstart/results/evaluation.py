@@ -126,9 +126,9 @@ class Evaluation(Result):
     @cached_property
     def _decimals(self) -> int:
         """Show two digits of the smallest value or width in the tables."""
-        sizes = [abs(e.value) for e in self.policies] + [e.upper - e.lower for e in self.policies]
-        gains = [e.gain for e in self.policies]
-        sizes += [g.upper - g.lower for g in gains if g.upper is not None and g.lower is not None]
+        intervals = [part for e in self.policies for part in (e, e.best, e.gain.certified, e.gain.estimated)]
+        sizes = [abs(e.value) for e in self.policies if e.value is not None]
+        sizes += [i.upper - i.lower for i in intervals if i and i.upper is not None and i.lower is not None]
         low, high = self.reward_range
         smallest = min((size for size in sizes if size > 1e-9 * (high - low)), default=high - low)
         return min(max(1 - math.floor(math.log10(smallest)), 0), 12)

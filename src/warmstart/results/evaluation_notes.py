@@ -98,7 +98,8 @@ def _about_intervals(evaluation: Evaluation) -> list[str]:
     if not names:
         return ["No end is certified."]
     sure = f"With probability {1 - first.delta:.6g}, for all policies and taus at once"
-    best = {name: evaluation.number(max(e.joint_lower for e in evaluation if e.policy == name)) for name in names}
+    lowers = [(e.policy, e.joint_lower) for e in evaluation if e.joint_lower is not None]
+    best = {name: evaluation.number(max(end for policy, end in lowers if policy == name)) for name in names}
     bounds = ", ".join(f"{lower} ({shortened(name, 30)})" for name, lower in best.items())
     return [f"{sure}, expected earnings on this window's traffic are at least {bounds} per event."]
 
@@ -107,9 +108,9 @@ def _about_value(evaluation: Evaluation) -> str:
     lowest = evaluation.reward_range[0]
     nothing = "nothing" if lowest == 0 else f"the lowest reward, {lowest:g},"
     meaning = (
-        "'value' is the mean of reward x probability / max(propensity, tau) (clipped inverse propensity scoring): in "
-        f"full where the policy is supported, in part where clipped, {nothing} where its action was never shown or it "
-        "says nothing."
+        "'clipped value' is the mean of reward x probability / max(propensity, tau) (clipped IPS): in full where "
+        f"the policy is supported, in part where clipped, {nothing} where its action was never shown or it says "
+        "nothing."
     )
     if evaluation.propensities.counted:
         meaning += " 'at least' and 'at most' bound expected earnings on all this traffic, each row for itself."
@@ -121,4 +122,19 @@ def _about_best(evaluation: Evaluation) -> list[str]:
     if best is None:
         return []
     what = BEST_ESTIMATES.get(best.estimator, DOUBLY_ROBUST)
-    return [f"'best estimate' ({best.estimator}) is a point estimate of all traffic, and no bound: {what}."]
+    lines = [f"'best estimate' ({best.estimator}) is a point estimate of all traffic, and no bound: {what}."]
+    best_ones = [e.best for e in evaluation if e.best is not None]
+    if any(one.on_model > 0 and one.lower is not None for one in best_ones):
+        share = max(one.on_model for one in best_ones)
+        lines.append(
+            f"* On up to {share:.1%} of traffic a best estimate rests on the reward model alone. Its interval is "
+            "conditional on the model: it holds if actions that were not shown differ from what the model expects as "
+            "shown ones do that were left out of it. If the logging policy knew more of them than the context columns "
+            "say, it does not."
+        )
+    if any(one.lower is None and one.estimator != "dm" for one in best_ones):
+        lines.append(
+            "'no overlap': the log never shows what the policy would choose, or next to never, so the best estimate is "
+            "the reward model's word alone and has no interval."
+        )
+    return lines

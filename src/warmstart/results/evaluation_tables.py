@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from warmstart.results.display import TextTable
 
 if TYPE_CHECKING:
+    from warmstart.results.estimate import CertifiedGain, EstimatedGain, ValueEstimate
     from warmstart.results.evaluation import Evaluation
 
 
@@ -20,32 +21,46 @@ def tables(evaluation: Evaluation) -> list[TextTable]:
 
 
 def values_table(evaluation: Evaluation) -> TextTable:
-    """Show values with their confidence intervals, certified ends and best estimates."""
+    """Show best estimates, certified ends, and clipped values, with their confidence intervals."""
     first, number = evaluation.first, evaluation.number
     rows = [
         (
             *names,
-            *(number(e.value), _span(evaluation, e.lower, e.upper)),
+            *_best(evaluation, e),
             *(number(e.certified_lower), number(e.certified_upper)),
-            number(None if e.best is None else e.best.value),
+            *(e.withheld or number(e.value), _span(evaluation, e.lower, e.upper)),
         )
         for names, e in evaluation.shown()
     ]
-    level = f"{100 * (1 - first.delta):.6g} % confidence interval"
-    header = ("policy", "tau", "value", "interval", "at least", "at most", "best estimate")
-    return TextTable(f"Value per event ({level}: {first.interval}, {first.guarantee})", header, rows, left=1)
+    level = f"{100 * (1 - first.delta):.6g} % confidence intervals"
+    clipped = f"clipped value: {first.interval}, {first.guarantee}"
+    header = ("policy", "tau", "best estimate", "interval", "at least", "at most", "clipped value", "interval")
+    return TextTable(f"Value per event ({level}; best estimate: approximate, {clipped})", header, rows, left=1)
+
+
+def _best(evaluation: Evaluation, estimate: ValueEstimate) -> tuple[str, str]:
+    """Show the best estimate and its interval; a star where that is conditional on the model."""
+    best = estimate.best
+    if best is None:
+        return "-", "-"
+    if best.lower is None:
+        return evaluation.number(best.value), "no overlap" if best.estimator != "dm" else "-"
+    return evaluation.number(best.value), _span(evaluation, best.lower, best.upper) + ("*" if best.on_model > 0 else "")
 
 
 def estimates_table(evaluation: Evaluation) -> TextTable | None:
     """Show all point estimates, unless the table of values has them already."""
-    if all(len(e.estimates) < 2 and all(p.estimator == "snips" for p in e.estimates) for e in evaluation):
+    if all(len(e.estimates) < 2 for e in evaluation):
         return None
     rows = [
-        (*names, point.estimator, evaluation.number(point.value), _span(evaluation, point.lower, point.upper))
+        (
+            *(*names, point.estimator, evaluation.number(point.value)),
+            *(_span(evaluation, point.lower, point.upper), f"{point.on_model:.1%}"),
+        )
         for names, e in evaluation.shown()
         for point in e.estimates
     ]
-    header = ("policy", "tau", "estimator", "value", "interval, approx.")
+    header = ("policy", "tau", "estimator", "value", "interval, approx.", "on the model alone")
     return TextTable("Best estimates of all traffic: point estimates, no bounds", header, rows, left=1)
 
 
@@ -63,20 +78,25 @@ def traffic_table(evaluation: Evaluation) -> TextTable:
     return TextTable("Support (shares of traffic; events that match, effective sample size)", header, rows, left=1)
 
 
-def gain_table(evaluation: Evaluation) -> TextTable:
-    """Show policies against logging on the same traffic."""
-    header = ("policy", "tau", "traffic", "contested", "value", "logging", "gain", "interval")
-    number = evaluation.number
-    rows = [
-        (
-            *(*names, f"{e.gain.share:.1%}", f"{e.gain.contested:.1%}"),
-            *(number(e.gain.value), number(e.gain.logging), number(e.gain.difference, signed=True)),
-            _span(evaluation, e.gain.lower, e.gain.upper),
-        )
-        for names, e in evaluation.shown()
-    ]
-    where = "where the policy is supported" if evaluation.propensities.counted else "that the policy decides"
-    return TextTable(f"Gain over logging, per event of the traffic {where}", header, rows, left=1)
+def gain_table(evaluation: Evaluation) -> TextTable | None:
+    """Show policies against logging: the best estimate, and what is certain where the policy is supported."""
+    header = ("policy", "tau", "estimated", "interval", "certified", "interval", "supported", "contested")
+    rows = []
+    for names, e in evaluation.shown():
+        if not e.is_logging:
+            both = (*_gain(evaluation, e.gain.estimated), *_gain(evaluation, e.gain.certified))
+            certified = e.gain.certified
+            contested = "-" if certified is None else f"{certified.contested:.1%}"
+            rows.append((*names, *both, f"{e.support.supported:.1%}", contested))
+    if not rows:
+        return None
+    return TextTable("Gain over logging, per event of all traffic", header, rows, left=1)
+
+
+def _gain(evaluation: Evaluation, gain: CertifiedGain | EstimatedGain | None) -> tuple[str, str]:
+    if gain is None or gain.difference is None:
+        return "-", "-"
+    return evaluation.number(gain.difference, signed=True), _span(evaluation, gain.lower, gain.upper)
 
 
 def weight_ratio_table(evaluation: Evaluation) -> TextTable | None:

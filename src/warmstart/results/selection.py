@@ -48,7 +48,7 @@ class Selection(Result):
         if chosen is None or self.gain_lower is None:
             why = "no certified lower end of a gain over logging is above 0"
             return [f"SELECTED: none. No policy is certifiably better than logging ({sure}): {why}.{out}"]
-        where = f"Used where it is supported ({chosen.gain.share:.1%} of traffic), with logging elsewhere"
+        where = f"Used where it is supported ({chosen.support.supported:.1%} of traffic), with logging elsewhere"
         gain = f"it gains at least {self.gain_lower:.3g} per event over logging ({sure})"
         return [f"SELECTED: {quoted(chosen.policy)} at tau {chosen.tau:g}. {where}, {gain}.{out}"]
 
@@ -69,12 +69,12 @@ def select(evaluation: Evaluation) -> Selection:
     best: ValueEstimate | None = None
     gain, left_out = 0.0, []
     for estimate in evaluation:
-        lower = estimate.gain.joint_lower
+        certified = estimate.gain.certified
         if estimate.is_logging:
             continue
-        if estimate.gain.guarantee == "approximate":
+        if certified is None or certified.guarantee == "approximate":
             left_out.append(estimate.policy)
-        elif lower is not None and lower * estimate.gain.share > gain:
-            best, gain = estimate, lower * estimate.gain.share
+        elif certified.joint_lower is not None and certified.joint_lower > gain:
+            best, gain = estimate, certified.joint_lower
     names = tuple(dict.fromkeys(left_out))
     return Selection(best, None if best is None else gain, looks, evaluation.policies[0].delta, names)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from warmstart.reward.distributed_sgd import *  # noqa: F403
     from warmstart.reward.examples import *  # noqa: F403
     from warmstart.reward.learner import *  # noqa: F403
+    from warmstart.reward.left_out import *  # noqa: F403
     from warmstart.reward.product import *  # noqa: F403
     from warmstart.reward.settings import *  # noqa: F403
 
@@ -25,6 +26,7 @@ _door = Door.to(
         "distributed_sgd": "DistributedLearner DistributedRewards partition_count",
         "examples": "SUMS Examples",
         "learner": "CELL_PASSES CELLS_TO_CHOOSE_WITH LearnedRewards Learner event_stream rank_feasible",
+        "left_out": "LeftOutMeans difference_sums open_left_out_means spread_and_noise",
         "product": "ProductModel Stream",
         "settings": "FitSettings",
     },

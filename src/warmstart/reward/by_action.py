@@ -12,9 +12,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from warmstart.core import ACTION, EXPECTED, FOLD, GROUP, UsageError, to_arrow, to_numpy
-from warmstart.engine import add_predictions
-from warmstart.events import Strata
+from warmstart.core import ACTION, EXPECTED, FOLD, LEFT_OUT, UsageError, to_arrow, to_numpy
+from warmstart.engine import LocalEngine, add_predictions
+from warmstart.events import FOLDS, Cells, Strata, fetch_to_learn_from, with_key_folds
 from warmstart.features import ContextMatrix, KeyEncoder, Matrix, other_folds, scikit_learn, weighted_copy
 
 Floats = NDArray[np.float64]
@@ -34,40 +34,49 @@ MOST_STEPS, CLOSE, ROUGHLY, LONGEST, FLAT = 50, 2e-5, 1e-2, 5.0, 1e-6
 
 @dataclass(frozen=True, eq=False)
 class Regressions:
-    """The reward model of strata, asked for rows of the weighted table."""
+    """The reward model by action, asked for rows of the weighted table.
 
-    strata: Strata
+    ``of_cells``: folds are of cells, so that a cell is expected to earn what a model says that never saw it; else they
+    are of events, and rows carry theirs.
+    """
+
+    engine: LocalEngine
+    context_keys: tuple[str, ...]
     learned: RewardByAction
+    of_cells: bool
 
     @classmethod
     def learn(cls, strata: Strata, model: Any = None) -> Self:
-        """Learn from strata by fold; ``model``: a scikit-learn regressor, cloned."""
-        rows, keys = strata.to_learn_from(), list(strata.cells.columns.context_keys)
-        contexts = KeyEncoder.of(rows.select(keys))
-        n, rewards, folds = (to_numpy(rows[name]) for name in ("n", "reward_sum", FOLD))
-        numbers = contexts.numbers(rows)
-        return cls(strata, learn_by_action(contexts.keys, numbers, rows[ACTION], n, rewards, folds=folds, model=model))
+        """Learn from strata by fold of events; ``model``: a scikit-learn regressor, cloned."""
+        keys = strata.cells.columns.context_keys
+        return cls(strata.cells.engine, keys, _learned(strata.to_learn_from(), keys, model), of_cells=False)
+
+    @classmethod
+    def learn_from_cells(cls, cells: Cells, model: Any = None) -> Self:
+        """Learn from the cells of the evaluated window by fold of cells; ``model``: a scikit-learn regressor."""
+        engine, keys = cells.engine, cells.columns.context_keys
+        table = _with_folds(cells.table.filter(cells.table.n > 0), engine, keys)
+        rows = fetch_to_learn_from(engine, table, [*keys, ACTION, FOLD])
+        return cls(engine, keys, _learned(rows, keys, model), of_cells=True)
 
     def expect(self, rows: ir.Table) -> ir.Table:
         """Return rows of the weighted table with the reward expected of them, in [0, 1]."""
-        engine, keys = self.strata.cells.engine, self.strata.cells.columns.context_keys
-        if GROUP not in rows.columns:
-            return add_predictions(engine, rows, EXPECTED, _expected, (self.learned, keys), reads=[*keys, ACTION, FOLD])
-        # In this process rows name their context and fold by a number, so that contexts are encoded once.
-        traffic = self.strata.traffic.mutate(**{GROUP: self.strata.traffic.rowid()})
-        groups = engine.fetch_arrow(traffic.select(GROUP, *keys, FOLD).order_by(GROUP))
-        contexts = KeyEncoder.of(groups.select(list(keys)))
-        numbers = to_numpy(groups[GROUP]), contexts.numbers(groups), to_numpy(groups[FOLD])
-        unused = (*keys, ACTION, FOLD, "other_n", "other_reward_sum")
-        keep = [name for name in rows.columns if name not in unused]
-        inputs = (self.learned, contexts.keys, numbers)
-        return add_predictions(engine, rows, EXPECTED, _expected_of_group, inputs, reads=[ACTION], keep=keep)
+        keys, reads, keep = self.context_keys, [*self.context_keys, ACTION, FOLD], None
+        if self.of_cells:
+            keep = [name for name in rows.columns if name not in (*keys, ACTION)]
+            rows = _with_folds(rows, self.engine, keys)
+        rows = add_predictions(self.engine, rows, EXPECTED, _expected, (self.learned, keys), reads=reads, keep=keep)
+        return rows.mutate(**{LEFT_OUT: rows[EXPECTED]}) if self.of_cells else rows
 
 
-def _expected_of_group(rows: pa.Table, inputs: tuple[RewardByAction, pa.Table, tuple[Ints, Ints, Ints]]) -> Floats:
-    learned, contexts, (groups, which, folds) = inputs
-    place = np.searchsorted(groups, to_numpy(rows[GROUP]))
-    return learned.predict(contexts, which[place], rows[ACTION], folds[place])
+def _with_folds(rows: ir.Table, engine: LocalEngine, keys: Sequence[str]) -> ir.Table:
+    return with_key_folds(rows, engine, [*keys, ACTION], FOLDS, name=FOLD, salt="cells ")
+
+
+def _learned(rows: pa.Table, keys: Sequence[str], model: Any) -> RewardByAction:
+    contexts = KeyEncoder.of(rows.select(list(keys)))
+    n, rewards, folds = (to_numpy(rows[name]) for name in ("n", "reward_sum", FOLD))
+    return learn_by_action(contexts.keys, contexts.numbers(rows), rows[ACTION], n, rewards, folds=folds, model=model)
 
 
 def _expected(rows: pa.Table, inputs: tuple[RewardByAction, tuple[str, ...]]) -> Floats:

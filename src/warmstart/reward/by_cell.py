@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import ibis
 
 from warmstart.core import ACTION, EXPECTED, FOLD
+from warmstart.engine import float_literal
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -98,12 +99,26 @@ def _other_folds(by_action: ir.Table, folds: ir.Table) -> ir.Table:
 
 
 def _score(rows: ir.Table, strength: float) -> ir.Value:
-    k, none = ibis.literal(strength, "float64"), ibis.literal(0.0, "float64")
     rate = (rows.all_reward_sum + NOTHING) / (rows.all_n + NOTHING)
-    action, context = (
-        (ibis.greatest(rows[f"{of}_reward_sum"], none) + k * rate) / (ibis.greatest(rows[f"{of}_n"], none) + k)
-        for of in ("action", "other")
+    action, context = ((rows[f"{of}_n"], rows[f"{of}_reward_sum"]) for of in ("action", "other"))
+    k = float_literal(strength)
+    score = (rows.cell_reward_sum + k * borrowed_rate(action, context, rate, strength)) / (rows.cell_n + k)
+    return ibis.least(ibis.greatest(score, float_literal(0)), float_literal(1))
+
+
+def borrowed_rate(
+    action: tuple[ir.Value, ir.Value], context: tuple[ir.Value, ir.Value], rate: ir.Value, strength: float
+) -> ir.Value:
+    """Return the rate of an action times that of a context over that of all, at most 1.
+
+    Args:
+        action: The events and rewards of the action, elsewhere than in the cell.
+        context: Those of the context.
+        rate: The mean reward of all.
+        strength: How many events of the mean reward each of the two is shrunk by.
+    """
+    k, none = float_literal(strength), float_literal(0)
+    first, second = (
+        (ibis.greatest(rewards, none) + k * rate) / (ibis.greatest(n, none) + k) for n, rewards in (action, context)
     )
-    borrowed = ibis.least(action * context / rate, ibis.literal(1.0, "float64"))
-    score = (rows.cell_reward_sum + k * borrowed) / (rows.cell_n + k)
-    return ibis.least(ibis.greatest(score, none), ibis.literal(1.0, "float64"))
+    return ibis.least(first * second / rate, float_literal(1))
