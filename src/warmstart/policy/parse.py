@@ -77,7 +77,7 @@ def parse_policies(policies: Any) -> list[NamedPolicy]:
 
 
 def _loaded(source: Any) -> Any:
-    """Open a folder that fit wrote; ``naive:FOLDER`` forgets its feasible sets."""
+    """Open a folder that fit wrote; ``naive:FOLDER`` ranks all actions, not only those feasible in the context."""
     if isinstance(source, str) and source.startswith(NAIVE):
         folder = source.removeprefix(NAIVE)
         if has_scheme(folder):
