@@ -99,3 +99,13 @@ def test_few_events_are_counted_by_both():
     assert ws.audit(events).exploration.overlap is None
     assert ws.evaluate("constant:a0", events, tau=0.1).propensities.name == "counts"
     assert ws.audit(events).verdict[0].startswith("Next to nothing")
+
+
+def test_a_rare_slip_of_a_rule_is_no_choice():
+    """Logged propensities of .96, and of .04 where the other action slipped in: the likeliest leaves less than .05."""
+    log, _ = unrepeated_log(RANDOMISED, events=1000, actions=2)
+    slips = np.arange(1000) % 25 == 0
+    log = log.set_column(2, "a", [np.where(slips, "a1", "a0")]).set_column(5, "p", [np.where(slips, 0.04, 0.96)])
+    overlap = ws.audit(read_unrepeated(log, propensity="p")).exploration.overlap
+    assert overlap.choice == pytest.approx(0, abs=1e-9)
+    assert overlap.is_none
