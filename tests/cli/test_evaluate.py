@@ -255,3 +255,21 @@ def test_coarser_contexts_on_the_command_line(folder):
     )
     assert wrong.returncode == 1
     assert "no column 'nowhere'" in wrong.stderr
+
+
+def test_decisions_say_when_they_were_fitted_and_may_name_actions_that_the_log_never_shows(folder):
+    (folder / "new.csv").write_text("context,action\nx0,a0\nx1,a9\n")
+    refused = evaluate(folder, "--policy", "new.csv", "--tau", "0.1")
+    assert refused.returncode == 1
+    assert "--allow-unknown-actions" in refused.stderr
+    options = ["--policy", "new.csv", "--policy", "mine.csv", "--policy", "uniform-all", "--tau", "0.1", "--json"]
+    options += ["--allow-unknown-actions", "--trained-until", "never", "--trained-until", "mine=2026-10-05"]
+    found = json.loads(evaluate(folder, *options).stdout)
+    certified = {row["policy"]: row["certified_lower"] for row in found["policies"]}
+    assert certified["mine"] is None
+    assert certified["new"] is not None
+    assert certified["uniform-all"] is not None
+    assert [note["code"] for note in found["notes"]] == ["WS202"]
+    unknown = evaluate(folder, "--policy", "mine.csv", "--trained-until", "nobody=never")
+    assert unknown.returncode == 2
+    assert "'nobody', which is no table of decisions" in unknown.stderr
