@@ -10,6 +10,7 @@ from warmstart.estimators.tau import CANDIDATES, RATES
 
 
 def curve_by_hand(test, h, rate):
+    rate = min(rate, 1 - rate)
     own, total = reference.shares(test), len(test)
     errors = {}
     for tau in CANDIDATES:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 
-def sums(rows: ir.Table, _: float) -> dict[str, ir.Value]:
+def model_sums(rows: ir.Table, _: float) -> dict[str, ir.Value]:
     """Sum over events D(x) = sum over actions of probability * expected reward."""
     return {"model": (rows.context_n * rows[PROBABILITY] * rows[EXPECTED]).sum()}
 

@@ -4,12 +4,13 @@ dr         (sum(D) + sum(e * (r - f))) / T     e the clipped weight, f the rewar
 switch-dr  the same with e = 0 where the propensity is below tau
 shrunk-dr  the same with e = w / (1 + (tau * w)^2), w = probability / propensity
 
-With counted propensities it is the clipped value and, on traffic that weights leave out, the model. Given contexts and
-actions only rewards are random there: the variance is that of the weighted rewards, and what the model may be wrong by
-where it stands alone. That is told from cells that it did not see: how far each is off (spread), and how far the
-policy's choices are off together (bias); so the interval holds if actions that were not shown differ from the model as
-left-out shown ones do. With other propensities the variance is that of the influence terms D + e * (r - f) over events,
-the model is cross-fitted by event, and the bias is that of the weighted residuals.
+With counted propensities that is sum(e * r) and, on the traffic m = context_n * probability - n * e that weights leave
+to the model, sum(m * f). Given contexts and actions only rewards are random there: the variance is that of the weighted
+rewards, and what the model may be wrong by where it stands alone. That is told from cells that it did not see: how far
+each is off (spread), and how far the policy's choices are off together (bias); so the interval holds if actions that
+were not shown differ from the model as left-out shown ones do. With other propensities the variance is that of the
+influence terms D + e * (r - f) over events, the model is cross-fitted by event, and the bias is that of the weighted
+residuals.
 """
 
 from __future__ import annotations
@@ -19,9 +20,8 @@ from typing import TYPE_CHECKING
 
 from ibis import greatest
 
-from warmstart.core import DECIDED, EXPECTED, LEFT_OUT, MODEL_VALUE, PROBABILITY
+from warmstart.core import DECIDED, EXPECTED, LEFT_OUT, MODEL_VALUE, PART, PROBABILITY
 from warmstart.engine import float_literal
-from warmstart.estimators import dm
 from warmstart.estimators.moments import Moments
 from warmstart.reward import difference_sums, spread_and_noise
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     Weight = Callable[[ir.Table, float], ir.Value]
+    Sums = dict[str, ir.Value]
 
 # Below this share of the decided traffic, or this many events, that weights stand for there is no overlap.
 LEAST_SHARE, FEWEST_EVENTS = 0.01, 10
@@ -36,26 +37,30 @@ LEAST_SHARE, FEWEST_EVENTS = 0.01, 10
 UNNOTICED = 0.001
 
 
-def sums(rows: ir.Table, tau: float, weight: Weight) -> dict[str, ir.Value]:
-    """Sum D, the residuals e * (r - f), and what their variance and the gain's consist of."""
-    e, f = weight(rows, tau), rows[EXPECTED]
-    residual = e * (rows.reward_sum - rows.n * f)
-    squares = _squares_inside(rows) if LEFT_OUT in rows.columns else _squares(rows, f)
-    own = {
-        "residual": residual,
-        "events": e * rows.n,
-        "residual_sq": e * e * squares,
-        "weighted": (e > 0).ifelse(rows.n, 0.0),
-    }
-    own |= _given_actions(rows, e, squares) if LEFT_OUT in rows.columns else _over_events(rows, e, residual, squares)
-    shared = {
-        **dm.sums(rows, tau),
-        "logging_on_decided": (rows[PROBABILITY] * rows.context_reward_sum).sum(),
-        "decided": (rows.context_n * rows[PROBABILITY]).sum(),
-    }
-    if LEFT_OUT in rows.columns:
-        shared |= difference_sums(rows, rows[LEFT_OUT])
-    return shared | {f"{weight.__name__}_{name}": term.sum() for name, term in own.items()}
+def sums(rows: ir.Table, tau: float, weight: Weight) -> Sums:
+    """Sum e * r and e over events; given actions also the variance of the first, and of its gain over logging."""
+    e, h = weight(rows, tau), rows[PROBABILITY]
+    own = {"reward": e * rows.reward_sum, "events": e * rows.n, "weighted": (e > 0).ifelse(rows.n, 0.0)}
+    if PART not in rows.columns:
+        inside, d = _variance_inside(rows), rows[DECIDED]
+        mean = rows.context_reward_sum / rows.context_n.nullif(0.0)
+        rest = h * d * (rows.context_reward_sq_sum - mean * rows.context_reward_sum)
+        # Of the gain, a reward counts e - decided, and that of an action which is not chosen -decided.
+        own |= {"noise": e * e * inside, "gain_noise": (e - 2.0 * d) * e * inside + rest}
+    shared = {"logging_on_decided": h * rows.context_reward_sum, "decided": h * rows.context_n}
+    return {name: term.sum() for name, term in {**shared, **_named(own, weight)}.items()}
+
+
+def _named(terms: Sums, weight: Weight) -> Sums:
+    return {f"{weight.__name__}_{name}": term for name, term in terms.items()}
+
+
+def _variance_inside(rows: ir.Table) -> ir.Value:
+    """Return n times the variance of rewards inside a cell, without bias; of one event, around its context's others."""
+    n, rewards = rows.n, rows.reward_sum
+    inside = (rows.reward_sq_sum - rewards * rewards / n.nullif(0.0)) * n / (n - 1.0).nullif(0.0)
+    others = ((rows.context_reward_sum - rewards) / (rows.context_n - n).nullif(0.0)).coalesce(0.0)
+    return (n > 1).ifelse(greatest(inside, float_literal(0)), _squares(rows, others))
 
 
 def _squares(rows: ir.Table, f: ir.Value) -> ir.Value:
@@ -63,63 +68,67 @@ def _squares(rows: ir.Table, f: ir.Value) -> ir.Value:
     return rows.reward_sq_sum - 2.0 * f * rows.reward_sum + rows.n * f * f
 
 
-def _squares_inside(rows: ir.Table) -> ir.Value:
-    """Return n times the variance of rewards inside a cell, without bias; from a single event, by the model."""
-    n, rewards = rows.n, rows.reward_sum
-    inside = (rows.reward_sq_sum - rewards * rewards / n.nullif(0.0)) * n / (n - 1.0).nullif(0.0)
-    return (n > 1).ifelse(greatest(inside, float_literal(0)), _squares(rows, rows[LEFT_OUT]))
-
-
-def _given_actions(rows: ir.Table, e: ir.Value, squares: ir.Value) -> dict[str, ir.Value]:
-    """Return terms of the variance given contexts and actions; of the gain, rewards count e - decided."""
-    n, g, d = rows.n, rows[LEFT_OUT], rows[DECIDED]
+def model_sums(rows: ir.Table, tau: float, weight: Weight) -> Sums:
+    """Sum what the model stands for, over rows with its expectations."""
+    if PART in rows.columns:
+        return {name: term.sum() for name, term in _named(_over_events(rows, weight(rows, tau)), weight).items()}
+    g = rows[LEFT_OUT]
     v = g * (1.0 - g)
-    missing = greatest(rows.context_n * rows[PROBABILITY] - e * n, float_literal(0))
-    mean = rows.context_reward_sum / rows.context_n.nullif(0.0)
-    rest = rows[PROBABILITY] * d * (rows.context_reward_sq_sum - mean * rows.context_reward_sum)
+    signed = rows.context_n * rows[PROBABILITY] - weight(rows, tau) * rows.n
+    left = signed.abs()
+    own = {"left": left, "model": signed * rows[EXPECTED], "left_root": left * v.sqrt(), "left_sq": left * left * v}
+    return {name: term.sum() for name, term in _named(own, weight).items()}
+
+
+def _over_events(rows: ir.Table, e: ir.Value) -> Sums:
+    """Return terms of D + e * (r - f), of its second moment and of that of the same less decided * r."""
+    f, d, value, h = rows[EXPECTED], rows[DECIDED], rows[MODEL_VALUE], rows[PROBABILITY]
+    residual, squares = e * (rows.reward_sum - rows.n * f), e * e * _squares(rows, f)
+    of_both = 2.0 * (value * residual - d * e * (rows.reward_sq_sum - f * rows.reward_sum))
+    of_model = h * f * (rows.context_n * value - 2.0 * d * rows.context_reward_sum)
+    root = (f * (1.0 - f)).sqrt()
     return {
-        "missing": missing,
-        "missing_root": missing * v.sqrt(),
-        "missing_sq": missing * missing * v,
+        "model": rows.context_n * h * f,
+        "residual": residual,
+        "residual_sq": squares,
+        "value_sq": rows.context_n * h * f * value + 2.0 * value * residual + squares,
+        "gain_sq": of_model + h * d * rows.context_reward_sq_sum + of_both + squares,
+        "off_root": e * rows.n * root,
+        "model_root": rows.context_n * h * root,
+    }
+
+
+def judging_sums(rows: ir.Table, tau: float, weight: Weight) -> Sums:
+    """Sum over shown cells how far the model that did not see them is off, one by one and all together."""
+    n, g, e = rows.n, rows[LEFT_OUT], weight(rows, tau)
+    v = g * (1.0 - g)
+    own = {
         "off": e * (rows.reward_sum - n * g),
         "off_root": e * n * v.sqrt(),
         "off_noise": e * e * n * v,
         "off_spread": e * e * n * n * v,
-        "gain_sq": (e - 2.0 * d) * e * squares + rest,
     }
-
-
-def _over_events(rows: ir.Table, e: ir.Value, residual: ir.Value, squares: ir.Value) -> dict[str, ir.Value]:
-    """Return terms of the second moments of D + e * (r - f) and, for the gain, of the same less decided * r."""
-    f, d, value, h = rows[EXPECTED], rows[DECIDED], rows[MODEL_VALUE], rows[PROBABILITY]
-    root = (f * (1.0 - f)).sqrt()
-    of_model = h * f * (rows.context_n * value - 2.0 * d * rows.context_reward_sum)
-    of_both = 2.0 * (value * residual - d * e * (rows.reward_sq_sum - f * rows.reward_sum))
-    return {
-        "value_sq": rows.context_n * h * f * value + 2.0 * value * residual + e * e * squares,
-        "gain_sq": of_model + h * d * rows.context_reward_sq_sum + of_both + e * e * squares,
-        "off_root": e * rows.n * root,
-        "model_root": rows.context_n * h * root,
-    }
+    return difference_sums(rows, g) | {name: term.sum() for name, term in _named(own, weight).items()}
 
 
 def finish(totals: Mapping[str, float], events: float, weight: Weight) -> Moments:
     """Return the mean of D + e * (r - f), its difference to logging, and their variances; none without overlap."""
     prefix = f"{weight.__name__}_"
     own = {name.removeprefix(prefix): total for name, total in totals.items() if name.startswith(prefix)}
-    value = min(max((totals["model"] + own["residual"]) / events, 0.0), 1.0)
+    corrected = own["model"] + own.get("residual", own["reward"])
+    value = min(max(corrected / events, 0.0), 1.0)
     gain = value - totals["logging_on_decided"] / events
-    missing = own.get("missing", max(totals["decided"] - own["events"], 0.0)) / events
-    on_model = missing if missing > UNNOTICED else 0.0
+    left = own.get("left", max(totals["decided"] - own["events"], 0.0)) / events
+    on_model = left if left > UNNOTICED else 0.0
     overlaps = own["events"] >= LEAST_SHARE * totals["decided"] and own["weighted"] >= FEWEST_EVENTS
     if not overlaps or own["off_root"] <= 0:
         return Moments(value, None, on_model, gain)
-    if "missing" in own:
+    if "left" in own:
         alone = _model_alone(totals, own)
-        variance, gain_variance = ((own[name] + alone) / events**2 for name in ("residual_sq", "gain_sq"))
+        variance, gain_variance = ((own[name] + alone) / events**2 for name in ("noise", "gain_noise"))
         return Moments(value, variance, on_model, gain, gain_variance)
     squared_bias = max(own["residual"] ** 2 - own["residual_sq"], 0.0) / own["off_root"] ** 2
-    alone = squared_bias * (missing * own["model_root"] / totals["decided"]) ** 2
+    alone = squared_bias * (left * own["model_root"] / totals["decided"]) ** 2
     mean_squares = ((own["value_sq"], value), (own["gain_sq"], gain))
     variance, gain_variance = ((square / events - mean**2) / events + alone for square, mean in mean_squares)
     return Moments(value, variance, on_model, gain, gain_variance)
@@ -133,4 +142,4 @@ def _model_alone(totals: Mapping[str, float], own: Mapping[str, float]) -> float
     spread, noise = spread_and_noise(totals)
     by_chance = noise * own["off_noise"] + spread * own["off_spread"]
     squared_bias = max(own["off"] ** 2 - by_chance, 0.0) / own["off_root"] ** 2
-    return spread * own["missing_sq"] + squared_bias * own["missing_root"] ** 2
+    return spread * own["left_sq"] + squared_bias * own["left_root"] ** 2

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warmstart.core import PROPENSITY
 from warmstart.estimators import gain, ips, support, weight_ratio
 from warmstart.estimators.gain import GainSums, Levels
 from warmstart.estimators.intervals import NEED_COEFFICIENTS, TermSums, interval
-from warmstart.estimators.point import estimated_gain, point_estimates, point_sums
+from warmstart.estimators.point import ESTIMATORS, SumKind, estimated_gain, left_to_model, point_estimates, point_sums
 from warmstart.estimators.tau import choose_tau, matched_rate
 from warmstart.estimators.weights import OWN
 from warmstart.results import CertifiedGain, Gain, IntervalName, Tau, TauChoice, ValueEstimate
@@ -45,8 +45,11 @@ def estimate_policy(
     """
     names = OF_LOGGING if weighted.is_logging else estimators
     chosen = [_tau(weighted, tau, levels.rate) for tau in taus]
-    rows = weighted.table if weighted.modelled is None or weighted.is_logging else weighted.modelled
-    totals = _fetch(weighted, rows, [_sums(weighted, rows, weighted.floor(tau), names) for tau, _ in chosen])
+    floors = [weighted.floor(tau) for tau, _ in chosen]
+    totals = _fetch(weighted, weighted.table, [_sums(weighted, floor, names) for floor in floors])
+    for kind, rows in _modelled(weighted, names, floors):
+        further = _fetch(weighted, rows, [point_sums(names, kind, rows, floor) for floor in floors])
+        totals = [{**one, **other} for one, other in zip(totals, further, strict=True)]
     estimates = []
     for (tau, choice), some in zip(chosen, totals, strict=True):
         estimate = _estimate(weighted, tau, choice, some, levels=levels, method=method, names=names)
@@ -65,9 +68,22 @@ def _tau(weighted: WeightedRows, tau: Tau, rate: float | None) -> tuple[float, T
     return choice.tau, choice
 
 
-def _sums(weighted: WeightedRows, rows: ir.Table, floor: float, names: Sequence[str]) -> dict[str, ir.Value]:
-    """Return everything that adds up over the rows of the weighted table at one tau, by name."""
-    declared = {**ips.sums(rows, floor), **support.sums(rows, floor), **point_sums(names, rows, floor)}
+def _modelled(
+    weighted: WeightedRows, names: Sequence[str], taus: Sequence[float]
+) -> Iterator[tuple[SumKind, ir.Table]]:
+    """Yield the rows with a reward model's expectations that some estimators need, and for which of their sums."""
+    if weighted.modelled is not None:
+        yield "model_sums", weighted.modelled
+    elif weighted.model is not None and not weighted.is_logging:
+        yield "model_sums", weighted.model.expect(left_to_model(names, weighted.table, taus))
+        if any(ESTIMATORS[name].judging_sums for name in names):
+            yield "judging_sums", weighted.model.expect(weighted.model.sample(weighted.table))
+
+
+def _sums(weighted: WeightedRows, floor: float, names: Sequence[str]) -> dict[str, ir.Value]:
+    """Return everything that adds up over the weighted table at one tau, by name."""
+    rows = weighted.table
+    declared = {**ips.sums(rows, floor), **support.sums(rows, floor), **point_sums(names, "sums", rows, floor)}
     declared |= gain.sums(rows, floor) if weighted.certified else {}
     if OWN in rows.columns:
         declared |= {**ips.sums(rows, floor, OWN), **weight_ratio.sums(rows, floor)}

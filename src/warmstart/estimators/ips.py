@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 
 def sums(rows: ir.Table, tau: float, propensity: str = PROPENSITY) -> dict[str, ir.Value]:
     """Sum c * reward, its square, c and c^2 over events, c the clipped weight with a column of propensities."""
-    c = (rows.n > 0).ifelse(importance_weight(rows[PROBABILITY], rows[propensity], tau), 0.0)
+    c = importance_weight(rows[PROBABILITY], rows[propensity], tau)
     totals = {
         "reward": (c * rows.reward_sum).sum(),
         "reward_sq": (c * c * rows.reward_sq_sum).sum(),
         "weight": (c * rows.n).sum(),
         "weight_sq": (c * c * rows.n).sum(),
-        "largest": c.max(),
+        "largest": (rows.n > 0).ifelse(c, 0.0).max(),
         "events": (c > 0).ifelse(rows.n, 0.0).sum(),
     }
     return {f"{propensity}_{name}": total for name, total in totals.items()}

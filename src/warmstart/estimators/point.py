@@ -6,48 +6,91 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
+
+import ibis
 
 from warmstart.estimators import dm, dr, ips, snips
 from warmstart.estimators.intervals import normal_ends
 from warmstart.estimators.moments import Moments
-from warmstart.estimators.weights import clipped, shrunk, switched
+from warmstart.estimators.weights import OWN, clipped, is_supported, shrunk, switched
 from warmstart.results import EstimatedGain, PointEstimate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+
+    Declared = Callable[[ir.Table, float], dict[str, ir.Value]]
+
+
+SumKind = Literal["sums", "model_sums", "judging_sums"]
 
 
 @dataclass(frozen=True)
 class Estimator:
     """An estimator of the value of all traffic.
 
-    ``sums(rows, tau)``: expressions over the weighted table by name (equal names are equal sums, computed once);
-    ``finish(totals, events)``: the value and its variance. ``modelled``: whether it reads the reward model.
+    ``sums(rows, tau)``: expressions over the weighted table by name (equal names are equal sums, computed once).
+    ``finish(totals, events)``: the value and its variance. What reads the reward model has further sums:
+    ``model_sums``, over rows with its expectations, of which it needs those that are ``left`` to the model where
+    propensities are counts (all without it); and there ``judging_sums``, over shown cells, for how wrong it may be.
     """
 
-    sums: Callable[[ir.Table, float], dict[str, ir.Value]]
     finish: Callable[[Mapping[str, float], float], Moments]
-    modelled: bool = True
+    sums: Declared | None = None
+    model_sums: Declared | None = None
+    judging_sums: Declared | None = None
+    left: Callable[[ir.Table, float], ir.BooleanValue] | None = None
+
+    @property
+    def modelled(self) -> bool:
+        """Tell whether it reads the reward model."""
+        return self.model_sums is not None
 
 
-def _doubly_robust(weight: Any) -> Estimator:
-    return Estimator(partial(dr.sums, weight=weight), partial(dr.finish, weight=weight))
+def _unsupported(rows: ir.Table, tau: float) -> ir.BooleanValue:
+    return ~is_supported(rows, tau)
+
+
+def _doubly_robust(weight: Any, left: Any = None) -> Estimator:
+    return Estimator(
+        finish=partial(dr.finish, weight=weight),
+        sums=partial(dr.sums, weight=weight),
+        model_sums=partial(dr.model_sums, weight=weight),
+        judging_sums=partial(dr.judging_sums, weight=weight),
+        left=left,
+    )
 
 
 ESTIMATORS: Mapping[str, Estimator] = {
-    "ips": Estimator(ips.sums, ips.finish, modelled=False),
-    "snips": Estimator(snips.sums, snips.finish, modelled=False),
-    "dm": Estimator(dm.sums, dm.finish),
-    "dr": _doubly_robust(clipped),
-    "switch-dr": _doubly_robust(switched),
+    "ips": Estimator(ips.finish, ips.sums),
+    "snips": Estimator(snips.finish, snips.sums),
+    "dm": Estimator(dm.finish, model_sums=dm.model_sums),
+    "dr": _doubly_robust(clipped, _unsupported),
+    "switch-dr": _doubly_robust(switched, _unsupported),
     "shrunk-dr": _doubly_robust(shrunk),
 }
 
 
-def point_sums(names: Sequence[str], rows: ir.Table, tau: float) -> dict[str, ir.Value]:
-    """Return the sums that some estimators need, each once."""
-    return {name: total for some in names for name, total in ESTIMATORS[some].sums(rows, tau).items()}
+def point_sums(names: Sequence[str], kind: SumKind, rows: ir.Table, tau: float) -> dict[str, ir.Value]:
+    """Return the sums of a kind that some estimators need, each once.
+
+    Args:
+        names: The estimators.
+        kind: Which of their sums.
+        rows: The weighted table, rows with the model's expectations, or shown ones.
+        tau: The clipping constant.
+    """
+    declared = [getattr(ESTIMATORS[name], kind) for name in names]
+    return {name: total for some in declared if some is not None for name, total in some(rows, tau).items()}
+
+
+def left_to_model(names: Sequence[str], rows: ir.Table, taus: Sequence[float]) -> ir.Table:
+    """Return the rows of counted propensities that some estimators need the model's expectations of."""
+    asked = [ESTIMATORS[name] for name in names if ESTIMATORS[name].modelled]
+    if OWN in rows.columns or any(estimator.left is None for estimator in asked):
+        return rows
+    conditions = [estimator.left(rows, tau) for estimator in asked if estimator.left for tau in taus]
+    return rows.filter(ibis.or_(*conditions))
 
 
 def point_estimates(

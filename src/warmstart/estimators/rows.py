@@ -54,14 +54,19 @@ class RewardModel(Protocol):
         """Return the rows with a column ``expected``, and with ``left_out`` where the folds are of cells."""
         ...
 
+    def sample(self, rows: ir.Table) -> ir.Table:
+        """Return rows that were shown, a bounded number of them, to judge the model by."""
+        ...
+
 
 @dataclass(frozen=True, eq=False)
 class WeightedRows:
     """The weighted table of one policy.
 
-    ``modelled``: the rows with the reward model's expectations, where an estimator asks for them. ``groups``: the
-    columns that divide the traffic of ``table``: context and further keys. ``certified``: whether propensities are
-    counts of the evaluated window, or those are beside them, so that finite-sample bounds hold. ``events``: T.
+    ``modelled``: the rows by fold with the reward model's expectations, where an estimator asks for them; with counts
+    ``model``: to be asked for few rows. ``groups``: the columns that divide the traffic of ``table``: context and
+    further keys. ``certified``: whether propensities are counts of the evaluated window, or those are beside them, so
+    that finite-sample bounds hold. ``events``: T.
     """
 
     policy: str
@@ -69,6 +74,7 @@ class WeightedRows:
     engine: LocalEngine
     table: ir.Table
     modelled: ir.Table | None
+    model: RewardModel | None
     context_keys: tuple[str, ...]
     groups: tuple[str, ...]
     events: float
@@ -111,7 +117,7 @@ def open_weighted_rows(
             rows = _counted(resources.enter_context(policy.open_on(cells)), cells, window)
             rows = rows if window == "evaluated" else keep(rows)
             if model is not None:
-                modelled = model.expect(_with_decided(rows, cells.columns.context_keys))
+                rows = _with_decided(rows, cells.columns.context_keys, whole=policy.whole)
         else:
             rows = keep(_divided(policy.choices(cells), strata))
             if model is not None:
@@ -122,6 +128,7 @@ def open_weighted_rows(
             engine=cells.engine,
             table=rows,
             modelled=modelled,
+            model=model if strata is None else None,
             context_keys=cells.columns.context_keys,
             groups=cells.columns.context_keys if strata is None else strata.groups,
             events=float(cells.evaluated.window.events),
@@ -141,7 +148,10 @@ def _counted(rows: ir.Table, cells: Cells, window: WindowName) -> ir.Table:
     return rows.mutate(**{PROPENSITY: counted_propensity(rows, window), OWN: counted_propensity(rows)})
 
 
-def _with_decided(rows: ir.Table, contexts: Sequence[str]) -> ir.Table:
+def _with_decided(rows: ir.Table, contexts: Sequence[str], *, whole: bool = False) -> ir.Table:
+    """Add the policy's share in the context: 1, where it is known to decide wholly what it decides."""
+    if whole:
+        return rows.mutate(**{DECIDED: float_literal(1)})
     return rows.mutate(**{DECIDED: rows[PROBABILITY].sum().over(ibis.window(group_by=list(contexts)))})
 
 

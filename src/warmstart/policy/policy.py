@@ -19,7 +19,7 @@ class Policy:
     ``seated``: the table carries the columns of the cells it was made from, so that no join is needed to value it.
     ``held``: it takes more than a look at the cells to compute, so ``open_on`` does it once for all questions.
     ``is_logging`` marks the logging policy itself, whose value is the plain mean reward: it needs no weights, so
-    nothing of it is clipped.
+    nothing of it is clipped. ``whole``: it is known that the probabilities of a context sum to 1, if it has any.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Policy:
     seated: bool = False
     held: bool = True
     is_logging: bool = False
+    whole: bool = False
 
     @contextmanager
     def open_on(self, cells: Cells) -> Iterator[ir.Table]:

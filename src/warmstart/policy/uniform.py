@@ -24,7 +24,7 @@ def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name:
         table = swept_here(cells, feasible_from)
     else:
         table = swept_in_engine(cells, feasible_from)
-    return Policy(name, table, seated=True, held=live)
+    return Policy(name, table, seated=True, held=live, whole=not live)
 
 
 def uniform_all_policy(cells: Cells, *, live: bool, name: str = "uniform-all") -> Policy:

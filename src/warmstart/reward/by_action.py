@@ -68,6 +68,10 @@ class Regressions:
         rows = add_predictions(self.engine, rows, EXPECTED, _expected, (self.learned, keys), reads=reads, keep=keep)
         return rows.mutate(**{LEFT_OUT: rows[EXPECTED]}) if self.of_cells else rows
 
+    def sample(self, rows: ir.Table) -> ir.Table:
+        """Return the rows that were shown: each was predicted already."""
+        return rows.filter(rows.n > 0)
+
 
 def _with_folds(rows: ir.Table, engine: LocalEngine, keys: Sequence[str]) -> ir.Table:
     return with_key_folds(rows, engine, [*keys, ACTION], FOLDS, name=FOLD, salt="cells ")

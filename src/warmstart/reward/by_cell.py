@@ -41,6 +41,10 @@ class CellMeans:
         others = self._with_others(rows)
         return others.select(*rows.columns, **{EXPECTED: _score(others, self.strength)})
 
+    def sample(self, rows: ir.Table) -> ir.Table:
+        """Return the rows that were shown."""
+        return rows.filter(rows.n > 0)
+
     def _with_others(self, rows: ir.Table) -> ir.Table:
         """Add what the other folds know of the cell, the action and all; rows know it of their context already."""
         cell = ibis.window(group_by=[*self.context_keys, ACTION])

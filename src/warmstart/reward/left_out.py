@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import ibis
@@ -27,17 +27,22 @@ if TYPE_CHECKING:
     from warmstart.events import Cells
 
 # The strength is chosen on about so many cells, of contexts chosen at random.
-CELLS_TO_CHOOSE = 500_000
+CELLS_TO_CHOOSE = 200_000
 # Expectations stay this far from 0 and 1, where no reward would differ from them.
 EDGE = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
 class LeftOutMeans:
-    """What cells are expected to earn. ``by_action``: the events and rewards of every action; ``rate``: of all."""
+    """What cells are expected to earn. ``by_action``: the events and rewards of every action; ``rate``: of all.
 
+    ``share``: of contexts, that is enough to learn from, or to judge by.
+    """
+
+    context_keys: tuple[str, ...]
     by_action: ir.Table
     rate: float
+    share: float
     strength: float
     spread: float = 0.0
     noise: float = 1.0
@@ -50,6 +55,10 @@ class LeftOutMeans:
         weight, own = float_literal(self.noise), float_literal(self.spread)
         expected = (own * known.reward_sum + weight * known[LEFT_OUT]) / (own * known.n + weight)
         return known.select(*rows.columns, LEFT_OUT, **{EXPECTED: expected})
+
+    def sample(self, rows: ir.Table) -> ir.Table:
+        """Return rows that were shown, of some contexts if there are many."""
+        return sample_by_key(rows.filter(rows.n > 0), self.context_keys, self.share)
 
     def _with_action(self, rows: ir.Table) -> ir.Table:
         known = rows.left_join(self.by_action, ACTION)
@@ -74,9 +83,9 @@ def open_left_out_means(cells: Cells) -> Iterator[LeftOutMeans]:
         totals = by_action.agg(n=by_action.action_n.sum(), r=by_action.action_reward_sum.sum(), c=by_action.cells.sum())
         found = engine.fetch(totals)[0]
         rate = (float(found["r"]) + NOTHING) / (float(found["n"]) + NOTHING)
-        means = LeftOutMeans(by_action.drop("cells"), rate, STRENGTHS[0])
-        sample = sample_by_key(shown, cells.columns.context_keys, CELLS_TO_CHOOSE / float(found["c"]))
-        rows = means._with_action(sample)
+        share = CELLS_TO_CHOOSE / float(found["c"])
+        means = LeftOutMeans(cells.columns.context_keys, by_action.drop("cells"), rate, share, STRENGTHS[0])
+        rows = means._with_action(means.sample(shown))
         declared = {
             f"{name}_{i}": total
             for i, strength in enumerate(STRENGTHS)
@@ -85,7 +94,7 @@ def open_left_out_means(cells: Cells) -> Iterator[LeftOutMeans]:
         values = {name: float(value or 0.0) for name, value in engine.fetch(rows.agg(**declared))[0].items()}
         best = min(range(len(STRENGTHS)), key=lambda i: values[f"error_{i}"])
         spread, noise = spread_and_noise({name: values[f"{name}_{best}"] for name in _errors(rows, rows.n)})
-        yield LeftOutMeans(means.by_action, rate, STRENGTHS[best], spread, noise)
+        yield replace(means, strength=STRENGTHS[best], spread=spread, noise=noise)
     finally:
         by_action.release()
 
