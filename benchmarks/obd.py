@@ -92,7 +92,7 @@ def values(log: pa.Table) -> list[list[str]]:
     logged = ws.read_events(log, context=["position", "hours"], propensity="propensity_score", **names)
     hidden = ws.read_events(log, context=["position", "hours"], **names)
     for what, events, source in (("true", logged, "logged"), ("hidden: model", hidden, "model")):
-        found = ws.evaluate("uniform", events, propensities=source)["uniform"]
+        found = ws.evaluate("uniform-all", events, propensities=source)["uniform-all"]
         point = found.best
         span = f"[{found.lower:.4f}, {found.upper:.4f}]"
         best = "-" if point is None else f"{point.value:.4f} [{point.lower:.4f}, {point.upper:.4f}]"

@@ -70,7 +70,10 @@ def outcomes(world, log, any_engine):
         rewardings = [(1.0, log.set_column(log.column_names.index("reward"), "reward", [means]))]
     policies = {name: world.policy_from_array(np.array(h, dtype=float)) for name, h in POLICIES.items()}
     return [
-        (probability, ws.evaluate(policies, read(rewarded, any_engine), tau=TAU, interval="kl"))
+        (
+            probability,
+            ws.evaluate(policies, read(rewarded, any_engine), tau=TAU, interval="kl", allow_unknown_actions=True),
+        )
         for probability, rewarded in rewardings
     ]
 
@@ -88,7 +91,7 @@ def test_with_every_chosen_action_supported_the_expectation_is_the_true_value_on
     h = np.array([[0.6, 0.4, 0], [0.5, 0.5, 0], [0, 0, 1]])
     events = read(log, any_engine)
     assert expected_by_the_identity(world, log, h, 0.2) == pytest.approx(world.true_value(h, events=events))
-    found = ws.evaluate({"h": world.policy_from_array(h)}, events, tau=0.2)["h"]
+    found = ws.evaluate({"h": world.policy_from_array(h)}, events, tau=0.2, allow_unknown_actions=True)["h"]
     assert found.support.supported == pytest.approx(1)
 
 

@@ -34,7 +34,7 @@ def expected_estimate(world, h, train, tau, engine):
     total = 0.0
     for probability, log in world.logs():
         options = {"train": train, "tau": tau, "propensities": "train", "interval": "kl"}
-        total += probability * ws.evaluate(policy, read(log, engine), **options)["h"].value
+        total += probability * ws.evaluate(policy, read(log, engine), allow_unknown_actions=True, **options)["h"].value
     return total
 
 

@@ -33,7 +33,10 @@ def expected_estimate(world, train, engine):
     options = {"train": train, "tau": TAU, "propensities": "train"}
     logs = list(world.logs())
     assert sum(p for p, _ in logs) == pytest.approx(1)
-    return sum(p * ws.evaluate({"h": h}, read(log, engine), interval="kl", **options)["h"].value for p, log in logs)
+    return sum(
+        p * ws.evaluate({"h": h}, read(log, engine), interval="kl", allow_unknown_actions=True, **options)["h"].value
+        for p, log in logs
+    )
 
 
 @pytest.mark.parametrize("days", [2, pytest.param(3, marks=pytest.mark.slow)])

@@ -24,6 +24,7 @@ def test_the_words_are_those_that_the_rooms_take():
     from warmstart.engine import connect
     from warmstart.estimators import ESTIMATORS
     from warmstart.interop import ExportFormat, Scores, VWFormat
+    from warmstart.pipeline.trained import NEVER
     from warmstart.policy.parse import KEYWORDS
     from warmstart.results import Duplicates, IntervalName, Repeated, SourceName
     from warmstart.reward.product import LossName
@@ -34,6 +35,7 @@ def test_the_words_are_those_that_the_rooms_take():
         "POLICIES": KEYWORDS,
         "PASSES": get_args(learn_from),
         "AUTO": ("auto",),
+        "NEVER": (NEVER,),
         "INTERVALS": get_args(IntervalName),
         "PROPENSITIES": ("auto", *get_args(SourceName)),
         "ESTIMATORS": ESTIMATORS,

@@ -46,7 +46,7 @@ def test_json_to_a_pipe_is_nothing_but_the_json(folder):
 
 def test_the_json_has_the_documented_fields(folder):
     found = json.loads(evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--json").stdout)
-    assert set(found) == {"schema", "policies", "windows", "log", "propensities", "warmstart_version"}
+    assert set(found) == {"schema", "policies", "windows", "log", "propensities", "notes", "warmstart_version"}
     assert found["schema"] == 1
     assert {
         *("policy", "tau", "value", "lower", "upper", "delta", "interval", "guarantee", "joint_lower", "joint_upper"),
@@ -255,3 +255,21 @@ def test_coarser_contexts_on_the_command_line(folder):
     )
     assert wrong.returncode == 1
     assert "no column 'nowhere'" in wrong.stderr
+
+
+def test_decisions_say_when_they_were_fitted_and_may_name_actions_that_the_log_never_shows(folder):
+    (folder / "new.csv").write_text("context,action\nx0,a0\nx1,a9\n")
+    refused = evaluate(folder, "--policy", "new.csv", "--tau", "0.1")
+    assert refused.returncode == 1
+    assert "--allow-unknown-actions" in refused.stderr
+    options = ["--policy", "new.csv", "--policy", "mine.csv", "--policy", "uniform-all", "--tau", "0.1", "--json"]
+    options += ["--allow-unknown-actions", "--trained-until", "never", "--trained-until", "mine=2026-10-05"]
+    found = json.loads(evaluate(folder, *options).stdout)
+    certified = {row["policy"]: row["certified_lower"] for row in found["policies"]}
+    assert certified["mine"] is None
+    assert certified["new"] is not None
+    assert certified["uniform-all"] is not None
+    assert [note["code"] for note in found["notes"]] == ["WS202"]
+    unknown = evaluate(folder, "--policy", "mine.csv", "--trained-until", "nobody=never")
+    assert unknown.returncode == 2
+    assert "'nobody', which is no table of decisions" in unknown.stderr

@@ -38,7 +38,9 @@ def test_every_number_equals_the_reference(engine, source):
     taus = [0.02, 0.3]
     events = read(rows, engine)
     early, late = events.split(at=moment(5))
-    found = ws.evaluate({"mine": decisions(h)}, late, train=early, tau=taus, propensities=source)
+    found = ws.evaluate(
+        {"mine": decisions(h)}, late, train=early, tau=taus, propensities=source, allow_unknown_actions=True
+    )
     weights = {"counts": None, "all": rows, "train": train}[source]
     for estimate, tau in zip(found, taus, strict=True):
         expected = reference.evaluate(test, h, tau, weights=weights)
@@ -95,7 +97,7 @@ def test_the_interval_of_logging_does_not_pay_for_tau(engine):
 def test_certified_ends_add_what_the_window_cannot_tell(engine):
     rows = random_log(4)
     h = some_policy(rows)
-    found = ws.evaluate({"mine": decisions(h)}, read(rows, engine), tau=0.2)["mine"]
+    found = ws.evaluate({"mine": decisions(h)}, read(rows, engine), tau=0.2, allow_unknown_actions=True)["mine"]
     lost = 1 - reference.evaluate(rows, h, 0.2)["kept"]
     assert 0.1 < lost < 0.9
     assert found.certified_lower == found.lower
@@ -219,7 +221,9 @@ def test_the_ends_are_those_of_the_windows_own_terms(engine, method):
     """Sums from the engine give the interval that the reference's terms and coefficients give."""
     rows, tau = random_log(10), 0.05
     h = some_policy(rows)
-    found = ws.evaluate({"mine": decisions(h)}, read(rows, engine), tau=tau, interval=method)["mine"]
+    found = ws.evaluate(
+        {"mine": decisions(h)}, read(rows, engine), tau=tau, interval=method, allow_unknown_actions=True
+    )["mine"]
     expected = reference.evaluate(rows, h, tau)
     terms, cs = expected["terms"], expected["coefficients"]
     rewards = [t / c if c else 0.0 for t, c in zip(terms, cs, strict=True)]

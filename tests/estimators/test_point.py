@@ -176,7 +176,9 @@ def test_self_normalised_is_the_value_over_the_weight_behind_it(duckdb):
     rows = random_log(1)
     h = some_policy(rows)
     asked, default = (
-        ws.evaluate({"mine": decisions(h)}, read(rows, duckdb), tau=1e-6, **some).policies[0]
+        ws.evaluate({"mine": decisions(h)}, read(rows, duckdb), tau=1e-6, allow_unknown_actions=True, **some).policies[
+            0
+        ]
         for some in ({"estimators": ["snips"]}, {})
     )
     supported = asked.support.supported
@@ -212,7 +214,9 @@ def test_doubly_robust_adds_the_model_where_nothing_was_shown(duckdb):
     contexts = sorted({x for x, *_ in rows})
     h = {(x, "never-shown"): 1.0 for x in contexts}
     alone, mixed = (
-        ws.evaluate({"h": decisions(some)}, read(rows, duckdb), tau=1e-6, estimators=["dm", "dr"])["h"]
+        ws.evaluate(
+            {"h": decisions(some)}, read(rows, duckdb), tau=1e-6, estimators=["dm", "dr"], allow_unknown_actions=True
+        )["h"]
         for some in (h, dict.fromkeys(h, 0.5) | {(x, "a0"): 0.5 for x in contexts})
     )
     model = {point.estimator: point.value for point in alone.estimates}
@@ -228,7 +232,7 @@ def test_doubly_robust_is_closer_to_the_truth_than_the_bound_where_support_is_th
         world = TableWorld.month(contexts=40, actions=10, events_per_day=300, seed=seed)
         events = ws.read_events(world.draw(seed=seed), context="context", action="action", reward="reward")
         policy = {"h": world.policy_from_array(np.full(world.reward_means.shape, 1 / 10))}
-        found = ws.evaluate(policy, events, tau=0.01, estimators=list(errors))["h"]
+        found = ws.evaluate(policy, events, tau=0.01, estimators=list(errors), allow_unknown_actions=True)["h"]
         truth = ws.true_value(policy["h"], world, events=events)
         for point in found.estimates:
             errors[point.estimator].append(point.value - truth)
@@ -282,7 +286,7 @@ def test_uniform_over_all_actions_has_point_estimates_too(duckdb, source):
     rewards = (rng.random(size) < 0.3).astype(float)
     log = pa.table({"x": rng.normal(size=size), "a": rng.integers(3, size=size), "r": rewards, "p": [1 / 3] * size})
     events = ws.read_events(log, context="x", action="a", reward="r", propensity="p", engine=duckdb)
-    found = ws.evaluate("uniform", events, tau=0.01, propensities=source, estimators=["ips", "dr"])["uniform"]
+    found = ws.evaluate("uniform-all", events, tau=0.01, propensities=source, estimators=["ips", "dr"])["uniform-all"]
     assert [point.estimator for point in found.estimates] == ["ips", "dr"]
     for point in found.estimates:
         exact = source == "logged" and point.estimator == "ips"

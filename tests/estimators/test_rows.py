@@ -16,6 +16,7 @@ CLOSE = 1e-9
 
 
 def numbers_of(events, policy, **options):
+    options["allow_unknown_actions"] = True
     found = ws.evaluate({"h": policy}, events, tau=[0.3, 1e-3], estimators=list(ESTIMATORS), **options)
     return [(p.tau, g.estimator, g.value, g.lower, g.upper) for p in found.policies for g in p.estimates]
 
@@ -159,7 +160,7 @@ def test_propensities_may_be_counted_within_epochs(engine, folds):
         )
         with open_weighted_rows(policy, cells) as weighted:
             expected = estimate_policy(weighted, taus=taus, levels=levels)
-    pooled = ws.evaluate({"h": decisions(h)}, read(rows, engine), tau=taus, live=False)
+    pooled = ws.evaluate({"h": decisions(h)}, read(rows, engine), tau=taus, live=False, allow_unknown_actions=True)
     for one, other, all_days in zip(found, expected, pooled, strict=True):
         assert one.value != pytest.approx(all_days.value, abs=1e-3)
         assert_same_numbers(one.to_dict(), other.to_dict())

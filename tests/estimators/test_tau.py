@@ -25,7 +25,7 @@ def test_the_curve_and_its_least_point_equal_the_reference(engine):
     train, test = cut(rows, 5)
     h = some_policy(rows)
     early, late = read(rows, engine).split(at=moment(5))
-    found = ws.evaluate({"mine": decisions(h)}, late, train=early)["mine"]
+    found = ws.evaluate({"mine": decisions(h)}, late, train=early, allow_unknown_actions=True)["mine"]
     rate = sum(r for _, _, r, _ in train) / len(train)
     wanted = curve_by_hand(test, h, rate)
     assert found.tau_choice.rate_is_known
@@ -40,7 +40,7 @@ def test_the_evaluated_rewards_have_no_say(duckdb):
     other = [(x, a, 1 - r if day >= 5 else r, day) for x, a, r, day in rows]
     h = {"mine": decisions(some_policy(rows))}
     pairs = [read(some, duckdb).split(at=moment(5)) for some in (rows, other)]
-    first, second = (ws.evaluate(h, late, train=early)["mine"] for early, late in pairs)
+    first, second = (ws.evaluate(h, late, train=early, allow_unknown_actions=True)["mine"] for early, late in pairs)
     assert first.tau == second.tau
     errors = ([point.error for point in e.tau_choice.curve] for e in (first, second))
     assert next(errors) == pytest.approx(next(errors), rel=1e-12)
@@ -49,7 +49,7 @@ def test_the_evaluated_rewards_have_no_say(duckdb):
 
 def test_without_training_the_tau_is_never_far_from_the_best_whatever_the_rate(duckdb):
     rows = random_log(3)
-    found = ws.evaluate({"mine": decisions(some_policy(rows))}, read(rows, duckdb))
+    found = ws.evaluate({"mine": decisions(some_policy(rows))}, read(rows, duckdb), allow_unknown_actions=True)
     assert not found["mine"].tau_choice.rate_is_known
     assert "for want of a training window" in str(found)
     regrets = []

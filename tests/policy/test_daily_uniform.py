@@ -65,7 +65,7 @@ def test_an_action_is_live_between_its_days_anywhere_in_the_log(engine):
 
 
 def test_uniform_without_a_feasible_action_anywhere_is_undecided_and_no_error(engine):
-    first, second = read([("p", "a", 0.0, 0), ("q", "a", 1.0, 1)], engine).split(at=moment(1))
+    first, second = read([("p", "a", 0.0, 0), ("q", "a", 1.0, 1), ("q", "a", 1.0, 1)], engine).split(at=moment(1))
     found = ws.evaluate(["uniform", "logging"], second, train=first, tau=0.1)
     assert found["uniform"].support.undecided == 1
     assert found["uniform"].gain.certified.difference is None

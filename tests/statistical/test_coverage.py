@@ -201,7 +201,9 @@ def compare_evaluate_with_its_sums(worlds):
         events = ws.read_events(log, context="context", action="action", reward="reward")
         h, delta = world.policy_from_array(np.where(c > 0, 1.0, 0.0)), DELTAS[seed // 2 % 2]
         for method in ("kl", "bets"):
-            found = ws.evaluate({"h": h}, events, tau=tau, delta=delta, interval=method)["h"]
+            found = ws.evaluate({"h": h}, events, tau=tau, delta=delta, interval=method, allow_unknown_actions=True)[
+                "h"
+            ]
             expected = interval(in_bins(terms(c, n, s, tau)), delta=delta, method=method)
             assert found.value == pytest.approx((c * s).sum() / n.sum(), rel=1e-9)
             assert (found.lower, found.upper) == pytest.approx((expected.lower, expected.upper), rel=1e-9)

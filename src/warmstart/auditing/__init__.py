@@ -2,8 +2,9 @@
 
 from warmstart.auditing.checks import assumption_checks
 from warmstart.auditing.drift import action_churn, context_drift
-from warmstart.auditing.facts import duplicates, log_facts
+from warmstart.auditing.facts import duplicates, log_facts, unique_columns
 from warmstart.auditing.origin import origin
+from warmstart.auditing.overlap import judge_overlap, modelled_exploration
 from warmstart.auditing.power import power
 from warmstart.auditing.support import exploration
 from warmstart.auditing.where_to_explore import explore_first
@@ -15,7 +16,10 @@ __all__ = [
     "duplicates",
     "exploration",
     "explore_first",
+    "judge_overlap",
     "log_facts",
+    "modelled_exploration",
     "origin",
     "power",
+    "unique_columns",
 ]

@@ -15,10 +15,12 @@ if TYPE_CHECKING:
     from warmstart.engine import Engine
     from warmstart.events import Cells, Events
 
+# A column with more distinct values than this share of the events tells events apart, not contexts.
+NEARLY_ALL = 0.9
 QUANTILES = {"quarter": 0.25, "median": 0.5, "three_quarters": 0.75, "ninety": 0.9, "ninety_nine": 0.99}
 
 
-def log_facts(cells: Cells, duplicates: int | None) -> LogFacts:
+def log_facts(cells: Cells, duplicates: int | None, unique: tuple[str, ...] = ()) -> LogFacts:
     """Return counts of events, contexts, actions and cells, and quantiles of the events per context and action."""
     events, table, engine = cells.evaluated, cells.table, cells.engine
     totals = engine.fetch(table.agg(cells=table.count(), rewards=table.reward_sum.sum()))[0]
@@ -43,7 +45,23 @@ def log_facts(cells: Cells, duplicates: int | None) -> LogFacts:
         dropped=events.dropped,
         source=events.log.where,
         columns={name: getattr(cells.columns, name) for name in ("context", "action", "reward", "time")},
+        unique_columns=unique,
     )
+
+
+def unique_columns(cells: Cells) -> tuple[str, ...]:
+    """Return the context columns that have another value in nearly every event.
+
+    Numbers with a fraction describe a context even if none occurs twice; they are named only if nothing else is, and
+    not where all columns are of that kind.
+    """
+    table, keys = cells.table, cells.columns.context_keys
+    shown = table.filter(table.n > 0)
+    counts = cells.engine.fetch(shown.agg(**{key: shown[key].nunique() for key in keys}))[0]
+    unique = [key for key in keys if counts[key] > NEARLY_ALL * cells.evaluated.window.events]
+    ids = [key for key in unique if not table[key].type().is_floating()]
+    named = ids or (unique if len(unique) < len(keys) else [])
+    return tuple(cells.columns.fixed_to_given[key] for key in named)
 
 
 def _spread(engine: Engine, rows: ir.Table) -> tuple[int, Spread]:

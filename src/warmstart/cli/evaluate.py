@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from warmstart.cli.completion import AUTO, ESTIMATORS, INTERVALS, POLICIES, PROPENSITIES, WINDOWS
+from warmstart.cli.completion import AUTO, ESTIMATORS, INTERVALS, NEVER, POLICIES, PROPENSITIES, WINDOWS
 from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Only, command, parse_tau
 from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
 from warmstart.results import select as find_best
@@ -15,7 +15,7 @@ from warmstart.results import select as find_best
 WORDS = {"policy": POLICIES, "tau": AUTO, "propensities": PROPENSITIES, "feasible_from": WINDOWS}
 
 
-@command(**WORDS, interval=INTERVALS, estimator=ESTIMATORS)
+@command(**WORDS, interval=INTERVALS, estimator=ESTIMATORS, trained_until=NEVER)
 def evaluate(
     *,
     log: LogSettings,
@@ -28,6 +28,8 @@ def evaluate(
     delta: float = 0.05,
     interval: str = "bets",
     estimator: list[str] | None = None,
+    trained_until: list[str] | None = None,
+    allow_unknown_actions: bool = False,
     no_live: bool = False,
     select: bool = False,
     html: HtmlOption = None,
@@ -38,9 +40,10 @@ def evaluate(
     r"""Estimate what policies would have earned (off-policy evaluation), with confidence interval, bias and support.
 
     Options:
-        policy ([NAME=]P): The target policy: logging (the behaviour policy), uniform, constant:ACTION, a folder that
-            fit wrote, naive:FOLDER (the best of all actions, shown there or not), or a file of decisions (context
-            columns, action[, probability]). May be repeated.
+        policy ([NAME=]P): The target policy: logging (the behaviour policy), uniform (over the actions feasible in the
+            context), uniform-all (over all live actions), constant:ACTION, a folder that fit wrote, naive:FOLDER (the
+            best of all actions, shown there or not), or a file of decisions (context columns, action[, probability]).
+            May be repeated.
         tau (TAU): The floor of the propensity (clipping constant), in (0, 1], or auto: chosen without a look at the
             evaluated rewards. May be repeated.  [default: auto]
         propensities (SOURCE): Where propensities come from: counts of the evaluated window, train (counts of the
@@ -54,6 +57,9 @@ def evaluate(
             (approximate).
         estimator (NAME): A point estimate of all traffic beside the bounds: dr (doubly robust), shrunk-dr, switch-dr,
             snips, dm or ips. May be repeated; the best of them stands first.  [default: dr]
+        trained_until ([NAME=]T|never): When decisions were fitted on rewards of the log last: a time, or never. No
+            end is certified if that is inside the evaluated window. Without NAME, of all files. May be repeated.
+        allow_unknown_actions: Let decisions name actions that the log never shows; they count as unsupported.
         no_live: Let policies choose actions on days not live.
         select: Name the policy certified to gain most, or none.
 
@@ -61,6 +67,8 @@ def evaluate(
         warmstart evaluate log.parquet --context page --action ad --reward click --policy uniform --tau 0.05
         warmstart evaluate 'log/*.csv' --context page --context hour --action ad --reward click --time shown_at \
             --test-fraction 0.35 --policy logging --policy new=decisions.csv --tau 0.01 --tau 0.05 --json
+        warmstart evaluate log.parquet --context page --context hour --action ad --reward click --time shown_at \
+            --policy uniform-all --policy new=decisions.csv --trained-until new=never --allow-unknown-actions
         warmstart evaluate log.parquet --context age --context city --action ad --reward click \
             --propensities model --policy new=by-city.csv --estimator dr
     """
@@ -94,6 +102,8 @@ def evaluate(
             coarser=[level.split(",") for level in coarser or ()],
             estimators=estimator or ("dr",),
             contributions=0 if html is None else 10,
+            trained_until=pipeline.parse_trained_until(trained_until or (), named),
+            allow_unknown_actions=allow_unknown_actions,
             on_progress=progress,
         )
     if html is not None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from warmstart.pipeline.settings import EngineSettings as EngineSettings
     from warmstart.pipeline.settings import LogSettings as LogSettings
     from warmstart.pipeline.settings import WindowSettings as WindowSettings
+    from warmstart.pipeline.trained import parse_trained_until as parse_trained_until
     from warmstart.pipeline.windows import evaluation_windows as evaluation_windows
     from warmstart.pipeline.windows import training_window as training_window
 
@@ -29,6 +30,7 @@ _door = Door.to(
         "evaluate": "evaluate policy_table true_value",
         "fit": "fit",
         "settings": "EngineSettings LogSettings WindowSettings",
+        "trained": "parse_trained_until",
         "windows": "evaluation_windows training_window",
     },
 )

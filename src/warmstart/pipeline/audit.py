@@ -13,18 +13,22 @@ from warmstart.auditing import (
     exploration,
     explore_first,
     log_facts,
+    modelled_exploration,
     origin,
     power,
+    unique_columns,
 )
 from warmstart.core import Progress, __version__, silent
 from warmstart.estimators import open_weighted_rows
-from warmstart.events import Events, open_cells, open_daily_cells
+from warmstart.events import Events, open_cells, open_daily_cells, open_strata
 from warmstart.pipeline.checks import check_events
+from warmstart.pipeline.sources import check_folds, choose_source, contexts_repeat, with_propensities
 from warmstart.policy import build_policy, parse_policies
 from warmstart.results import Audit
 
 if TYPE_CHECKING:
     from warmstart.events import Cells, DailyCells
+    from warmstart.results import Exploration, Power
 
 
 def audit(events: Events, *, on_progress: Progress = silent) -> Audit:
@@ -54,12 +58,10 @@ def audit(events: Events, *, on_progress: Progress = silent) -> Audit:
 def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Progress) -> Audit:
     live = daily is not None
     step("looking for choice")
-    built = build_policy(parse_policies("uniform")[0], cells, feasible_from="evaluated", live=live)
-    with open_weighted_rows(built, cells) as weighted:
-        explored, tau = exploration(weighted, cells, live=live)
-    proof = power(cells, tau=tau)
+    repeating = contexts_repeat(cells)
+    explored, proof = _choice(cells, step, live=live, repeating=repeating)
     step("describing the log")
-    facts = log_facts(cells, twice)
+    facts = log_facts(cells, twice, () if repeating else unique_columns(cells))
     explore = explore_first(cells)
     without_time = Audit(
         log=facts,
@@ -82,3 +84,25 @@ def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Pr
     step("comparing the earlier with the later")
     drift, churn = context_drift(daily), action_churn(daily)
     return replace(without_time, origin=calendar, checks=checks, context_drift=drift, churn=churn)
+
+
+def _choice(cells: Cells, step: Progress, *, live: bool, repeating: bool) -> tuple[Exploration, Power]:
+    """Return the choice in the log and what it could prove: by counts, or where contexts do not repeat as evaluate.
+
+    Args:
+        cells: The cells of the log.
+        step: Called with the step that begins.
+        live: Whether actions are live on some days only.
+        repeating: Whether contexts repeat.
+    """
+    built = build_policy(parse_policies("uniform")[0], cells, feasible_from="evaluated", live=live)
+    with open_weighted_rows(built, cells) as weighted:
+        explored, tau = exploration(weighted, cells, live=live)
+    name, reason, _ = choose_source("auto", cells, ())
+    if repeating or name == "counts":
+        return explored, power(cells, tau=tau)
+    step("learning propensities")
+    with open_strata(cells, by_propensity=name == "logged") as strata:
+        check_folds(strata)
+        weighed, source = with_propensities(strata, name, reason)
+        return modelled_exploration(explored, weighed, source, live=live)

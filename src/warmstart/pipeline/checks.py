@@ -8,7 +8,8 @@ from typing import Any
 
 from warmstart.core import WINDOW_NAMES, UsageError, WindowName, no_such_column, quoted
 from warmstart.estimators import ESTIMATORS, METHODS
-from warmstart.events import Events
+from warmstart.events import Cells, Events, window_counts
+from warmstart.pipeline.sources import REPEATING, contexts_repeat
 from warmstart.results import Tau
 
 
@@ -54,6 +55,23 @@ def check_coarser(coarser: Sequence[Sequence[str]], events: Events) -> None:
     for column in (column for level in coarser for column in level):
         if column not in events.columns.context:
             raise no_such_column(column, events.columns.context, where="the context")
+
+
+def check_uniform(cells: Cells, window: WindowName) -> None:
+    """Refuse ``uniform`` where contexts do not repeat and no training window says what is feasible in them."""
+    if contexts_repeat(cells):
+        return
+    table = cells.table
+    # An event of the context itself says only what was shown, not what else could have been.
+    _, seen = window_counts(table, window)
+    known = seen > 1 if window != "train" else seen > 0
+    totals = cells.engine.fetch(table.agg(known=known.ifelse(table.n, 0.0).sum(), events=table.n.sum()))[0]
+    if totals["known"] < REPEATING * totals["events"]:
+        raise UsageError(
+            "'uniform' chooses among the actions feasible in a context, and contexts do not repeat: each is known with "
+            "the one action that was shown.",
+            "Ask for 'uniform-all' (every live action), or pass a training window in which these contexts occur.",
+        )
 
 
 def feasible_window(requested: WindowName | None, train: Events | None) -> WindowName:

@@ -20,9 +20,18 @@ from warmstart.core import (
 )
 from warmstart.estimators import Levels, estimate_policy, top_contributions
 from warmstart.events import Cells, Events, days_known, open_cells, window_counts
-from warmstart.pipeline.checks import check_coarser, check_events, check_level, checked_taus, feasible_window
+from warmstart.pipeline.checks import (
+    check_coarser,
+    check_events,
+    check_level,
+    check_uniform,
+    checked_taus,
+    feasible_window,
+)
 from warmstart.pipeline.prepare import prepare
-from warmstart.policy import FittedPolicy, build_policy, parse_policies, uniform_over_all
+from warmstart.pipeline.remarks import evaluation_remarks
+from warmstart.pipeline.trained import fitted_on_window
+from warmstart.policy import FittedPolicy, build_policy, parse_policies, unknown_share
 from warmstart.results import (
     Contribution,
     Evaluation,
@@ -60,13 +69,16 @@ def evaluate(
     estimators: Sequence[str] = ("dr",),
     reward_model: Any = None,
     contributions: int = 0,
+    trained_until: Any = None,
+    allow_unknown_actions: bool = False,
     on_progress: Progress = silent,
 ) -> Evaluation:
     """Estimate what policies would have earned on the events of a window: off-policy (counterfactual) evaluation.
 
     Args:
-        policies: One policy, a list, or a mapping from names. Each is ``"logging"``, ``"uniform"``,
-            ``"constant:ACTION"``, a file or a frame of decisions, what ``fit`` returned, or a folder that it wrote.
+        policies: One policy, a list, or a mapping from names. Each is ``"logging"``, ``"uniform"`` (over the actions
+            feasible in the context), ``"uniform-all"`` (over all live actions), ``"constant:ACTION"``, a file or a
+            frame of decisions, what ``fit`` returned, or a folder that it wrote.
         events: The window to evaluate on.
         train: The window that feasible actions come from, if there is one.
         tau: The floor of the propensity (clipping constant), one or several. "auto" chooses one for each policy,
@@ -85,6 +97,9 @@ def evaluate(
         reward_model: A scikit-learn regressor (cloned) of the context columns for those that need one; by default
             shrunk cell means, or a logistic regression per action where contexts do not repeat or are numbers.
         contributions: How many of the contexts and actions that a value rests on most to name, at the first tau.
+        trained_until: When decisions were fitted on rewards of the log last: a time (like those of ``split``),
+            "never", or a mapping from policies to these. No end is certified for those fitted inside the window.
+        allow_unknown_actions: Whether decisions may name actions that the log never shows: unsupported traffic.
         on_progress: Called with the step that begins.
 
     >>> import pyarrow as pa, warmstart as ws
@@ -99,6 +114,9 @@ def evaluate(
     check_level(delta, interval, estimators)
     check_coarser(coarser, events)
     feasible_from = feasible_window(feasible_from, train)
+    fitted_here, unsaid = fitted_on_window(trained_until, named, events)
+    learned = {p.name for p in named if _learned_here(p.fitted, events) or p.name in fitted_here}
+    unknown: dict[str, float] = {}
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     levels = Levels(delta, looks, _known_rate(train))
     on_progress("summing events into cells")
@@ -107,18 +125,19 @@ def evaluate(
     parts: list[Contribution] = []
     with open_cells(events, train, live=live) as cells, ExitStack() as resources:
         summary = _summary(cells)
+        if any(policy.keyword == "uniform" for policy in named):
+            check_uniform(cells, feasible_from)
         on_progress("learning propensities and rewards")
         inputs = prepare(
             cells, resources, propensities, coarser=coarser, estimators=estimators, reward_model=reward_model
         )
-        # A context that occurs once has no feasible set of its own, nor days on which it could have had one.
-        of_all = inputs.source.name in ("model", "logged")
         for policy in named:
             on_progress(f"valuing {policy.name}")
-            if policy.keyword == "uniform" and of_all:
-                built = uniform_over_all(cells, feasible_from=feasible_from, name=policy.name)
-            else:
-                built = build_policy(policy, cells, feasible_from=feasible_from, live=live)
+            built = build_policy(
+                policy, cells, feasible_from=feasible_from, live=live, allow_unknown=allow_unknown_actions
+            )
+            if allow_unknown_actions and policy.names_actions:
+                unknown[policy.name] = unknown_share(built, cells)
             with inputs.weigh(built) as weighted:
                 valued = estimate_policy(weighted, taus=taus, levels=levels, method=interval, estimators=estimators)
                 if contributions and not built.is_logging and inputs.source.counted:
@@ -128,23 +147,24 @@ def evaluate(
                     f"The policy {quoted(policy.name)} decides no context of the evaluated window.",
                     "Are its context columns written as in the log?",
                 )
-            estimates += [e.uncertified() for e in valued] if _learned_here(policy.fitted, events) else valued
-    daily = live and not (of_all and all(policy.fitted is None for policy in named))
+            estimates += [e.uncertified() for e in valued] if policy.name in learned else valued
+        remarks = evaluation_remarks(inputs, unsaid=unsaid, unknown=unknown)
     return Evaluation(
         policies=tuple(estimates),
         windows=Windows(
             evaluated=events.window,
             train=None if train is None else train.window,
             feasible_from=feasible_from,
-            live=daily,
+            live=live,
             whole_log=len(events) == events.log.rows,
         ),
         log=summary,
         reward_range=events.log.reward_range,
         version=__version__,
-        learned_here=tuple(policy.name for policy in named if _learned_here(policy.fitted, events)),
+        learned_here=tuple(policy.name for policy in named if policy.name in learned),
         contributions=tuple(parts),
         propensities=inputs.source,
+        remarks=remarks,
     )
 
 
@@ -186,7 +206,10 @@ def policy_table(
         raise UsageError("A context or action column called 'probability' is in the way.", "Rename it.")
     live = live and days_known(events, train)
     with open_cells(events, train, live=live) as cells:
-        built = build_policy(named[0], cells, feasible_from=feasible_from, live=live)
+        if named[0].keyword == "uniform":
+            check_uniform(cells, feasible_from)
+        allow = named[0].is_decisions
+        built = build_policy(named[0], cells, feasible_from=feasible_from, live=live, allow_unknown=allow)
         table = cells.engine.fetch_arrow(built.table.select(*cells.columns.keys, PROBABILITY))
     return table.rename_columns([given.get(name, name) for name in table.column_names])
 

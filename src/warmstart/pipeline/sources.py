@@ -45,6 +45,11 @@ def repeating_share(cells: Cells) -> float:
     return float(totals["again"]) / float(totals["events"])
 
 
+def contexts_repeat(cells: Cells) -> bool:
+    """Tell whether enough of the evaluated traffic lies in contexts seen more than once to count by context."""
+    return repeating_share(cells) >= REPEATING
+
+
 def choose_source(requested: Any, cells: Cells, coarser: Sequence[Sequence[str]]) -> tuple[SourceName, str, Any]:
     """Return the source to use, why, and the user's own classifier if there is one."""
     if hasattr(requested, "predict_proba"):

@@ -7,7 +7,8 @@ from warmstart.policy.parse import NamedPolicy, parse_policies
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking_store import RankingInEngine, RankingInMemory, RankingStore
 from warmstart.policy.storage import is_saved_policy, load_policy, save_policy
-from warmstart.policy.uniform import uniform_over_all
+from warmstart.policy.uniform import share_of_each
+from warmstart.policy.unknown import unknown_share
 
 __all__ = [
     "FittedPolicy",
@@ -22,5 +23,6 @@ __all__ = [
     "load_policy",
     "parse_policies",
     "save_policy",
-    "uniform_over_all",
+    "share_of_each",
+    "unknown_share",
 ]

@@ -12,26 +12,43 @@ from warmstart.policy.naive import NaivePolicy, naive_policy
 from warmstart.policy.parse import CONSTANT, NamedPolicy
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking import ranked_policy
-from warmstart.policy.uniform import uniform_policy
+from warmstart.policy.uniform import uniform_all_policy, uniform_policy
 
 
-def build_policy(named: NamedPolicy, cells: Cells, *, feasible_from: WindowName, live: bool) -> Policy:
-    """Turn a named policy into a table."""
+def build_policy(
+    named: NamedPolicy, cells: Cells, *, feasible_from: WindowName, live: bool, allow_unknown: bool = False
+) -> Policy:
+    """Turn a named policy into a table.
+
+    Args:
+        named: The policy.
+        cells: The cells of the windows.
+        feasible_from: The window that feasible actions come from.
+        live: Whether policies that can choose each day among the actions live that day do so.
+        allow_unknown: Whether decisions may name actions that the log never shows.
+    """
+    name, source = named.name, named.source
     match named.keyword:
         case "logging":
-            return logging_policy(cells, name=named.name)
+            return logging_policy(cells, name=name)
         case "uniform":
-            return uniform_policy(cells, feasible_from=feasible_from, live=live, name=named.name)
+            return uniform_policy(cells, feasible_from=feasible_from, live=live, name=name)
+        case "uniform-all":
+            return uniform_all_policy(cells, live=live, name=name)
         case str() as constant:
-            return constant_policy(cells, constant.removeprefix(CONSTANT), name=named.name)
-        case None if isinstance(named.source, NaivePolicy):
-            _check_columns(named.source.fitted, cells)
-            return naive_policy(cells, named.source, name=named.name)
-        case None if isinstance(named.source, FittedPolicy):
-            _check_columns(named.source, cells)
-            return ranked_policy(cells, named.source.ranked, live=live, name=named.name)
-        case None:
-            return decided_policy(cells, named.source, name=named.name)
+            action = constant.removeprefix(CONSTANT)
+            return constant_policy(cells, action, name=name, allow_unknown=allow_unknown)
+    if isinstance(source, NaivePolicy | FittedPolicy):
+        return _learned_policy(source, cells, live=live, name=name)
+    return decided_policy(cells, source, name=name, allow_unknown=allow_unknown)
+
+
+def _learned_policy(source: NaivePolicy | FittedPolicy, cells: Cells, *, live: bool, name: str) -> Policy:
+    if isinstance(source, NaivePolicy):
+        _check_columns(source.fitted, cells)
+        return naive_policy(cells, source, name=name)
+    _check_columns(source, cells)
+    return ranked_policy(cells, source.ranked, live=live, name=name)
 
 
 def _check_columns(fitted: FittedPolicy, cells: Cells) -> None:

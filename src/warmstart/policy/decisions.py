@@ -12,15 +12,17 @@ from warmstart.core import PROBABILITY, ColumnError, Columns, DecisionError, Usa
 from warmstart.engine import describe, example_rows, float_literal, is_csv, open_source
 from warmstart.events import Cells
 from warmstart.policy.policy import Policy
+from warmstart.policy.unknown import check_actions
 
 SUM_TOLERANCE = 1e-6
 
 
-def decided_policy(cells: Cells, source: Any, *, name: str) -> Policy:
+def decided_policy(cells: Cells, source: Any, *, name: str, allow_unknown: bool = False) -> Policy:
     """Read decisions (the log's context columns, its action column[, probability]) as a policy.
 
     Without a probability column each context has one action, chosen with probability 1. Probabilities of a context
-    may sum to less than 1: the rest is undecided. Values of a CSV file are read as the log's types.
+    may sum to less than 1: the rest is undecided. Values of a CSV file are read as the log's types. Actions that no
+    window of the log shows are refused unless ``allow_unknown``.
     """
     columns, where = cells.columns, describe(source)
     given = {fixed: columns.fixed_to_given[fixed] for fixed in columns.keys}
@@ -42,6 +44,8 @@ def decided_policy(cells: Cells, source: Any, *, name: str) -> Policy:
     probability = opened[PROBABILITY].try_cast("float64") if has_probability else float_literal(1)
     policy = Policy(name, opened.select(**keys, **{PROBABILITY: probability}))
     _check(cells, policy.table, where, has_probability=has_probability)
+    if not allow_unknown:
+        check_actions(cells, policy.table, where)
     return policy
 
 

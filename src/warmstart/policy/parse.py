@@ -15,7 +15,7 @@ from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.naive import NaivePolicy
 from warmstart.policy.storage import is_saved_policy, load_policy
 
-KEYWORDS = ("logging", "uniform")
+KEYWORDS = ("logging", "uniform", "uniform-all")
 CONSTANT = "constant:"
 NAIVE = "naive:"
 
@@ -30,13 +30,23 @@ class NamedPolicy:
     @property
     def may_be_live(self) -> bool:
         """Tell whether it can choose anew every day among the actions that are live."""
-        return self.keyword == "uniform" or isinstance(self.source, FittedPolicy)
+        return self.keyword in ("uniform", "uniform-all") or isinstance(self.source, FittedPolicy)
 
     @property
     def fitted(self) -> FittedPolicy | None:
         """Return the learned policy behind it, if there is one."""
         source = self.source.fitted if isinstance(self.source, NaivePolicy) else self.source
         return source if isinstance(source, FittedPolicy) else None
+
+    @property
+    def is_decisions(self) -> bool:
+        """Tell whether it is a table or a file of decisions, made by nobody knows whom."""
+        return self.keyword is None and self.fitted is None
+
+    @property
+    def names_actions(self) -> bool:
+        """Tell whether it names actions that the log may never show."""
+        return self.is_decisions or (self.keyword or "").startswith(CONSTANT)
 
     @property
     def keyword(self) -> str | None:
@@ -67,7 +77,7 @@ def parse_policies(policies: Any) -> list[NamedPolicy]:
 
 
 def _loaded(source: Any) -> Any:
-    """Open a folder that fit wrote; ``naive:FOLDER`` forgets its feasible sets."""
+    """Open a folder that fit wrote; ``naive:FOLDER`` ranks all actions, not only those feasible in the context."""
     if isinstance(source, str) and source.startswith(NAIVE):
         folder = source.removeprefix(NAIVE)
         if has_scheme(folder):

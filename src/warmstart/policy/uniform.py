@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from warmstart.core import ACTION, PROBABILITY, UsageError, WindowName
+import ibis.expr.types as ir
+
+from warmstart.core import ACTION, DAY, PROBABILITY, UsageError, WindowName
 from warmstart.engine import float_literal
 from warmstart.events import Cells
 from warmstart.policy.daily_uniform import swept_here, swept_in_engine
-from warmstart.policy.feasible import feasible_cells, feasible_count, is_feasible
+from warmstart.policy.feasible import feasible_cells, feasible_count
 from warmstart.policy.policy import Policy
 
 MOST_ROWS = 20_000_000
+SPAN = ("live_from", "live_until")
 
 
 def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name: str = "uniform") -> Policy:
@@ -24,17 +27,66 @@ def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name:
     return Policy(name, table, seated=True, held=live, whole=not live)
 
 
-def uniform_over_all(cells: Cells, *, feasible_from: WindowName, name: str) -> Policy:
-    """Choose every action that was shown anywhere in a window equally often in every context.
+def uniform_all_policy(cells: Cells, *, live: bool, name: str = "uniform-all") -> Policy:
+    """Choose uniformly among all actions live on the day, shown in the context or not.
 
-    For contexts that do not repeat: the feasible set of one is then no guide.
+    h(a|x) = (1 / n_x) * sum over days d with a live of n_xd / k_d,   k_d = actions live on d
+
+    Without days, among all actions that the evaluated window shows: h(a|x) = 1 / k.
     """
-    actions = cells.table.filter(is_feasible(cells.table, feasible_from)).select(ACTION).distinct()
-    contexts = cells.contexts.select(*cells.columns.context_keys)
+    actions = _live_spans(cells) if live else _shown(cells)
+    contexts = cells.contexts.select(*cells.columns.context_keys, "context_n")
     sizes = [cells.engine.fetch(table.agg(rows=table.count()))[0]["rows"] for table in (contexts, actions)]
     if sizes[0] * sizes[1] > MOST_ROWS:
         raise UsageError(
-            f"'uniform' over {sizes[1]:,} actions in {sizes[0]:,} contexts that do not repeat is too large a table.",
-            "Count propensities (propensities='counts'), or give a file of decisions.",
+            f"'uniform-all' over {sizes[1]:,} actions in {sizes[0]:,} contexts is too large a table.",
+            "Evaluate a shorter window or coarser contexts, or 'uniform': only the actions feasible in a context.",
         )
-    return Policy(name, contexts.cross_join(actions).mutate(**{PROBABILITY: float_literal(1) / max(sizes[1], 1)}))
+    if not live:
+        pairs = contexts.drop("context_n").cross_join(actions)
+        return Policy(name, pairs.mutate(**{PROBABILITY: float_literal(1) / max(sizes[1], 1)}))
+    keys = list(cells.columns.context_keys)
+    spans = actions.select(*SPAN).distinct()
+    daily = _share_by_day(cells, actions)
+    alive = daily.join(spans, [spans.live_from <= daily[DAY], daily[DAY] < spans.live_until])
+    shares = alive.group_by(*keys, *SPAN).agg(share=alive.share.sum())
+    table = shares.join(actions, list(SPAN)).join(contexts, keys)
+    return Policy(name, table.select(*keys, ACTION, **{PROBABILITY: table.share / table.context_n}))
+
+
+def share_of_each(cells: Cells, *, live: bool) -> ir.Table:
+    """Return the probability of each action under ``uniform-all`` in every context, as a column ``share``.
+
+    With days it is the mean of 1 / k_d over the context's traffic, which is that of the actions live on all its days.
+    """
+    keys = list(cells.columns.context_keys)
+    contexts = cells.contexts.select(*keys, "context_n")
+    if not live:
+        actions = _shown(cells)
+        kinds = cells.engine.fetch(actions.agg(kinds=actions.count()))[0]["kinds"]
+        return contexts.select(*keys, share=float_literal(1) / max(kinds, 1))
+    daily = _share_by_day(cells, _live_spans(cells))
+    shares = daily.group_by(*keys).agg(total=daily.share.sum()).join(contexts, keys)
+    return shares.select(*keys, share=shares.total / shares.context_n)
+
+
+def _shown(cells: Cells) -> ir.Table:
+    """Return the actions of the evaluated window."""
+    return cells.table.filter(cells.table.n > 0).select(ACTION).distinct()
+
+
+def _live_spans(cells: Cells) -> ir.Table:
+    """Return the actions that are live on a day of the evaluated window, from when until when (exclusive)."""
+    table = cells.table.filter(cells.table.live_from < cells.table.live_until)
+    return table.select(ACTION, *SPAN).distinct()
+
+
+def _share_by_day(cells: Cells, actions: ir.Table) -> ir.Table:
+    """Return the traffic of every context and day divided by the actions live that day, as a column ``share``."""
+    traffic = cells.daily_traffic
+    days = traffic.select(DAY).distinct()
+    spans = actions.group_by(*SPAN).agg(actions=actions.count().cast("float64"))
+    alive = days.join(spans, [spans.live_from <= days[DAY], days[DAY] < spans.live_until])
+    counts = alive.group_by(DAY).agg(live_actions=alive.actions.sum())
+    daily = traffic.join(counts, DAY)
+    return daily.select(*cells.columns.context_keys, DAY, share=daily.n / daily.live_actions)

@@ -57,8 +57,9 @@ def _choice(audit: Audit) -> Section:
 
 def _support(audit: Audit) -> Section:
     support, tau = audit.exploration.support, audit.power.tau
-    rows = [{"tau": at.tau, "what": "uniform is supported", "share": at.uniform} for at in support]
-    rows += [{"tau": at.tau, "what": "two actions or more are supported", "share": at.choice} for at in support]
+    uniform, choice = tables.support_names(audit)
+    rows = [{"tau": at.tau, "what": uniform, "share": at.uniform} for at in support]
+    rows += [{"tau": at.tau, "what": choice, "share": at.choice} for at in support]
     chart = charts.share_lines(rows, x="tau", x_title="tau (log scale)", y_title="share of traffic", mark=tau)
     at = next(at for at in support if at.tau == tau)
     text = (
@@ -128,6 +129,8 @@ def _power(audit: Audit) -> Section:
 
 def _explore(audit: Audit) -> Section:
     explore = audit.explore
+    if audit.exploration.overlap is not None:
+        return Section("Where to explore first cannot be told: contexts do not repeat")
     if not explore.rows:
         return Section("Every context was shown two actions or more")
     texts = words.about_exploring(audit)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from warmstart.results.interop import *  # noqa: F403
     from warmstart.results.joined import *  # noqa: F403
     from warmstart.results.propensities import *  # noqa: F403
+    from warmstart.results.remarks import *  # noqa: F403
     from warmstart.results.selection import *  # noqa: F403
 
 _door = Door.to(
@@ -31,6 +32,7 @@ _door = Door.to(
         "interop": "Decisions Exported Imported ImportedTables",
         "joined": "Duplicates Impressions Joined Outcomes Repeated",
         "propensities": "SOURCE_NAMES ComparedSource PropensityComparison PropensitySource SourceName",
+        "remarks": "Overlap Remark",
         "selection": "Selection select",
     },
 )

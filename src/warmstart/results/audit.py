@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from warmstart.results.display import TextTable
+    from warmstart.results.remarks import Overlap
 
 # A check fires when chance alone would do as much in one log of a hundred.
 LEVEL = 0.01
@@ -33,7 +34,10 @@ class Spread:
 
 @dataclass(frozen=True)
 class LogFacts:
-    """What is in the log. ``duplicates`` are events that equal an earlier one in every column, time included."""
+    """What is in the log. ``duplicates`` are events that equal an earlier one in every column, time included.
+
+    ``unique_columns``: where contexts do not repeat, the context columns that differ in nearly every event.
+    """
 
     events: int
     contexts: int
@@ -49,6 +53,7 @@ class LogFacts:
     dropped: int
     source: str
     columns: dict[str, Any]
+    unique_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -83,13 +88,18 @@ class EvenShares:
 
 @dataclass(frozen=True)
 class Exploration:
-    """How much choice the log holds. ``effective_actions``: exp of the entropy of the action given the context."""
+    """How much choice the log holds. ``effective_actions``: exp of the entropy of the action given the context.
+
+    ``overlap``: where contexts do not repeat, what propensities of a model (or logged ones) say of it. Support is then
+    by those propensities: that of ``uniform-all``, and the share of traffic on which no action has more than 1 - tau.
+    """
 
     by_actions: tuple[ActionCount, ...]
     effective_actions: float
     support: tuple[SupportAt, ...]
     even: EvenShares
     live: bool
+    overlap: Overlap | None = None
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core import counted, more, percent
+from warmstart.core import counted, more, percent, quoted
+from warmstart.results.propensities import WORDS
+from warmstart.results.remarks import unique_columns
 
 if TYPE_CHECKING:
     from warmstart.results.audit import Audit, Check
@@ -18,10 +20,14 @@ HIDDEN = "whether the logging policy used something that predicts the reward and
 
 def verdict(audit: Audit) -> tuple[str, str, str]:
     """Say what can be asked of this log, what cannot, and which tau to begin with."""
-    power = audit.power
+    power, overlap = audit.power, audit.exploration.overlap
     share, gain = percent(power.contested), more(power.smallest_gain)
     can = f"Other policies can be compared with the logging policy on {share} of the traffic"
-    if power.contested < TOO_LITTLE:
+    if overlap is not None:
+        can = overlap.remark.text
+        if not overlap.is_none:
+            can = f"Other policies can be estimated, on {share} of the traffic. {can}"
+    elif power.contested < TOO_LITTLE:
         few = f"on {share} of its traffic were two actions or more shown often enough to be compared"
         can = f"Next to nothing can be asked of this log: {few}."
     elif power.smallest_gain is None:
@@ -40,7 +46,9 @@ def verdict(audit: Audit) -> tuple[str, str, str]:
 
 def _cannot(audit: Audit) -> str:
     alone, parts = percent(audit.exploration.by_actions[0].traffic), [HIDDEN]
-    if alone != "0 %":
+    if audit.exploration.overlap is not None:
+        parts.append("how far its propensities are off, since contexts do not repeat")
+    elif alone != "0 %":
         never = f"what other actions would earn on the {alone} of traffic in contexts where a single action was shown"
         parts.insert(0, never)
     if not audit.checks or any(check.p_value is None for check in audit.checks):
@@ -51,7 +59,14 @@ def _cannot(audit: Audit) -> str:
 
 
 def _where_to_begin(audit: Audit) -> str:
-    power = audit.power
+    power, overlap = audit.power, audit.exploration.overlap
+    if audit.log.unique_columns:
+        names = " and ".join(map(quoted, audit.log.unique_columns))
+        return f"Begin without {names} in the context, if that only tells events apart: with it nothing repeats."
+    if overlap is not None and not overlap.is_none:
+        return "Begin with tau = auto and the doubly robust estimate (--estimator dr), and compare with 'uniform-all'."
+    if overlap is not None:
+        return "Begin by exploring: show other actions at random on some traffic, and write down how often."
     if power.contested < TOO_LITTLE:
         if audit.log.events_per_context.ninety <= 1:
             return "Begin with coarser context columns: nearly every context occurs once, and nothing can be compared."
@@ -80,7 +95,12 @@ def about_the_log(audit: Audit) -> list[str]:
     lines = ["Events per context and per action: least | quarter | median | three quarters | 99 % | most."]
     if copies := audit.log.duplicates:
         lines.append(f"Exact copies of another event, time included: {copies:,}. They are counted here as real.")
+    unique = unique_columns(audit.log.unique_columns)
+    lines += [] if unique is None else [str(unique)]
     live = " that are live on the day (UTC)" if audit.exploration.live else ""
+    if overlap := audit.exploration.overlap:
+        uniform = f"'uniform-all' chooses at random among all actions{live}; it is supported where"
+        return [*lines, f"{uniform} its choice has a propensity of at least tau, {WORDS[overlap.source]}."]
     uniform = f"'uniform' chooses at random among the actions shown in the context{live}; it is supported where"
     choice = f"as much choice as {audit.exploration.effective_actions:.2f} equally frequent actions a context"
     shown = "the log showed its choice at least tau of the time"
@@ -194,6 +214,8 @@ def about_power(audit: Audit) -> list[str]:
 def about_exploring(audit: Audit) -> list[str]:
     """Say what exploring would buy."""
     explore = audit.explore
+    if audit.exploration.overlap is not None:
+        return []
     if not explore.rows:
         return ["Every context was shown two actions or more."]
     line = f"{percent(explore.traffic)} of the traffic has a single action."

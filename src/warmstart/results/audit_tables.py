@@ -19,7 +19,7 @@ def tables(audit: Audit) -> list[TextTable]:
         *([switch_days_table(audit)] if switches_worth_showing(audit) else []),
         *([checks_table(audit)] if audit.checks else []),
         power_table(audit),
-        *([explore_table(audit)] if audit.explore.rows else []),
+        *([explore_table(audit)] if audit.explore.rows and audit.exploration.overlap is None else []),
     ]
 
 
@@ -58,8 +58,15 @@ def by_actions_table(audit: Audit) -> TextTable:
 def support_table(audit: Audit) -> TextTable:
     """Show support against tau."""
     rows = [(f"{at.tau:g}", percent(at.uniform), percent(at.choice)) for at in audit.exploration.support]
-    header = ("tau", "uniform is supported", "two actions or more are")
+    header = ("tau", *support_names(audit))
     return TextTable("Support against tau (shares of traffic)", header, rows)
+
+
+def support_names(audit: Audit) -> tuple[str, str]:
+    """Name what is supported, by counts or by other propensities."""
+    if audit.exploration.overlap is None:
+        return "uniform is supported", "two actions or more are"
+    return "uniform-all is supported", "the likeliest leaves tau to others"
 
 
 def origin_table(audit: Audit) -> TextTable:

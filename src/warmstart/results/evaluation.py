@@ -13,6 +13,7 @@ from warmstart.results import evaluation_notes, evaluation_tables
 from warmstart.results.display import SCHEMA, Result, TextTable, fields_of
 from warmstart.results.estimate import ValueEstimate
 from warmstart.results.propensities import PropensitySource
+from warmstart.results.remarks import Remark
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class Evaluation(Result):
     propensities: PropensitySource
     learned_here: tuple[str, ...] = ()
     contributions: tuple[Contribution, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
     def __iter__(self) -> Iterator[ValueEstimate]:
         return iter(self.policies)
@@ -90,6 +92,7 @@ class Evaluation(Result):
             "windows": parts["windows"],
             "log": {**parts["log"], "reward_range": parts["reward_range"]},
             "propensities": parts["propensities"],
+            "notes": parts["remarks"],
             "warmstart_version": self.version,
             **({"contributions": parts["contributions"]} if self.contributions else {}),
         }

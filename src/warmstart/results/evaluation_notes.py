@@ -29,6 +29,7 @@ def notes(evaluation: Evaluation) -> list[str]:
     """Return in plain words what the numbers are and what they rest on."""
     return [
         *_warnings(evaluation),
+        *map(str, evaluation.remarks),
         *_about_windows(evaluation),
         *_about_tau(evaluation),
         *evaluation.propensities.notes,
@@ -59,7 +60,7 @@ def _about_windows(evaluation: Evaluation) -> list[str]:
     live = ""
     if windows.live:
         live = ", live on the day (UTC)"
-    elif any(e.policy == "uniform" for e in evaluation):
+    elif any(e.policy in ("uniform", "uniform-all") for e in evaluation):
         live = ", assuming that they could be shown all window"
     if evaluation.propensities.counted:
         lines.append(f"Weights (inverse propensities) {evaluation.propensities.words}.")

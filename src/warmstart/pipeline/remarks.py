@@ -1,0 +1,35 @@
+"""What an evaluation must say beside its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from warmstart.pipeline.sources import contexts_repeat
+
+if TYPE_CHECKING:
+    from warmstart.pipeline.prepare import EvaluationInputs
+    from warmstart.results import Remark
+
+
+def evaluation_remarks(
+    inputs: EvaluationInputs, *, unsaid: Sequence[str], unknown: Mapping[str, float]
+) -> tuple[Remark, ...]:
+    """Return remarks on the decisions, on the context columns and on overlap, where there is something to say.
+
+    Args:
+        inputs: What all policies share.
+        unsaid: Decisions of which nobody said until when they were fitted.
+        unknown: The share of a policy's traffic on actions that the log never shows, by policy.
+    """
+    from warmstart.auditing import judge_overlap, unique_columns
+    from warmstart.results import remarks
+
+    found = [remarks.unsaid_training(unsaid)] if unsaid else []
+    found += [remarks.unknown_actions(policy, share) for policy, share in unknown.items() if share > 0]
+    if not contexts_repeat(inputs.cells):
+        unique = remarks.unique_columns(unique_columns(inputs.cells))
+        found += [] if unique is None else [unique]
+    if inputs.strata is not None and not inputs.source.counted:
+        found.append(judge_overlap(inputs.strata, inputs.source).remark)
+    return tuple(found)

@@ -1,0 +1,64 @@
+"""Until when decisions were fitted: bounds hold only for decisions that were fixed before the evaluated window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from warmstart.core import UsageError, quoted
+
+if TYPE_CHECKING:
+    from warmstart.events import Events
+    from warmstart.policy import NamedPolicy
+
+NEVER = "never"
+
+
+def fitted_on_window(
+    trained_until: Any, named: Sequence[NamedPolicy], events: Events
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the decisions that were fitted on events of the window, and those of which nobody said, by name.
+
+    Args:
+        trained_until: A time, "never" (not fitted on rewards), or a mapping from policies to these.
+        named: The policies; keywords, and policies that know what they learned from, are not asked about.
+        events: The evaluated window. What was fitted until after its first event has seen some of it.
+    """
+    tables = [policy.name for policy in named if policy.is_decisions]
+    given = trained_until if isinstance(trained_until, Mapping) else dict.fromkeys(tables, trained_until)
+    for name in given:
+        if name not in tables:
+            known = f"There are {', '.join(map(quoted, tables))}." if tables else "None was given."
+            raise UsageError(f"trained_until names {quoted(name)}, which is no table of decisions.", known)
+    said = {name: moment for name, moment in given.items() if moment is not None}
+    here = tuple(name for name, moment in said.items() if moment != NEVER and _reaches(moment, events))
+    return here, tuple(name for name in tables if name not in said)
+
+
+def parse_trained_until(texts: Iterable[str], named: Sequence[NamedPolicy]) -> dict[str, str]:
+    """Return by policy what was said as ``TIME``, ``never``, ``NAME=TIME`` or ``NAME=never``.
+
+    Without a name it is said of all decisions that are not named.
+    """
+    general: list[str] = []
+    by_name: dict[str, str] = {}
+    for text in texts:
+        name, equals, moment = text.rpartition("=")
+        if name in by_name or (general and not equals):
+            of = f" for {quoted(name)}" if equals else ""
+            raise UsageError(f"--trained-until is given twice{of}.", "Say it once.")
+        if equals:
+            by_name[name] = moment
+        else:
+            general.append(moment)
+    return {policy.name: moment for moment in general for policy in named if policy.is_decisions} | by_name
+
+
+def _reaches(moment: Any, events: Events) -> bool:
+    first = events.window.first
+    if events.columns.time is None or first is None:
+        raise UsageError(
+            "trained_until is a time, and the times of the events are not known.",
+            "Name the time column: time=... (--time), or say 'never' if the decisions were not fitted on rewards.",
+        )
+    return events.log.microseconds(moment) > first

@@ -1,0 +1,88 @@
+"""Remarks: what a reader must know beside the numbers, each with a code that programs can look for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from warmstart.core import percent, quoted
+from warmstart.results.propensities import WORDS, SourceName
+
+# Near the borders of a fixed rule a model is not sure either. On fixed linear rules of 4 to 20 actions, 1,000 to 20,000
+# events of 2 to 10 columns, choice came to .02 to .24, effective actions to 1.01 to 1.14: less than this is no overlap.
+LEAST_CHOICE, LEAST_ACTIONS = 0.1, 1.15
+
+
+@dataclass(frozen=True)
+class Remark:
+    """A sentence with its code: WS1xx about assumptions, WS2xx about data."""
+
+    code: str
+    level: Literal["note", "warning"]
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.text} ({self.code})"
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """What propensities that are no counts say of the choice in a log (overlap, positivity).
+
+    ``choice``: the share of traffic on which no action has a propensity above 1 - tau, so that the other actions
+    together have tau or more. ``effective_actions``: exp of the entropy of the action given the context, the mean of
+    -log(propensity) of what was shown. ``source``: where the propensities come from.
+    """
+
+    tau: float
+    choice: float
+    effective_actions: float
+    source: SourceName
+
+    @property
+    def is_none(self) -> bool:
+        """Tell whether one action is all but certain nearly everywhere, as under a fixed rule."""
+        return self.choice < LEAST_CHOICE or self.effective_actions < LEAST_ACTIONS
+
+    @property
+    def remark(self) -> Remark:
+        """Say whether other policies can be estimated at all."""
+        by = f"by propensities {WORDS[self.source]}"
+        effective = f"as much choice as {self.effective_actions:.2f} equally frequent actions"
+        if self.is_none:
+            sure = f"one action was all but certain (above {percent(1 - self.tau)}) on {percent(1 - self.choice)}"
+            rest = "what other actions would earn there, no estimate from this log can tell"
+            return Remark("WS104", "warning", f"No overlap: {by}, {sure} of the traffic ({effective}); {rest}.")
+        share = f"actions other than the likeliest had {percent(self.tau)} or more on {percent(self.choice)}"
+        doubt = "" if self.source == "logged" else ": a fixed rule that a model cannot express looks like choice to it"
+        text = f"Overlap: {by}, {share} of the traffic ({effective}). Nothing is certified{doubt}."
+        return Remark("WS104", "note", text)
+
+
+def unsaid_training(policies: Sequence[str]) -> Remark:
+    """Say what the numbers of decisions rest on if nobody said when they were fitted."""
+    names = ", ".join(map(quoted, policies))
+    fixed = "hold only if the decisions were fixed before the evaluated window's rewards were seen"
+    ask = "Say until when they were fitted: trained_until=... (--trained-until [NAME=]TIME, or never)"
+    return Remark("WS103", "note", f"The numbers of {names} {fixed}. {ask}.")
+
+
+def unknown_actions(policy: str, share: float) -> Remark:
+    """Say how much of a policy's traffic is on actions that the log never shows."""
+    unknown = "is on actions that the log never shows; it counts as unsupported"
+    return Remark("WS202", "warning", f"{percent(share)} of the traffic of {quoted(policy)} {unknown}.")
+
+
+def unique_columns(columns: Sequence[str]) -> Remark | None:
+    """Point out context columns that differ in nearly every event; None if there are none."""
+    if not columns:
+        return None
+    names = " and ".join(map(quoted, columns))
+    one = len(columns) == 1
+    text = (
+        f"The context {'column' if one else 'columns'} {names} {'differs' if one else 'differ'} in nearly every event: "
+        f"with {'it' if one else 'them'} in the context nothing repeats, and nothing can be counted. Leave out what "
+        "only tells events apart, or name it as event_id (--event-id)."
+    )
+    return Remark("WS201", "warning", text)
