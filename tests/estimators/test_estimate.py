@@ -6,13 +6,12 @@ from tests.support import reference
 from tests.support.logs import churning_log, cut, decisions, moment, random_log, read, some_policy
 
 import warmstart as ws
-from warmstart.estimators.gain import gain_ends
-from warmstart.estimators.intervals import METHODS, Coefficients, TermSums, interval
+from warmstart.estimators.intervals import METHODS, Coefficients, TermSums, gain_ends, interval
 
 CLOSE = 1e-9
 
 
-def check(estimate, expected, rate=None):
+def check(estimate, expected, train=None):
     assert estimate.value == pytest.approx(expected["value"], abs=CLOSE)
     assert estimate.matched == expected["matched"]
     assert estimate.effective_sample_size == pytest.approx(expected["effective_sample_size"], abs=1e-6)
@@ -25,8 +24,7 @@ def check(estimate, expected, rate=None):
     assert compared.logging == pytest.approx(expected["logging"], abs=CLOSE)
     assert compared.difference == pytest.approx(expected["difference"], abs=CLOSE)
     assert compared.lower <= compared.difference <= compared.upper
-    sums = reference.gain_sums(expected["gains"], expected["spread"])
-    ends = gain_ends(sums, estimate.delta, rate)
+    ends = gain_ends(reference.gain_sums(expected["gains"], expected["traffic"], train), estimate.delta)
     assert (compared.lower, compared.upper) == pytest.approx(ends, abs=2e-3 * (ends[1] - ends[0]) + 1e-6)
 
 
@@ -42,7 +40,7 @@ def test_every_number_equals_the_reference(engine, source):
     weights = {"counts": None, "all": rows, "train": train}[source]
     for estimate, tau in zip(found, taus, strict=True):
         expected = reference.evaluate(test, h, tau, weights=weights)
-        check(estimate, expected, rate=sum(r for _, _, r, _ in train) / len(train))
+        check(estimate, expected, train=train)
         if weights is None:
             assert estimate.weight_ratio is None
             assert estimate.propensity_error is None
@@ -69,7 +67,7 @@ def test_uniform_equals_the_reference(engine, live, feasible_from):
     feasible = {"train": train, "evaluated": test, "all": rows}[feasible_from]
     h, other = (reference.uniform(feasible, test, rows if days else None) for days in (live, not live))
     assert h != pytest.approx(other)
-    check(found["uniform"], reference.evaluate(test, h, 0.1), rate=sum(r for _, _, r, _ in train) / len(train))
+    check(found["uniform"], reference.evaluate(test, h, 0.1), train=train)
 
 
 @pytest.mark.slow_on_spark

@@ -30,8 +30,7 @@ def bootstrap_ends(terms: TermSums, delta: float) -> Ends:
     """
     if terms.coefficients is None:
         raise ValueError("the bootstrap needs to know how rewards spread over coefficients")
-    rewards = terms.coefficients.rewards
-    coefficients = np.sqrt(terms.coefficients.low * terms.coefficients.high)
+    rewards, coefficients = terms.coefficients.rewards, terms.coefficients.values
     powers = np.stack([np.ones_like(coefficients), coefficients, coefficients**2], axis=1)
     typical = terms.range_square_total / terms.range_total if terms.range_total > 0 else 0.0
     more = math.sqrt(typical * terms.largest) ** np.arange(3.0)
