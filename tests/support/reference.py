@@ -107,8 +107,8 @@ def evaluate(evaluated, h, tau, *, weights=None):
 
 def gain_sums(gains, traffic, train=None):
     """What the interval of the gain needs, with every event's own u, expected reward and reward."""
-    contexts, u, reward = (list(part) for part in zip(*gains, strict=True))
-    by_u = Coefficients(np.array(u), np.ones(len(u)), np.array(reward, dtype=float))
+    contexts, u = [x for x, _, _ in gains], [u for _, u, _ in gains]
+    by_u = Coefficients(np.array(u), np.ones(len(u)), np.array([r for _, _, r in gains], dtype=float))
     if train is None:
         return GainSums(by_u, None, traffic, sum(one * one for one in u))
     mean, rewards = sum(r for _, _, r, _ in train) / len(train), defaultdict(list)

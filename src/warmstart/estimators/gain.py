@@ -113,11 +113,12 @@ def events_by_u(rows: ir.Table, groups: Sequence[str], tau: float, rate: float |
         rate: The mean reward that was known before the window, if any.
     """
     chosen = rows.filter(rows.context_actions > 1, rows[PROBABILITY] > 0, is_supported(rows, tau))
+    chosen = chosen.mutate(before=_expected(chosen, rate))
     contexts = chosen.group_by(*groups).agg(
         share=chosen[PROBABILITY].sum(),
         rest=chosen.context_n.max() - chosen.n.sum(),
         rest_rewards=chosen.context_reward_sum.max() - chosen.reward_sum.sum(),
-        expected=_expected(chosen, rate).max(),
+        expected=chosen.before.max(),
     )
     own = chosen.join(contexts, list(groups))
     parts = ibis.union(
