@@ -1,4 +1,4 @@
-"""The certified gain: exact levels on enumerated outcomes, mutations that are caught, and no say of the reward's origin."""
+"""The certified gain: its level where outcomes are enumerated, mutations that are caught, and the reward's origin."""
 
 import math
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 from tests.support import betting
-from tests.support.logs import cut, decisions, moment, random_log, read, some_policy
+from tests.support.logs import decisions, moment, random_log, read, some_policy
 
 import warmstart as ws
 from warmstart.estimators.gain import LEVELS

@@ -195,7 +195,10 @@ def test_a_tiny_delta_is_no_trouble():
 @pytest.mark.parametrize("method", METHODS)
 def test_four_times_the_events_give_a_narrower_interval(method):
     few, many = (
-        interval(TermSums(100 * k, 60.0 * k, 120.0 * k, 200.0 * k, 400.0 * k, 2, 20, at([2], [100 * k], [30 * k])), method=method)
+        interval(
+            TermSums(100 * k, 60.0 * k, 120.0 * k, 200.0 * k, 400.0 * k, 2, 20, at([2], [100 * k], [30 * k])),
+            method=method,
+        )
         for k in (1, 4)
     )
     assert few.lower < many.lower or few.lower == many.lower == 0
@@ -305,7 +308,7 @@ def test_bins_cost_next_to_nothing_and_never_make_bets_bolder(events):
 
 
 def test_bins_that_are_rounded_the_wrong_way_miss():
-    """The mutation: rewards at the upper end of their bin, other events at the lower. The right way contains the truth."""
+    """The mutation: rewards at the upper end of their bin, other events at the lower."""
     rng = np.random.default_rng(0)
     n = np.full(40, 100_000.0)
     c = RATIO ** (np.arange(40) + 0.5)

@@ -1,7 +1,7 @@
 """Whether bets rule out the truth, for many draws of rewards at once; planned anew with scipy, no shared arithmetic.
 
-An end beyond the truth has ruled it out. The bets on a value depend on contexts and actions only, so that what all draws
-win is one matrix product. Arrays of cells are flat; ``draws`` has a row of reward sums for every draw.
+An end beyond the truth has ruled it out. The bets on a value depend on contexts and actions only, so that what all
+draws win is one matrix product; ``draws`` are reward sums by cell, draw by draw.
 """
 
 from typing import NamedTuple
@@ -50,7 +50,9 @@ def window(seed, *, rate, events=3_000, contexts=20, actions=4, tau=0.05, even=1
     rng = np.random.default_rng([seed, round(1000 * rate)])
     traffic = 1 / np.arange(1, contexts + 1)
     shares = rng.dirichlet(np.full(actions, even), size=contexts)
-    n = np.array([rng.multinomial(k, p) for k, p in zip(rng.multinomial(events, traffic / traffic.sum()), shares, strict=True)])
+    n = np.array(
+        [rng.multinomial(k, p) for k, p in zip(rng.multinomial(events, traffic / traffic.sum()), shares, strict=True)]
+    )
     n = n[n.sum(axis=1) > 0].astype(float)
     level = np.log(rate / (1 - rate)) + 0.3 * rng.normal(size=(len(n), 1))
     means = expit(level + 0.2 * rng.normal(size=n.shape))
@@ -124,6 +126,6 @@ def _gain_misses(u, n, s, e, truth, delta, known):
         bets, weights = np.sqrt(2 * limit / (rates * (1 - rates) * (u * u * n).sum())), np.full(11, 1 / 11)
     won = []
     for bet, one in zip(bets, b, strict=True):
-        bet = min(bet, 0.99 / (np.maximum(u * one, -u * (1 - one))[n > 0].max() + most))
-        won.append(s @ np.log1p(bet * (u * (1 - one) - truth)) + (n - s) @ np.log1p(bet * (-u * one - truth)))
+        safe = min(bet, 0.99 / (np.maximum(u * one, -u * (1 - one))[n > 0].max() + most))
+        won.append(s @ np.log1p(safe * (u * (1 - one) - truth)) + (n - s) @ np.log1p(safe * (-u * one - truth)))
     return logsumexp(np.array(won).T, b=weights, axis=1) >= limit

@@ -152,6 +152,7 @@ def _gain(weighted: WeightedRows, totals: Mapping[str, float], tau: float, level
         return gain.estimated_gain(totals, weighted.events, levels)
     if weighted.is_logging:
         return gain.certified_gain(totals, None, weighted.events, levels)
-    by_u = weighted.engine.fetch(gain.events_by_u(weighted.table, weighted.groups, tau, levels.rate))
-    gains = gain.gain_sums(by_u, totals["supported"], known=gain.is_known(weighted.table, levels.rate))
+    rate = gain.usable_rate(weighted.table, levels.rate)
+    by_u = weighted.engine.fetch(gain.events_by_u(weighted.table, weighted.groups, tau, rate))
+    gains = gain.gain_sums(by_u, totals["supported"], known=rate is not None)
     return gain.certified_gain(totals, gains, weighted.events, levels)

@@ -110,7 +110,7 @@ def events_by_u(rows: ir.Table, groups: Sequence[str], tau: float, rate: float |
         rows: The weighted table.
         groups: The columns by which its contexts are divided: context and further keys.
         tau: The floor of the propensity.
-        rate: The mean reward that was known before the window, if any.
+        rate: The mean reward of training, if it is usable.
     """
     chosen = rows.filter(rows.context_actions > 1, rows[PROBABILITY] > 0, is_supported(rows, tau))
     chosen = chosen.mutate(before=_expected(chosen, rate))
@@ -143,14 +143,15 @@ def events_by_u(rows: ir.Table, groups: Sequence[str], tau: float, rate: float |
 
 def _expected(rows: ir.Table, rate: float | None) -> ir.Value:
     """Return the mean reward of the context in training, shrunk to that of all; a half if there was no training."""
-    if not is_known(rows, rate):
+    if rate is None:
         return ibis.literal(0.5)
     return (rows.context_reward_sum_train + STRENGTH * rate) / (rows.context_n_train + STRENGTH)
 
 
-def is_known(rows: ir.Table, rate: float | None) -> bool:
-    """Tell whether a training window says what rewards to expect."""
-    return rate is not None and 0 < rate < 1 and "context_reward_sum_train" in rows.columns
+def usable_rate(rows: ir.Table, rate: float | None) -> float | None:
+    """Return the mean reward of training if it says what to expect of contexts: rewards differed there."""
+    known = "context_reward_sum_train" in rows.columns and rate is not None and 0 < rate < 1
+    return rate if known else None
 
 
 def _level(expected: ir.Value) -> ir.Value:

@@ -1,24 +1,25 @@
 """Betting confidence interval with constant bets: its width depends on the coefficients present, not on 1 / tau.
 
-The terms are c * reward, rewards in [0, 1], and p = sum(c * mean reward) / sum(c) is their expectation, relative to what
-rewards of 1 would give. For any L fixed beforehand with L * c * p < 1 the product over events of
+The terms are c * reward, rewards in [0, 1], and p = sum(c * mean reward) / sum(c) is their expectation, relative to
+what rewards of 1 would give. For any L fixed beforehand with L * c * p < 1 the product over events of
 
     1 + L * c * (reward - p)
 
 has expectation at most 1, whatever the order and however unequal the means: the factors' expectations are positive with
 an arithmetic mean of 1, and the geometric mean is no larger. So the product exceeds 2 / delta with probability at most
 delta / 2 (Markov), and every p for which it does is ruled out from below. The upper end is the lower end of the rewards
-1 - r, so that the interval does not depend on where a reward has its origin, or which way it counts; of all methods, this
-one only. Rewards between 0 and 1 count as parts of a reward: logarithms are concave, so that nothing is gained by that.
+1 - r, so that the interval does not depend on where a reward has its origin or which way it counts; no other method here
+has that. A reward between 0 and 1 counts as that part of a reward of 1: logarithms are concave, so bets only lose by it.
 
-Each p is tested with bets of its own, planned from coefficients and p alone, never from rewards: the bet of the Chernoff
-bound for (sum c)^2 / sum c^2 events of the typical coefficient sum(c^2) / sum(c), and a quarter and four times of it, in
-case rewards prefer small or large coefficients. Where all coefficients are equal the first of them is that bound itself.
+Each p is tested with bets of its own, planned from coefficients and p alone, never from rewards: the bet of the
+Chernoff bound for (sum c)^2 / sum c^2 events of the typical coefficient sum(c^2) / sum(c), a quarter and four times of
+it, in case rewards prefer small or large coefficients. If all coefficients are equal the first is that bound itself.
 """
 
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -63,19 +64,21 @@ def lower_share(coefficients: Coefficients, limit: float) -> float:
     others, typical = n - s, (c * c * n).sum() / (c * n).sum()
     effective, largest = (c * n).sum() / typical, float(c.max())
 
-    def evidence(logit: float, bets: Floats) -> float:
+    def is_ruled_out(bets: Floats, logit: float) -> bool:
         p, q = _share(logit), _share(-logit)
-        return log_mean(np.log1p(np.outer(bets, c * q)) @ s + np.log1p(np.outer(-bets, c * p)) @ others, WEIGHTS)
+        logs = np.log1p(np.outer(bets, c * q)) @ s + np.log1p(np.outer(-bets, c * p)) @ others
+        return log_mean(logs, WEIGHTS) >= limit
 
     logits = math.log(SPAN) * np.arange(-SPANS, SPANS + 1.0)
     planned = np.outer(_chernoff_bets(logits, effective, limit) / typical, FACTORS)
     planned = np.minimum(planned, MOST_AT_RISK / (largest * _share(logits)[:, None]))
     ruled_out = -math.inf
     for until, bets in zip(logits.tolist(), planned, strict=True):
-        if evidence(until, bets) < limit:
+        if not is_ruled_out(bets, until):
             if ruled_out == -math.inf:
                 return 0.0
-            return float(_share(last_ruled_out(lambda t, L=bets: evidence(t, L) >= limit, ruled_out, until)))
+            ruled_out = last_ruled_out(partial(is_ruled_out, bets), ruled_out, until)
+            break
         ruled_out = until
     return float(_share(ruled_out))
 

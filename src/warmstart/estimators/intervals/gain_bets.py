@@ -8,9 +8,9 @@ the variance. If D were m, the product over the N events that could tell of
 
     1 + L * (u * (reward - b) - m * T_B / N)
 
-would have expectation at most 1 (the mean of logarithms is at most the logarithm of the mean, see bets), so that every m
-for which it exceeds 2 / delta is ruled out from below. The upper end is the lower end of the rewards 1 - r, negated: the
-interval does not depend on where a reward has its origin.
+would have expectation at most 1 (see bets), so that every m for which it exceeds 2 / delta is ruled out from below. N
+counts the events of contested contexts; m may be spread over them evenly, whatever s(x) is. The upper end is the lower
+end of the rewards 1 - r, negated: the interval does not depend on where a reward has its origin.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ NEED_COEFFICIENTS = ("bets", "bootstrap")
 def interval(terms: TermSums, *, delta: float = 0.05, method: IntervalName = "bets") -> Interval:
     """Return the confidence interval of a mean's expectation given contexts and actions.
 
-    Rewards lie in [0, 1], so no end is below 0 or above the mean coefficient. Only "bets" say the same of r and of 1 - r.
+    Rewards lie in [0, 1], so no end is below 0 or above the mean coefficient. Only "bets" say the same of r and 1 - r.
     """
     if method not in METHODS:
         raise UsageError(f"There is no interval {quoted(method)}.", f"Choose one of {', '.join(METHODS)}.")

@@ -29,7 +29,9 @@ class Coefficients:
     rewards: Floats
 
     @classmethod
-    def of_bins(cls, ends: tuple[Floats, Floats], events: tuple[Floats, Floats], rewards: tuple[Floats, Floats]) -> Coefficients:
+    def of_bins(
+        cls, ends: tuple[Floats, Floats], events: tuple[Floats, Floats], rewards: tuple[Floats, Floats]
+    ) -> Coefficients:
         """Divide the events of each bin between its two ends, rewarded or not, so that their coefficients' sum stays.
 
         Logarithms of products are concave in the coefficient, so that bets can only lose by this (Jensen), and what
@@ -76,7 +78,7 @@ class TermSums:
 
     ``total``: sum of the terms; ``square_total``: of their squares; ``range_total, range_square_total``: of their
     coefficients and the squares of those; ``largest``: the largest coefficient present; ``bound``: what no coefficient
-    exceeds, known beforehand (1 / tau). ``coefficients``, for bets and the bootstrap: events and rewards by coefficient.
+    exceeds, known beforehand (1 / tau). ``coefficients``, for bets and the bootstrap: events and rewards by them.
     """
 
     events: float
