@@ -8,8 +8,8 @@ what rewards of 1 would give. For any L fixed beforehand with L * c * p < 1 the 
 has expectation at most 1, whatever the order and however unequal the means: the factors' expectations are positive with
 an arithmetic mean of 1, and the geometric mean is no larger. So the product exceeds 2 / delta with probability at most
 delta / 2 (Markov), and every p for which it does is ruled out from below. The upper end is the lower end of the rewards
-1 - r, so that the interval does not depend on where a reward has its origin or which way it counts; no other method here
-has that. A reward between 0 and 1 counts as that part of a reward of 1: logarithms are concave, so bets only lose by it.
+1 - r, so that the interval does not depend on where a reward has its origin or which way it counts; no other method
+here has that. A reward between 0 and 1 counts as that part of a 1: logarithms are concave, so bets only lose by it.
 
 Each p is tested with bets of its own, planned from coefficients and p alone, never from rewards: the bet of the
 Chernoff bound for (sum c)^2 / sum c^2 events of the typical coefficient sum(c^2) / sum(c), a quarter and four times of
