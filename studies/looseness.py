@@ -39,8 +39,8 @@ def coefficients(world: TableWorld, n: NDArray[np.float64], tau: float) -> NDArr
 def terms(c: NDArray[np.float64], n: NDArray[np.float64], s: NDArray[Any], tau: float) -> TermSums:
     """Add up what an interval wants."""
     sums = [(c * s).sum(), (c * c * s).sum(), (c * n).sum(), (c * c * n).sum(), c.max()]
-    rewarded = (c > 0) & (s > 0)
-    spread = Coefficients(c[rewarded], c[rewarded], s[rewarded].astype(float))
+    shown = (c > 0) & (n > 0)
+    spread = Coefficients(c[shown], n[shown], s[shown].astype(float))
     return TermSums(float(n.sum()), *map(float, sums), 1 / tau, spread)
 
 

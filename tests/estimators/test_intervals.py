@@ -6,27 +6,35 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 
 from warmstart.core.errors import UsageError
-from warmstart.estimators.gain import GainSums, gain_ends
-from warmstart.estimators.intervals import METHODS, RATIO, Coefficients, TermSums, bets_ends, interval, relative_entropy
+from warmstart.estimators.intervals import (
+    METHODS,
+    RATIO,
+    SMALLEST,
+    Coefficients,
+    TermSums,
+    bets_ends,
+    bin_ends,
+    interval,
+    relative_entropy,
+)
 
 FINITE = [name for name, (_, guarantee) in METHODS.items() if guarantee == "finite-sample"]
 DELTAS = [0.05, 0.5]
 
 
-def at(coefficients, rewards):
-    """Rewards that lie at coefficients."""
-    c = np.array(coefficients, dtype=float)
-    return Coefficients(c, c, np.array(rewards, dtype=float))
+def at(coefficients, events, rewards):
+    """Events and rewards that lie at coefficients."""
+    return Coefficients(*(np.array(part, dtype=float) for part in (coefficients, events, rewards)))
 
 
 def all_at_the_bound(successes, *, matched, events, tau):
     """Sums of a window with ``matched`` events of weight 1/tau, the others not matched."""
     c = 1 / tau
     sums = (c * successes, c * c * successes, c * matched, c * c * matched, c, c)
-    return TermSums(events, *sums, coefficients=at([c], [successes]))
+    return TermSums(events, *sums, coefficients=at([c], [matched], [successes]))
 
 
 def misses(ends, *, matched, events, tau, mean):
@@ -60,8 +68,6 @@ def by_name(method):
 @pytest.mark.parametrize("method", FINITE)
 @pytest.mark.parametrize(("matched", "events"), [(60, 60), (40, 90)])
 def test_a_finite_sample_end_misses_at_most_half_of_delta(method, delta, matched, events):
-    if method == "bets":
-        matched, events = matched // 4, events // 4
     below, above = worst_misses(by_name(method), delta, matched=matched, events=events)
     assert below <= delta / 2 + 1e-9
     assert above <= delta / 2 + 1e-9
@@ -160,7 +166,7 @@ def test_hoeffding_uses_each_terms_own_range():
 @pytest.mark.parametrize("method", METHODS)
 def test_ends_are_ordered_and_stay_in_the_range(method):
     for total in (0.0, 0.5, 100.0, 1999.0, 2000.0):
-        terms = TermSums(100, total, total * 20, 100 * 20, 100 * 400, 20, 20, at([20], [total / 20]))
+        terms = TermSums(100, total, total * 20, 100 * 20, 100 * 400, 20, 20, at([20], [100], [total / 20]))
         found = interval(terms, method=method)
         assert 0 <= found.lower <= total / 100 + 1e-9
         assert total / 100 - 1e-9 <= found.upper <= 20
@@ -181,7 +187,7 @@ def test_no_end_exceeds_what_rewards_of_one_would_give():
 
 def test_a_tiny_delta_is_no_trouble():
     for method in METHODS:
-        terms = TermSums(100, 5.0, 10.0, 200.0, 400.0, 2, 20, at([2], [2.5]))
+        terms = TermSums(100, 5.0, 10.0, 200.0, 400.0, 2, 20, at([2], [100], [2.5]))
         found = interval(terms, delta=1e-300, method=method)
         assert 0 <= found.lower <= 0.05 <= found.upper <= 2
 
@@ -189,7 +195,10 @@ def test_a_tiny_delta_is_no_trouble():
 @pytest.mark.parametrize("method", METHODS)
 def test_four_times_the_events_give_a_narrower_interval(method):
     few, many = (
-        interval(TermSums(100 * k, 60.0 * k, 120.0 * k, 200.0 * k, 400.0 * k, 2, 20, at([2], [30 * k])), method=method)
+        interval(
+            TermSums(100 * k, 60.0 * k, 120.0 * k, 200.0 * k, 400.0 * k, 2, 20, at([2], [100 * k], [30 * k])),
+            method=method,
+        )
         for k in (1, 4)
     )
     assert few.lower < many.lower or few.lower == many.lower == 0
@@ -205,7 +214,7 @@ def test_bets_hold_for_unequal_weights_and_means(delta):
     ends = {}
     for i, j in outcomes:
         value, squares = 2 * i + 20 * j, 4 * i + 400 * j
-        terms = TermSums(50, value, squares, total, square, 20, 20, at(weights, (i, j)))
+        terms = TermSums(50, value, squares, total, square, 20, 20, at(weights, sizes, (i, j)))
         ends[i, j] = by_name("bets")(terms, delta)
     for means in [(0.02, 0.02), (0.3, 0.05), (0.05, 0.3), (0.6, 0.01), (0.5, 0.5), (0.9, 0.95)]:
         truth = sum(n * c * mean for n, c, mean in zip(sizes, weights, means, strict=True)) / 50
@@ -218,62 +227,98 @@ def test_bets_hold_for_unequal_weights_and_means(delta):
 
 def test_bets_use_up_the_wealth_exactly():
     """100 of 1,000 events have the coefficient 20, 15 of them a reward; the bets are Chernoff's, found with scipy."""
-    terms = TermSums(1000, 300.0, 6000.0, 2_000.0, 40_000.0, 20, 20, at([20], [15]))
-    spans = 2.0 * 1.2 ** np.arange(-120, 1.0)
-    for end, sign in zip(bets_ends(terms, 0.1), (1, -1), strict=True):
-        m = spans[spans >= end].min() if sign > 0 else spans[spans <= end].max()
+    terms = TermSums(1000, 300.0, 6000.0, 2_000.0, 40_000.0, 20, 20, at([20], [100], [15]))
+    spans = special.expit(math.log(1.2) * np.arange(-120, 121))
+    lower, upper = (end / 2 for end in bets_ends(terms, 0.1))
+    for end, rewards in ((lower, 15), (1 - upper, 85)):
+        p = spans[spans >= end].min()
 
-        def left(x, m=m):
-            return 1000 * relative_entropy(x / 20, m / 20) - math.log(20)
+        def left(x, p=p):
+            return 100 * relative_entropy(x, p) - math.log(20)
 
-        x = optimize.brentq(left, m, 20 - 1e-9) if sign > 0 else optimize.brentq(left, 1e-12, m)
-        bets = [sign * factor * abs(x - m) / (m * (20 - m)) for factor in (0.25, 1, 4)]
-        bets = [max(bet, -0.99 / (20 * RATIO - m)) for bet in bets]
-        wealth = [(1 + bet * (20 - end)) ** 15 * (1 - bet * end) ** 985 for bet in bets]
-        assert 0.1 * wealth[0] + 0.8 * wealth[1] + 0.1 * wealth[2] == pytest.approx(20, rel=1e-6)
+        x = optimize.brentq(left, p, 1 - 1e-12)
+        bets = np.minimum(np.array([0.25, 1, 4]) * (x - p) / (p * (1 - p)), 0.99 / p)
+        wealth = (1 + bets * (1 - end)) ** rewards * (1 - bets * end) ** (100 - rewards)
+        assert wealth @ [0.1, 0.8, 0.1] == pytest.approx(20, rel=1e-6)
+
+
+@pytest.mark.parametrize("delta", DELTAS)
+@pytest.mark.parametrize("mutation", [1, 2])
+def test_bets_on_few_events_would_show_that_half_of_delta_is_exceeded(mutation, delta):
+    """One event: the worst miss is just below delta / 2, and with ln(1 / delta) for ln(2 / delta) well above it."""
+
+    def compute(terms, delta):
+        return by_name("bets")(terms, min(mutation * delta, 0.999))
+
+    worst = max(worst_misses(compute, delta, matched=1, events=1))
+    assert 0.8 * mutation < worst / (delta / 2) <= mutation
 
 
 def test_bets_are_hardly_wider_than_kl_where_all_weights_are_alike():
     for events, rewards in itertools.product((100, 3_000, 1_000_000), (0, 1, 10, 40)):
         total = 100.0 * rewards
         terms = TermSums(
-            *(events, total, 100 * total, 100.0 * events, 1e4 * events, 100, 100), at([100], [float(rewards)])
+            *(events, total, 100 * total, 100.0 * events, 1e4 * events, 100, 100), at([100], [events], [rewards])
         )
         bets, kl = (interval(terms, method=method) for method in ("bets", "kl"))
         assert bets.upper - bets.lower < 1.1 * (kl.upper - kl.lower)
 
 
-@pytest.mark.parametrize("rate", [None, 0.02, 0.6])
 @pytest.mark.parametrize("delta", DELTAS)
-def test_the_gain_misses_at_most_half_of_delta(delta, rate):
-    """Every outcome of a context in which 40 events showed a and 10 showed b, which the policy takes."""
-    shown, u = (40, 10), (-1.0, 50 / 10 - 1)
-    outcomes = [(i, j) for i in range(shown[0] + 1) for j in range(shown[1] + 1)]
-    above = np.array(u) + 1
-    spread = sum(n * v * v for n, v in zip(shown, u, strict=True)) / 50
-    ends = {
-        (i, j): gain_ends(
-            GainSums(Coefficients(above, above, np.array([i, j], dtype=float)), 50, 50 - i - j, spread, u[1]),
-            delta,
-            rate,
+def test_bets_say_of_one_minus_the_reward_what_they_say_of_the_reward(delta):
+    rng = np.random.default_rng(0)
+    for rate in (0.01, 0.3, 0.97):
+        c, n = np.exp(rng.normal(size=30)), rng.integers(1, 200, size=30)
+        s = rng.binomial(n, rate)
+        lower, upper = bets_ends(spread_terms(c, n, s), delta)
+        other = bets_ends(spread_terms(c, n, n - s), delta)
+        assert other == pytest.approx(((c * n).sum() / n.sum() - upper, (c * n).sum() / n.sum() - lower), abs=1e-12)
+
+
+def spread_terms(c, n, s, coefficients=None):
+    sums = ((c * s).sum(), (c * c * s).sum(), (c * n).sum(), (c * c * n).sum(), c.max(), c.max())
+    return TermSums(n.sum(), *sums, at(c, n, s) if coefficients is None else coefficients)
+
+
+def binned(c, n, s):
+    """Coefficients as evaluate tells them apart, all of them in bins."""
+    bins = np.floor(np.log(c) / math.log(RATIO)).astype(int)
+    return bin_ends(bins, RATIO, SMALLEST), (n, c * n), (s, c * s)
+
+
+@pytest.mark.parametrize("events", [300, 30_000_000])
+def test_bins_cost_next_to_nothing_and_never_make_bets_bolder(events):
+    """Events are divided between the ends of a bin, so that their coefficients' sum stays."""
+    rng = np.random.default_rng(events)
+    c = np.exp(rng.normal(size=200))
+    n = rng.multinomial(events, np.full(200, 1 / 200)).astype(float)
+    s = rng.binomial(n.astype(int), 0.3).astype(float)
+    divided = Coefficients.of_bins(*binned(c, n, s))
+    for part, all_of_it in ((divided.events, n), (divided.rewards, s)):
+        assert part.sum() == pytest.approx(all_of_it.sum())
+        assert divided.values @ part == pytest.approx(c @ all_of_it)
+    for p, bet in itertools.product((0.01, 0.3, 0.9), (0.001, 0.1, 0.9)):
+        won, exact = (
+            np.log1p(bet * values * (1 - p)) @ rewards + np.log1p(-bet * values * p / c.max() / 1.02) @ (all_ - rewards)
+            for values, all_, rewards in ((divided.values, divided.events, divided.rewards), (c, n, s))
         )
-        for i, j in outcomes
-    }
-    for means in [(0.02, 0.02), (0.3, 0.05), (0.05, 0.3), (0.01, 0.6), (0.5, 0.5), (0.95, 0.9)]:
-        truth = means[1] - means[0]
-        first, second = (stats.binom.pmf(range(n + 1), n, mean) for n, mean in zip(shown, means, strict=True))
-        below = sum(first[i] * second[j] for i, j in outcomes if ends[i, j][1] < truth)
-        over = sum(first[i] * second[j] for i, j in outcomes if ends[i, j][0] > truth)
-        assert below <= delta / 2
-        assert over <= delta / 2
+        assert won < exact
+    exact, rounded = (bets_ends(spread_terms(c, n, s, some), 0.05) for some in (None, divided))
+    assert rounded == pytest.approx(exact, abs=1e-2 * (exact[1] - exact[0]))
 
 
-def test_bets_are_told_coefficients_to_their_disadvantage():
-    bins = np.array([-40, 0, 1, 1200])
-    found = Coefficients.of_bins(bins, np.ones(4))
-    assert (found.low <= RATIO**bins).all()
-    assert (found.high >= RATIO ** (bins + 1.0)).all()
-    assert found.high / found.low == pytest.approx(RATIO, rel=1e-9)
+def test_bins_that_are_rounded_the_wrong_way_miss():
+    """The mutation: rewards at the upper end of their bin, other events at the lower."""
+    rng = np.random.default_rng(0)
+    n = np.full(40, 100_000.0)
+    c = RATIO ** (np.arange(40) + 0.5)
+    s = rng.binomial(n.astype(int), 0.3).astype(float)
+    (low, high), *_ = binned(c, n, s)
+    wrong = Coefficients(np.concatenate([high, low]), np.concatenate([s, n - s]), np.concatenate([s, 0 * s]))
+    truth = 0.3 * (c * n).sum() / n.sum()
+    lower, upper = bets_ends(spread_terms(c, n, s, Coefficients.of_bins(*binned(c, n, s))), 0.05)
+    assert lower < truth < upper
+    assert bets_ends(spread_terms(c, n, s, wrong), 0.05)[0] > truth
 
 
 def test_bets_without_a_spread_of_coefficients_are_refused():

@@ -15,7 +15,6 @@ from scipy.stats import binom, chi2, norm
 
 import warmstart as ws
 from warmstart.auditing import assumption_checks, context_drift
-from warmstart.estimators.intervals import normal_ends
 from warmstart.events import open_daily_cells
 
 FIRST_DAY = 20_000 * 86_400_000_000
@@ -273,30 +272,3 @@ def test_a_fair_draw_is_called_uneven_in_one_percent_of_contexts(duckdb, actions
 def test_a_biased_draw_is_called_uneven_in_most_contexts(duckdb):
     even = even_shares(np.random.default_rng(0), [0.4, 0.2, 0.2, 0.2], contexts=500, events=200, engine=duckdb)
     assert even.rejected > 0.9
-
-
-@pytest.mark.parametrize(("actions", "clicks"), [(2, 400), (10, 100)])
-def test_a_policy_that_earns_the_smallest_gain_is_proven_with_a_chance_of_eighty_percent(duckdb, actions, clicks):
-    """Every action shown equally often; one earns that much more than logging, the others less, logging the same.
-
-    4,000 draws have a standard error of .7 %; the normal approximation is given 10 %.
-    """
-    total = 10_000
-    log = pa.table(
-        {
-            "context": np.zeros(total, dtype=int),
-            "action": np.arange(total) % actions,
-            "reward": (np.arange(total) < clicks).astype(float),
-        }
-    )
-    events = ws.read_events(log, context="context", action="action", reward="reward", engine=duckdb)
-    power = ws.audit(events).power
-    assert power.contested == 1
-    n, rate, rng = total // actions, clicks / total, np.random.default_rng(0)
-    best = rate * (1 + power.smallest_gain)
-    means = np.array([best, *[(actions * rate - best) / (actions - 1)] * (actions - 1)])
-    u = np.array([actions - 1.0, *[-1.0] * (actions - 1)])
-    draws = 4000
-    s = rng.binomial(n, means, size=(draws, actions))
-    ends = [normal_ends((u * row).sum() / total, (u * u * row).sum() / total**2, 0.05) for row in s]
-    assert np.mean([lower > 0 for lower, _ in ends]) == pytest.approx(0.8, abs=0.1)

@@ -11,21 +11,11 @@ from functools import partial
 
 import numpy as np
 import pytest
-from scipy.optimize import brentq
-from scipy.special import logsumexp
 from studies.looseness import ends_and_truth
+from tests.support import betting
 
 import warmstart as ws
-from warmstart.estimators.gain import GainSums, gain_ends
-from warmstart.estimators.intervals import (
-    METHODS,
-    RATIO,
-    Coefficients,
-    TermSums,
-    interval,
-    normal_ends,
-    relative_entropy,
-)
+from warmstart.estimators.intervals import METHODS, RATIO, SMALLEST, Coefficients, TermSums, bin_ends, interval
 from warmstart.simulation import TableWorld
 
 DELTAS = [0.05, 0.5]
@@ -57,8 +47,8 @@ def coefficients(world, n, tau):
 def terms(c, n, s, tau):
     total = n.sum()
     sums = ((c * s).sum(), (c * c * s).sum(), (c * n).sum(), (c * c * n).sum(), (c * (n > 0)).max(), 1 / tau)
-    rewarded = (c > 0) & (s > 0)
-    return TermSums(total, *sums, Coefficients(c[rewarded], c[rewarded], s[rewarded].astype(float)))
+    shown = (c > 0) & (n > 0)
+    return TermSums(total, *sums, Coefficients(c[shown], n[shown], s[shown].astype(float)))
 
 
 def missed(method, delta, c, n, draws, tau, truth):
@@ -68,30 +58,8 @@ def missed(method, delta, c, n, draws, tau, truth):
 
 
 def missed_by_bets(delta, c, n, draws, tau, truth):
-    """At least the same for bets, all draws at once: whether the bets on the truth itself win 2 / delta.
-
-    An end beyond the truth has ruled it out. The bets on a mean depend on coefficients only, so that what all draws
-    win is one matrix product; here they are planned anew, with scipy.
-    """
-    c, n, draws = c.ravel(), n.ravel(), draws.reshape(len(draws), -1)
-    events, size, most = n.sum(), (c * c * n).sum() / (c * n).sum(), (c * n).sum() / n.sum()
-    spans, limit = most * 1.2 ** np.arange(-120, 1.0), math.log(2 / delta)
-    out = []
-    for sign in (-1, 1):
-        m = spans[spans >= truth].min() if sign > 0 else spans[spans <= truth].max()
-
-        def left(x, m=m):
-            return events * relative_entropy(x / size, m / size) - limit
-
-        x = brentq(left, m, size, xtol=1e-15) if sign > 0 else brentq(left, 0, m, xtol=1e-15)
-        bets = sign * np.array([0.25, 1.0, 4.0]) * abs(x - m) / (m * (size - m))
-        bets = np.maximum(bets, -0.99 / (RATIO * c.max() - m)) if sign < 0 else bets
-        weights = np.array([0.1, 0.8, 0.1]) * (bets * truth < 1)
-        bets = np.where(weights > 0, bets, 0.0)
-        won = draws @ np.log1p(np.outer(c - truth, bets))
-        won += (events - draws.sum(axis=1))[:, None] * np.log1p(-bets * truth)
-        out.append(logsumexp(won, b=weights, axis=1) >= limit)
-    return np.array(out).T
+    """At least the same for bets, all draws at once: whether the bets on the truth itself win 2 / delta."""
+    return betting.value_misses(betting.Window(n, None, c, None, None), draws, delta, truth)
 
 
 def miss_rates(miss, delta, *, draws, tau, seed):
@@ -190,8 +158,11 @@ def small_log(seed):
 
 def in_bins(sums):
     """The sums with coefficients as evaluate tells them apart."""
-    bins = np.floor(np.log(sums.coefficients.low) / math.log(RATIO)).astype(int)
-    return replace(sums, coefficients=Coefficients.of_bins(bins, sums.coefficients.rewards))
+    c, n, s = (getattr(sums.coefficients, name) for name in ("values", "events", "rewards"))
+    bins = np.floor(np.log(c) / math.log(RATIO)).astype(int)
+    of_bin, rows = np.unique(bins, return_inverse=True)
+    n, weight, s, won = (np.bincount(rows, part) for part in (n, c * n, s, c * s))
+    return replace(sums, coefficients=Coefficients.of_bins(bin_ends(of_bin, RATIO, SMALLEST), (n, weight), (s, won)))
 
 
 def compare_evaluate_with_its_sums(worlds):
@@ -231,28 +202,6 @@ def test_these_values_are_unbiased_and_their_ends_miss_at_most_half_of_delta(wor
         ratios.append((c * s).sum() / n.sum() / truth)
     assert np.mean(misses, axis=0).max() <= allowed(delta, worlds, 3.3)
     assert abs(np.mean(ratios) - 1) < 3.3 * np.std(ratios, ddof=1) / np.sqrt(worlds)
-
-
-def test_the_gain_misses_no_more_than_half_of_delta_and_is_not_twice_as_wide_as_the_normal_interval():
-    """30 k events, 500 draws at a nominal .25 a side: an end that misses .25 fails in under 1 run of 1,000."""
-    world, n = window(1, events_per_day=1000)
-    p = n / n.sum(axis=1, keepdims=True)
-    h = np.eye(n.shape[1])[np.where(p >= 0.05, world.reward_means, -1).argmax(axis=1)]
-    u = np.divide(h, p, out=np.zeros_like(p), where=p > 0) - 1
-    total = n.sum()
-    truth = (u * n * world.reward_means).sum() / total
-    rng = np.random.default_rng(0)
-    outside, draws = np.zeros(2), 500
-    for _ in range(draws):
-        s = rng.binomial(n.astype(int), world.reward_means)
-        by_u = Coefficients(u.ravel() + 1, u.ravel() + 1, s.ravel().astype(float))
-        sums = GainSums(by_u, total, total - s.sum(), (u * u * n).sum() / total, u.max())
-        lower, upper = gain_ends(sums, 0.5, 0.2)
-        outside += (upper < truth, lower > truth)
-    assert (outside / draws < 0.25 + 3.1 * np.sqrt(0.25 * 0.75 / draws)).all()
-    wide = np.diff(gain_ends(sums, 0.05, 0.2))
-    normal = np.diff(normal_ends((u * s).sum() / total, (u * u * s).sum() / total**2, 0.05))
-    assert wide < 2 * normal
 
 
 def test_bets_are_at_most_half_as_wide_as_kl_on_a_simulated_month():

@@ -15,6 +15,8 @@ TAUS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 ONE_PERCENT = {1: 6.635, 2: 9.210, 3: 11.345, 4: 13.277, 5: 15.086, 6: 16.812, 7: 18.475}
 # 97.5 % and 80 % points of the standard normal distribution.
 Z_975, Z_80 = 1.959963984540054, 0.8416212335729143
+# What the bets of a gain need, in standard deviations: sqrt(2 ln 40) + ln 5 / sqrt(2 ln 40).
+BETS = 3.308735288378257
 
 
 def by_context(events):
@@ -313,7 +315,7 @@ def provable(error, mean, scale):
     few, many = 0.0, 1e9
     for _ in range(200):
         middle = (few + many) / 2
-        proven = middle * mean >= (Z_975 + Z_80) * error * (high - low) * sqrt(1 + middle)
+        proven = middle * mean >= (BETS + Z_80) * error * (high - low) * sqrt(1 + middle)
         few, many = (few, middle) if proven else (middle, many)
     return many
 
@@ -321,16 +323,19 @@ def provable(error, mean, scale):
 def power(events, tau, scale=(0, 1)):
     """The contested share; the mean over supported actions of the variance of 'always this action here' - logging."""
     p = reference.shares(events)
-    contested, variance = [], 0.0
+    contested, parts = [], []
     for x, seen in by_context(events).items():
         supported = [a for a in {event[1] for event in seen} if p[x, a] >= tau]
         if len(supported) < 2:
             continue
         contested += seen
-        mean_square = sum(r * r for _, _, r, *_ in seen) / len(seen)
         for a in supported:
             us = [(1 / p[x, a] if b == a else 0) - 1 for _, b, *_ in seen]
-            variance += sum(u * u for u in us) * mean_square / len(supported)
+            in_context = sum(r for _, _, r, *_ in seen) / len(seen)
+            parts.append((sum(u * u for u in us) / len(supported), in_context))
+    over_all = sum(r for _, _, r, *_ in contested) / max(len(contested), 1)
+    # The mean square of 0 or 1 less the mean of all, if 1 comes as often as the context's mean says.
+    variance = sum(uu * (m * (1 - over_all) ** 2 + (1 - m) * over_all**2) for uu, m in parts)
     gain = None
     if sum(r for _, _, r, *_ in contested) > 0:
         mean = sum(r for _, _, r, *_ in contested) / len(contested)
@@ -341,7 +346,7 @@ def power(events, tau, scale=(0, 1)):
         needed = None
         if gain is not None:
             raw = scale[0] + (scale[1] - scale[0]) * mean
-            error = (Z_975 + Z_80) * sqrt(variance) / len(contested) * (scale[1] - scale[0])
+            error = (BETS + Z_80) * sqrt(variance) / len(contested) * (scale[1] - scale[0])
             needed = (error * sqrt(1 + target) / (target * raw)) ** 2
         times.append((target, needed))
     width = scale[1] - scale[0]
@@ -349,7 +354,7 @@ def power(events, tau, scale=(0, 1)):
         "contested": len(contested) / len(events),
         "smallest_gain": gain,
         "more_log": times,
-        "sampling": 2 * Z_975 * sqrt(variance) / len(events) * width,
+        "sampling": 2 * BETS * sqrt(variance) / len(events) * width,
         "blind": (1 - len(contested) / len(events)) * width,
     }
 
@@ -364,12 +369,13 @@ def explore(events, scale=(0, 1)):
         rows.append((*names, seen[0][1], len(seen), len(seen) / len(events), reward))
     rows.sort(key=lambda row: (-row[-3], row[:-3]))
     shown = [event for seen in alone.values() for event in seen]
-    rewards, squares = sum(e[2] for e in shown), sum(e[2] ** 2 for e in shown)
+    rewards = sum(e[2] for e in shown)
+    variance = rewards * (1 - rewards / len(shown)) if shown else 0.0
     experiments = []
     for share in (0.01, 0.05, 0.1):
         gain = None
         if rewards > 0:
-            error = sqrt(squares * (1 / share - 1)) / len(shown)
+            error = sqrt(variance * (1 / share - 1)) / len(shown)
             gain = provable(error, rewards / len(shown), scale)
         experiments.append((share, round(share * len(shown)), gain))
     return {"contexts": len(alone), "traffic": len(shown) / len(events), "rows": rows, "experiments": experiments}

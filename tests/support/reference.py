@@ -5,8 +5,7 @@ from math import sqrt
 
 import numpy as np
 
-from warmstart.estimators.gain import GainSums
-from warmstart.estimators.intervals import Coefficients
+from warmstart.estimators.intervals import Coefficients, GainSums
 
 
 def shares(events):
@@ -93,9 +92,12 @@ def evaluate(evaluated, h, tau, *, weights=None):
         "policy": sum(policy_terms) / T_B if T_B else None,
         "logging": sum(supported_share[x] * r for x, _, r, _ in evaluated) / T_B if T_B else None,
         "difference": sum(u * r for u, (_, _, r, _) in zip(us, evaluated, strict=True)) / T_B if T_B else None,
-        "spread": sum((u + supported_share[x]) ** 2 for u, (x, *_) in zip(us, evaluated, strict=True))
-        - sum(p * p for x, *_ in evaluated for a, p in chosen[x].items() if own.get((x, a), 0) >= tau),
-        "gains": [(u, supported_share[x], r) for u, (x, _, r, _) in zip(us, evaluated, strict=True)],
+        "traffic": T_B,
+        "gains": [
+            (x, u, r)
+            for u, (x, _, r, _) in zip(us, evaluated, strict=True)
+            if len(actions[x]) > 1 and supported_share[x] > 0
+        ],
         "rho_mean": rho_sum / shown if shown else 0.0,
         "rho_above_one": over,
         "tight": tight,
@@ -103,16 +105,16 @@ def evaluate(evaluated, h, tau, *, weights=None):
     }
 
 
-def gain_sums(gains, spread):
-    """What the interval of the gain needs, with every event's own u, share and reward."""
-    u, share, reward = (np.array(part) for part in zip(*gains, strict=True))
-    contested = (share > 0) & ~np.isclose(u, 0)
-    traffic = share.sum()
-    above = u[contested] + 1
-    return GainSums(
-        by_u=Coefficients(above, above, reward[contested]),
-        traffic=traffic,
-        nothing=traffic - (share * reward)[contested].sum(),
-        spread=spread / traffic,
-        largest=(u + share).max(),
-    )
+def gain_sums(gains, traffic, train=None):
+    """What the interval of the gain needs, with every event's own u, expected reward and reward."""
+    contexts, u = [x for x, _, _ in gains], [u for _, u, _ in gains]
+    by_u = Coefficients(np.array(u), np.ones(len(u)), np.array([r for _, _, r in gains], dtype=float))
+    if train is None:
+        return GainSums(by_u, None, traffic, sum(one * one for one in u))
+    mean, rewards = sum(r for _, _, r, _ in train) / len(train), defaultdict(list)
+    for x, _, r, _ in train:
+        rewards[x].append(r)
+    expected = {x: (sum(rewards[x]) + 20 * mean) / (len(rewards[x]) + 20) for x in set(contexts)}
+    rounded = {x: min(range(33), key=lambda k, e=e: (abs(k / 32 - e), -abs(k - 16))) / 32 for x, e in expected.items()}
+    variance = sum(one * one * expected[x] * (1 - expected[x]) for x, one in zip(contexts, u, strict=True))
+    return GainSums(by_u, np.array([rounded[x] for x in contexts]), traffic, variance)

@@ -17,24 +17,44 @@ if TYPE_CHECKING:
 DELTA = 0.05
 CHANCE = 0.8
 GAINS = (0.05, 0.10)
+# Without a training window the bets of a gain are averaged over mean rewards; the best of them is about a fifth.
+AVERAGED = 5.0
+
+
+def needed_deviations(delta: float = DELTA) -> float:
+    """Return how many standard deviations from 0 a gain must be for the certified lower end to be above 0.
+
+    A bet L wins L * d - L^2 / 2 of the logarithm at d standard deviations, and the best of several that are averaged
+    must win ln(2 / delta) + ln(AVERAGED): the normal interval's 1.96 is not enough.
+
+    >>> round(needed_deviations(), 2)
+    3.31
+    """
+    planned = math.sqrt(2 * math.log(2 / delta))
+    return planned + math.log(AVERAGED) / planned
 
 
 def smallest_gain(variance: float, rewards: float, reward_range: tuple[float, float], events: float) -> float | None:
-    """Return the smallest gain, relative to the mean reward, that is proven with a chance of 80 %.
+    """Return the smallest gain, relative to the mean reward, that is certified with a chance (power) of 80 %.
 
-    ``variance``: the sum over events of u^2 * reward^2 under logging, u being what the policy adds to their weight. An
-    action that earns g more also varies more, by 1 + g at the most: g^2 = c^2 * (1 + g), with c the gain without that.
-    None if there is no mean above zero to tell it by.
+    An action that earns g more also varies more, by 1 + g at the most: g^2 = c^2 * (1 + g), with c the gain without
+    that. None if there is no mean above zero to tell it by, or all rewards are the largest possible.
+
+    Args:
+        variance: The sum over events of u^2 * (reward - mean)^2 under logging, u being what the policy adds to their
+            weight, for rewards of 0 or 1.
+        rewards: Their sum.
+        reward_range: The range of the rewards as given.
+        events: How many they are.
 
     >>> round(smallest_gain(0.2 * 25, 25, (0.0, 1.0), 1000), 3)
-    0.284
+    0.446
     """
     low, high = reward_range
     mean = low + (high - low) * rewards / events if events else 0.0
-    if rewards <= 0 or mean <= 0:
+    if rewards <= 0 or mean <= 0 or variance <= 0:
         return None
-    normal = NormalDist()
-    reach = (normal.inv_cdf(1 - DELTA / 2) + normal.inv_cdf(CHANCE)) * math.sqrt(variance) / events
+    reach = (needed_deviations() + NormalDist().inv_cdf(CHANCE)) * math.sqrt(variance) / events
     return gain_at(reach * (high - low) / mean)
 
 
@@ -42,14 +62,17 @@ def power(cells: Cells, *, tau: float) -> Power:
     """Say what a policy must gain over logging to be proven better, and where the rest of the doubt comes from.
 
     A policy that takes action a in context x differs from logging by u = 1 / p - 1 on a and by -1 elsewhere, so that
-    the variance of its gain is reward^2 * sum of n_x * (1 / p - 1); a typical policy takes any supported action.
+    u^2 sums to n_x * (1 / p - 1); a typical policy takes any supported action. Each u^2 is multiplied by the square
+    of a reward of 0 or 1 less the mean reward of all, with which bets reckon for rewards in between too.
     """
     found = cells.engine.fetch(_contested(cells, tau))[0]
     events = cells.evaluated.window.events
     low, high = cells.evaluated.log.reward_range
-    contested, variance = found["n"] or 0.0, found["variance"] or 0.0
-    gain = smallest_gain(variance, found["rewards"] or 0.0, (low, high), contested)
-    width = 2 * NormalDist().inv_cdf(1 - DELTA / 2) * math.sqrt(variance) / events
+    contested, rewards = found["n"] or 0.0, found["rewards"] or 0.0
+    mean = rewards / contested if contested else 0.0
+    variance = max((1 - 2 * mean) * (found["odds_of_rewards"] or 0.0) + mean**2 * (found["odds"] or 0.0), 0.0)
+    gain = smallest_gain(variance, rewards, (low, high), contested)
+    width = 2 * needed_deviations() * math.sqrt(variance) / events
     share = contested / events
     times = tuple(MoreLog(target, None if gain is None else _times(gain, target)) for target in GAINS)
     return Power(tau, share, gain, times, sampling=(high - low) * width, blind=(high - low) * (1 - share))
@@ -67,13 +90,14 @@ def _contested(cells: Cells, tau: float) -> ir.Table:
     contexts = table.group_by(*cells.columns.context_keys).agg(
         n=table.context_n.max(),
         rewards=table.context_reward_sum.max(),
-        squares=table.context_reward_sq_sum.max(),
         actions=supported.cast("float64").sum(),
         odds=supported.ifelse(1.0 / propensity - 1.0, 0.0).sum(),
     )
     contexts = contexts.filter(contexts.actions >= 2)
+    odds = contexts.odds / contexts.actions
     return contexts.agg(
         n=contexts.n.sum(),
         rewards=contexts.rewards.sum(),
-        variance=(contexts.squares * contexts.odds / contexts.actions).sum(),
+        odds=(odds * contexts.n).sum(),
+        odds_of_rewards=(odds * contexts.rewards).sum(),
     )

@@ -24,7 +24,6 @@ def explore_first(cells: Cells, *, most: int = 1000) -> ExploreFirst:
         contexts=single.count(),
         n=single.n.sum().coalesce(0.0),
         rewards=single.reward_sum.sum().coalesce(0.0),
-        squares=single.reward_sq_sum.sum().coalesce(0.0),
     )
     totals = cells.engine.fetch(sums)[0]
     busiest = single.order_by(ibis.desc("n"), *columns.keys).limit(most)
@@ -39,9 +38,10 @@ def explore_first(cells: Cells, *, most: int = 1000) -> ExploreFirst:
         )
         for row in cells.engine.fetch(busiest.select(*columns.keys, "n", "reward_sum"))
     )
-    experiments = []
+    experiments, rewards, alone = [], totals["rewards"], totals["n"]
+    variance = rewards * (1 - rewards / alone) if alone else 0.0
     for share in SHARES:
-        gain = smallest_gain(totals["squares"] * (1 / share - 1), totals["rewards"], (low, high), totals["n"])
+        gain = smallest_gain(variance * (1 / share - 1), rewards, (low, high), alone)
         experiments.append(Experiment(share, round(share * totals["n"]), gain))
     given = columns.fixed_to_given
     return ExploreFirst(

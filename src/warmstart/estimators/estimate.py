@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from warmstart.core import PROPENSITY
 from warmstart.estimators import gain, ips, support, weight_ratio
-from warmstart.estimators.gain import GainSums, Levels
+from warmstart.estimators.gain import Levels
 from warmstart.estimators.intervals import NEED_COEFFICIENTS, TermSums, interval
 from warmstart.estimators.point import ESTIMATORS, Kind, declared, estimated_gain, left_to_model, point_estimates
 from warmstart.estimators.tau import choose_tau, matched_rate
@@ -163,7 +163,7 @@ def _terms(
     """Return the sums that the confidence interval of the value needs, with one of the columns of propensities."""
     floor, bound = weighted.floor(tau), 1.0 if weighted.is_logging else 1 / tau
     needed = method in NEED_COEFFICIENTS
-    by_weight = ips.rewards_by_weight(weighted.engine, weighted.table, floor, propensity) if needed else None
+    by_weight = ips.events_by_weight(weighted.engine, weighted.table, floor, propensity) if needed else None
     return ips.terms(totals, weighted.events, bound, by_weight, propensity)
 
 
@@ -174,5 +174,7 @@ def _certified_gain(
         return None
     if weighted.is_logging:
         return gain.certified_gain(totals, None, weighted.events, levels)
-    by_u = weighted.engine.fetch(gain.rewards_by_u(weighted.table, weighted.groups, tau))
-    return gain.certified_gain(totals, GainSums.of_rows(by_u, totals), weighted.events, levels)
+    rate = gain.usable_rate(weighted.table, levels.rate)
+    by_u = weighted.engine.fetch(gain.events_by_u(weighted.table, weighted.groups, tau, rate))
+    gains = gain.gain_sums(by_u, totals["supported"], known=rate is not None)
+    return gain.certified_gain(totals, gains, weighted.events, levels)

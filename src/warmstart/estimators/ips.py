@@ -5,16 +5,15 @@ Given contexts and actions it never overestimates in expectation where propensit
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from warmstart.core import PROBABILITY, PROPENSITY
-from warmstart.estimators.intervals import RATIO, Coefficients, TermSums
+from warmstart.estimators.intervals import RATIO, SMALLEST, Coefficients, TermSums, bin_ends
 from warmstart.estimators.moments import Moments
-from warmstart.estimators.weights import importance_weight
+from warmstart.estimators.weights import importance_weight, log_bin
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -59,13 +58,13 @@ def terms(
     return TermSums(events, total, square_total, weight, weight_sq, largest, bound, coefficients)
 
 
-def rewards_by_weight(engine: Engine, rows: ir.Table, tau: float, propensity: str) -> Coefficients:
-    """Return the histogram of rewards over the logarithm of their weight, in steps of RATIO."""
+def events_by_weight(engine: Engine, rows: ir.Table, tau: float, propensity: str) -> Coefficients:
+    """Return the histogram of events and rewards over the logarithm of their weight, in steps of RATIO."""
     c = importance_weight(rows[PROBABILITY], rows[propensity], tau)
-    shown = rows.mutate(c=c).filter(rows.n > 0, c > 0, rows.reward_sum > 0)
-    bins = shown.group_by(bin=(shown.c.ln() / math.log(RATIO)).floor().cast("int64"))
-    fetched = engine.fetch(bins.agg(rewards=shown.reward_sum.sum()).order_by("bin"))
-    return Coefficients.of_bins(
-        np.array([row["bin"] for row in fetched], dtype=np.int64),
-        np.array([row["rewards"] for row in fetched], dtype=np.float64),
-    )
+    shown = rows.mutate(c=c).filter(rows.n > 0, c > 0)
+    bins = shown.group_by(bin=log_bin(shown.c, RATIO, SMALLEST))
+    sums = {"n": shown.n, "weight": shown.c * shown.n, "rewards": shown.reward_sum, "won": shown.c * shown.reward_sum}
+    fetched = engine.fetch(bins.agg(**{name: part.sum() for name, part in sums.items()}).order_by("bin"))
+    n, weight, rewards, won = (np.array([row[name] for row in fetched], dtype=np.float64) for name in sums)
+    ends = bin_ends(np.array([row["bin"] for row in fetched], dtype=np.int64), RATIO, SMALLEST)
+    return Coefficients.of_bins(ends, (n, weight), (rewards, won))

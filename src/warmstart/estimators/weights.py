@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import ibis
 
 from warmstart.core import PROBABILITY, PROPENSITY
+from warmstart.estimators.intervals import first_bin
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -51,3 +53,9 @@ def is_supported(rows: ir.Table, tau: float) -> ir.BooleanValue:
 def supported_ratio(rows: ir.Table, tau: float) -> ir.Value:
     """Return probability / propensity where it is supported, else zero."""
     return is_supported(rows, tau).ifelse(importance_weight(rows[PROBABILITY], supporting(rows), 0.0), 0.0)
+
+
+def log_bin(weight: ir.Value, ratio: float, smallest: float) -> ir.Value:
+    """Return the bin of a weight's logarithm to the base ``ratio``; one bin for all below the smallest."""
+    bins = (ibis.greatest(weight, ibis.literal(smallest)).ln() / math.log(ratio)).floor().cast("int64")
+    return ibis.greatest(bins, ibis.literal(first_bin(ratio, smallest)))

@@ -23,8 +23,9 @@ class Cells:
     for: the days of the evaluated window between the action's first and last day anywhere in the logs. ``traffic``:
     the events by context and day, where they are held too.
 
-    The same on every row of a context: ``context_n, context_reward_sum, context_reward_sq_sum, context_n_train``, and
-    the numbers of its actions, ``context_actions`` (evaluated), ``context_actions_train``, ``context_actions_all``.
+    The same on every row of a context: ``context_n, context_reward_sum, context_reward_sq_sum``, with a training window
+    ``context_n_train, context_reward_sum_train``, and the numbers of its actions, ``context_actions`` (evaluated),
+    ``context_actions_train``, ``context_actions_all``.
     """
 
     engine: LocalEngine
@@ -127,9 +128,10 @@ def with_context_sums(summed: ir.Table, evaluated: Events, shown: ir.Table | Non
     sums["context_actions"] = (summed.n > 0).cast("float64").sum()
     if "n_train" in summed.columns:
         sums["context_n_train"] = summed.n_train.sum()
+        sums["context_reward_sum_train"] = summed.reward_sum_train.sum()
         sums["context_actions_train"] = (summed.n_train > 0).cast("float64").sum()
         sums["context_actions_all"] = summed.n.count().cast("float64")
-    own = [name for name in summed.columns if name not in ("first_time", "last_time")]
+    own = [name for name in summed.columns if name not in ("first_time", "last_time", "reward_sum_train")]
     table = summed.select(*own, **{name: value.over(whole) for name, value in sums.items()})
     if shown is None:
         return table
@@ -176,7 +178,8 @@ def cell_sums(evaluated: Events, train: Events | None, *, live: bool = False) ->
         events = ibis.union(events, _marked(train, nothing, train.inside, timed=timed), distinct=False)
     rewards = events.in_window * events[REWARD]
     sums = {"n": events.in_window.sum(), "reward_sum": rewards.sum(), "reward_sq_sum": (rewards * events[REWARD]).sum()}
-    sums |= {"n_train": events.in_train.sum()} if train is not None else {}
+    if train is not None:
+        sums |= {"n_train": events.in_train.sum(), "reward_sum_train": (events.in_train * events[REWARD]).sum()}
     sums |= {"first_time": events[TIME].min(), "last_time": events[TIME].max()} if timed else {}
     return events.group_by(*evaluated.columns.keys).agg(**sums)
 

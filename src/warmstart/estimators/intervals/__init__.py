@@ -4,24 +4,26 @@ Given contexts and actions, the terms ``coefficient * reward`` of the mean are i
 [0, its coefficient]; Hoeffding (1963) covers that case.
 """
 
-from warmstart.estimators.intervals.bets import MOST_AT_RISK, bets_ends, log_mean
-from warmstart.estimators.intervals.bisection import last_ruled_out
+from warmstart.estimators.intervals.bets import bets_ends
+from warmstart.estimators.intervals.gain_bets import GainSums, gain_ends
 from warmstart.estimators.intervals.kl import relative_entropy
 from warmstart.estimators.intervals.methods import METHODS, NEED_COEFFICIENTS, interval
 from warmstart.estimators.intervals.normal import normal_ends
-from warmstart.estimators.intervals.terms import RATIO, Coefficients, TermSums
+from warmstart.estimators.intervals.terms import RATIO, SMALLEST, Coefficients, TermSums, bin_ends, first_bin
 
 __all__ = [
     "METHODS",
-    "MOST_AT_RISK",
     "NEED_COEFFICIENTS",
     "RATIO",
+    "SMALLEST",
     "Coefficients",
+    "GainSums",
     "TermSums",
     "bets_ends",
+    "bin_ends",
+    "first_bin",
+    "gain_ends",
     "interval",
-    "last_ruled_out",
-    "log_mean",
     "normal_ends",
     "relative_entropy",
 ]

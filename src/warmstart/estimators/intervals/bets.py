@@ -1,12 +1,19 @@
 """Betting confidence interval with constant bets: its width depends on the coefficients present, not on 1 / tau.
 
-If the mean of the expected terms were m, the product over events of 1 + L * (term - m) would have expectation at most 1
-for any L fixed beforehand, whatever the order and however unequal the terms (the mean of logarithms is at most the
-logarithm of the mean). So it exceeds 2 / delta with probability at most delta / 2, and every m for which it does is
-ruled out. Each m is tested with bets of its own, planned from the coefficients and from m alone, never from rewards:
-the bet that the paper's Chernoff bound makes if every reward had the typical coefficient sum(c^2) / sum(c), and
-a quarter and four times of it, in case rewards prefer small or large coefficients. Where all coefficients are equal the
-first of them is that bound itself.
+The terms are c * reward, rewards in [0, 1], and p = sum(c * mean reward) / sum(c) is their expectation, relative to
+what rewards of 1 would give. For any L fixed beforehand with L * c * p < 1 the product over events of
+
+    1 + L * c * (reward - p)
+
+has expectation at most 1, whatever the order and however unequal the means: the factors' expectations are positive with
+an arithmetic mean of 1, and the geometric mean is no larger. So the product exceeds 2 / delta with probability at most
+delta / 2 (Markov), and every p for which it does is ruled out from below. The upper end is the lower end of the rewards
+1 - r, so that the interval does not depend on where a reward has its origin or which way it counts; no other method
+here has that. A reward between 0 and 1 counts as that part of a 1: logarithms are concave, so bets only lose by it.
+
+Each p is tested with bets of its own, planned from coefficients and p alone, never from rewards: the bet of the
+Chernoff bound for (sum c)^2 / sum c^2 events of the typical coefficient sum(c^2) / sum(c), a quarter and four times of
+it, in case rewards prefer small or large coefficients. If all coefficients are equal the first is that bound itself.
 """
 
 from __future__ import annotations
@@ -18,11 +25,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warmstart.estimators.intervals.bisection import STEPS, last_ruled_out
-from warmstart.estimators.intervals.terms import RATIO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from warmstart.estimators.intervals.terms import Coefficients, Ends, TermSums
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 FACTORS, WEIGHTS = np.array([0.25, 1.0, 4.0]), np.array([0.1, 0.8, 0.1])
-# Means are tested in spans of this ratio, with the same bets inside a span; below the last one, with its bets.
+# Shares p are tested in spans of this ratio of p / (1 - p), with the same bets inside a span.
 SPAN, SPANS = 1.2, 120
 # No bet risks more than this share on one event.
 MOST_AT_RISK = 0.99
@@ -41,75 +45,66 @@ def bets_ends(terms: TermSums, delta: float) -> Ends:
     most = terms.range_total / terms.events
     if terms.largest <= 0 or terms.range_square_total <= 0:
         return 0.0, most
-    spans = most * SPAN ** np.arange(-SPANS, 1.0)
-    limit = math.log(2 / delta)
-    return float(_lower(terms, spans, limit)), float(_upper(terms, spans, limit))
-
-
-def _lower(terms: TermSums, spans: Floats, limit: float) -> float:
-    spread, nothing = _spread(terms)
-
-    def evidence(m: float, bets: Floats) -> float:
-        able = bets * m < 1
-        logs = np.log1p(bets[able, None] * (spread.low - m)) @ spread.rewards + nothing * np.log1p(-bets[able] * m)
-        return log_mean(logs, WEIGHTS[able])
-
-    planned = np.outer(_chernoff_bets(spans, terms, limit, above=True), FACTORS)
-    ruled_out = 0.0
-    for until, bets in zip(spans, planned, strict=True):
-        if evidence(until, bets) < limit:
-            return last_ruled_out(partial(_enough, evidence, bets, limit), ruled_out, until)
-        ruled_out = until
-    return ruled_out
-
-
-def _upper(terms: TermSums, spans: Floats, limit: float) -> float:
-    spread, nothing = _spread(terms)
-
-    def evidence(m: float, bets: Floats) -> float:
-        logs = np.log1p(-bets[:, None] * (spread.high - m)) @ spread.rewards + nothing * np.log1p(bets * m)
-        return log_mean(logs, WEIGHTS)
-
-    *below, most = spans.tolist()
-    ruled_out: float = most
-    planned = np.outer(_chernoff_bets(np.array(below), terms, limit, above=False), FACTORS)
-    for since, bets in zip(below[::-1], planned[::-1], strict=True):
-        safe = np.minimum(bets, MOST_AT_RISK / (RATIO * terms.largest - since))
-        if evidence(since, safe) < limit:
-            return last_ruled_out(partial(_enough, evidence, safe, limit), ruled_out, since)
-        ruled_out = since
-    return ruled_out
-
-
-def _spread(terms: TermSums) -> tuple[Coefficients, float]:
     if terms.coefficients is None:
         raise ValueError("bets need to know how rewards spread over coefficients")
-    return terms.coefficients, terms.events - float(terms.coefficients.rewards.sum())
+    limit = math.log(2 / delta)
+    below, above = (lower_share(part, limit) for part in (terms.coefficients, terms.coefficients.flipped))
+    return most * below, most * (1 - above)
 
 
-def _enough(evidence: Callable[[float, Floats], float], bets: Floats, limit: float, m: float) -> bool:
-    return evidence(m, bets) >= limit
+def lower_share(coefficients: Coefficients, limit: float) -> float:
+    """Return the first p = sum(c * mean reward) / sum(c) that the bets do not rule out.
 
-
-def _chernoff_bets(means: Floats, terms: TermSums, limit: float, *, above: bool) -> Floats:
-    """Return the bets that are best where a mean m is only just ruled out, if all terms were 0 or of one size.
-
-    The mean x at which T * KL(x / size || m / size) is the limit; then L = |x - m| / (m * (size - m)).
+    Args:
+        coefficients: Events and rewards by coefficient.
+        limit: The logarithm of what the bets must win: ln(2 / delta).
     """
-    size, allowed = terms.range_square_total / terms.range_total, limit / terms.events
-    p = np.minimum(means / size, 1 - 1e-9)
-    near, far = p, np.full_like(p, 1 - 1e-15 if above else 1e-300)
+    present = (coefficients.values > 0) & (coefficients.events > 0)
+    c, n, s = (part[present] for part in (coefficients.values, coefficients.events, coefficients.rewards))
+    others, typical = n - s, (c * c * n).sum() / (c * n).sum()
+    effective, largest = (c * n).sum() / typical, float(c.max())
+
+    def is_ruled_out(bets: Floats, logit: float) -> bool:
+        p, q = _share(logit), _share(-logit)
+        logs = np.log1p(np.outer(bets, c * q)) @ s + np.log1p(np.outer(-bets, c * p)) @ others
+        return log_mean(logs, WEIGHTS) >= limit
+
+    logits = math.log(SPAN) * np.arange(-SPANS, SPANS + 1.0)
+    planned = np.outer(_chernoff_bets(logits, effective, limit) / typical, FACTORS)
+    planned = np.minimum(planned, MOST_AT_RISK / (largest * _share(logits)[:, None]))
+    ruled_out = -math.inf
+    for until, bets in zip(logits.tolist(), planned, strict=True):
+        if not is_ruled_out(bets, until):
+            if ruled_out == -math.inf:
+                return 0.0
+            ruled_out = last_ruled_out(partial(is_ruled_out, bets), ruled_out, until)
+            break
+        ruled_out = until
+    return float(_share(ruled_out))
+
+
+def _share(logit: Floats | float) -> Floats:
+    shares: Floats = 1 / (1 + np.exp(-np.asarray(logit)))
+    return shares
+
+
+def _chernoff_bets(logits: Floats, events: float, limit: float) -> Floats:
+    """Return the bets that are best where a share p is only just ruled out, if all coefficients were 1.
+
+    The mean x above p at which events * KL(x || p) is the limit; then L = (x - p) / (p * (1 - p)).
+    """
+    p, q, allowed = _share(logits), _share(-logits), limit / events
+    near, far = p, np.ones_like(p)
     for _ in range(STEPS):
         middle = (near + far) / 2
-        entropy = middle * np.log(middle / p) + (1 - middle) * np.log((1 - middle) / (1 - p))
-        near, far = np.where(entropy <= allowed, middle, near), np.where(entropy <= allowed, far, middle)
-    bets: Floats = np.abs(near - p) / (p * (1 - p) * size)
+        rest = np.maximum(1 - middle, 1e-300)
+        inside = middle * np.log(middle / p) + rest * np.log(rest / q) <= allowed
+        near, far = np.where(inside, middle, near), np.where(inside, far, middle)
+    bets: Floats = (near - p) / (p * q)
     return bets
 
 
 def log_mean(logs: Floats, weights: Floats) -> float:
-    """Return the logarithm of the averaged products; bets that cannot be played count as nothing."""
-    if not len(logs):
-        return -math.inf
+    """Return the logarithm of the averaged products."""
     top = float(logs.max())
     return top + math.log(float(weights @ np.exp(logs - top)))

@@ -30,13 +30,12 @@ def bootstrap_ends(terms: TermSums, delta: float) -> Ends:
     """
     if terms.coefficients is None:
         raise ValueError("the bootstrap needs to know how rewards spread over coefficients")
-    rewards = terms.coefficients.rewards
-    coefficients = np.sqrt(terms.coefficients.low * terms.coefficients.high)
+    rewards, coefficients = terms.coefficients.rewards, terms.coefficients.values
     powers = np.stack([np.ones_like(coefficients), coefficients, coefficients**2], axis=1)
     typical = terms.range_square_total / terms.range_total if terms.range_total > 0 else 0.0
     more = math.sqrt(typical * terms.largest) ** np.arange(3.0)
     rng = np.random.default_rng(SEED)
-    window, drawn = rewards @ powers, rng.poisson(rewards, size=(DRAWS, len(rewards))) @ powers
+    window, drawn = rewards @ powers, rng.poisson(rewards, size=(DRAWS, len(rewards))).astype(float) @ powers
     others = rng.poisson(max(terms.events - rewards.sum(), 0.0), size=DRAWS)
     lower = _end(window, drawn, others, terms.events, 1 - delta / 2)
     drawn_more = drawn + np.outer(rng.poisson(1.0, size=DRAWS), more)

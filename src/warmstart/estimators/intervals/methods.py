@@ -28,7 +28,7 @@ NEED_COEFFICIENTS = ("bets", "bootstrap")
 def interval(terms: TermSums, *, delta: float = 0.05, method: IntervalName = "bets") -> Interval:
     """Return the confidence interval of a mean's expectation given contexts and actions.
 
-    Rewards are at most 1, so no end exceeds the mean coefficient.
+    Rewards lie in [0, 1], so no end is below 0 or above the mean coefficient. Only "bets" say the same of r and 1 - r.
     """
     if method not in METHODS:
         raise UsageError(f"There is no interval {quoted(method)}.", f"Choose one of {', '.join(METHODS)}.")
@@ -37,4 +37,5 @@ def interval(terms: TermSums, *, delta: float = 0.05, method: IntervalName = "be
     compute, guarantee = METHODS[method]
     lower, upper = compute(terms, delta)
     most = terms.range_total / terms.events
-    return Interval(max(lower, 0.0), max(min(upper, most), terms.mean), delta, method, guarantee)
+    mean = min(max(terms.mean, 0.0), most)
+    return Interval(min(max(lower, 0.0), mean), max(min(upper, most), mean), delta, method, guarantee)

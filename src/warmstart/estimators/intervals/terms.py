@@ -14,24 +14,62 @@ if TYPE_CHECKING:
 
 # Lower and upper end.
 Ends = tuple[float, float]
-# Coefficients are told apart by this ratio; each end rounds them to its own disadvantage.
-RATIO = 1.0005
+# Coefficients are told apart by this ratio.
+RATIO = 1.01
+# Coefficients below this one are in one bin, from 0.
+SMALLEST = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class Coefficients:
-    """Histogram of rewards by coefficient (importance weight): ``rewards[i]`` between low[i] and high[i]."""
+    """Events and rewards (in [0, 1]) by coefficient: ``rewards[i]`` of ``events[i]`` events at ``values[i]``."""
 
-    low: Floats
-    high: Floats
+    values: Floats
+    events: Floats
     rewards: Floats
 
     @classmethod
-    def of_bins(cls, bins: NDArray[np.int64], rewards: Floats) -> Coefficients:
-        """Read bins of the logarithm to the base RATIO."""
-        margin, powers = 1e-12, bins.astype(np.float64)
-        low, high = np.power(RATIO, powers), np.power(RATIO, powers + 1)
-        return cls(low * (1 - margin), high * (1 + margin), rewards)
+    def of_bins(
+        cls, ends: tuple[Floats, Floats], events: tuple[Floats, Floats], rewards: tuple[Floats, Floats]
+    ) -> Coefficients:
+        """Divide the events of each bin between its two ends, rewarded or not, so that their coefficients' sum stays.
+
+        Logarithms of products are concave in the coefficient, so that bets can only lose by this (Jensen), and what
+        they lose is of second order: (RATIO - 1)^2 / 4 of the evidence at the most.
+
+        Args:
+            ends: The ends of the bins, the lower and the upper one.
+            events: Events of each bin, and the sum of their coefficients.
+            rewards: Rewards of each bin, and the sum of coefficient * reward.
+        """
+        values = np.concatenate(ends)
+        rewarded = _divided(ends, rewards)
+        others = _divided(ends, (events[0] - rewards[0], events[1] - rewards[1]))
+        return cls(values, rewarded + others, rewarded)
+
+    @property
+    def flipped(self) -> Coefficients:
+        """Return the same events with 1 - reward in the place of every reward."""
+        return Coefficients(self.values, self.events, np.maximum(self.events - self.rewards, 0.0))
+
+
+def bin_ends(bins: NDArray[np.int64], ratio: float, smallest: float) -> tuple[Floats, Floats]:
+    """Return the ends of bins of the logarithm to the base ``ratio``; the first one begins at 0."""
+    margin, powers = 1e-9, bins.astype(np.float64)
+    low, high = np.power(ratio, powers) * (1 - margin), np.power(ratio, powers + 1) * (1 + margin)
+    return np.where(bins <= first_bin(ratio, smallest), 0.0, low), high
+
+
+def first_bin(ratio: float, smallest: float) -> int:
+    """Return the bin of the smallest coefficient that is told apart."""
+    return int(np.floor(np.log(smallest) / np.log(ratio)))
+
+
+def _divided(ends: tuple[Floats, Floats], part: tuple[Floats, Floats]) -> Floats:
+    low, high = ends
+    count = np.maximum(part[0], 0.0)
+    above = np.clip((part[1] - low * count) / (high - low), 0.0, count)
+    return np.concatenate([count - above, above])
 
 
 @dataclass(frozen=True)
@@ -40,7 +78,7 @@ class TermSums:
 
     ``total``: sum of the terms; ``square_total``: of their squares; ``range_total, range_square_total``: of their
     coefficients and the squares of those; ``largest``: the largest coefficient present; ``bound``: what no coefficient
-    exceeds, known beforehand (1 / tau). ``coefficients``, for bets: where the rewards lie.
+    exceeds, known beforehand (1 / tau). ``coefficients``, for bets and the bootstrap: events and rewards by them.
     """
 
     events: float
