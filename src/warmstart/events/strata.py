@@ -56,11 +56,12 @@ class Strata:
 
 
 def fetch_to_learn_from(engine: LocalEngine, table: ir.Table, keys: Sequence[str]) -> pa.Table:
-    """Fetch keys, n and reward_sum, in order; a bounded sample from a cluster."""
+    """Fetch keys, n, reward_sum and reward_sq_sum, in order; a bounded sample from a cluster."""
+    sums = ("n", "reward_sum", "reward_sq_sum")
     if not is_partitioned(engine):
-        return engine.fetch_arrow(table.select(*keys, "n", "reward_sum").order_by(keys))
+        return engine.fetch_arrow(table.select(*keys, *sums).order_by(keys))
     # Logged propensities divide strata further.
-    summed = table.group_by(*keys).agg(n=table.n.sum(), reward_sum=table.reward_sum.sum())
+    summed = table.group_by(*keys).agg(**{name: table[name].sum() for name in sums})
     rows = engine.fetch(summed.agg(rows=summed.count()))[0]["rows"]
     sample = fetch_streamed(engine, sample_by_key(summed, keys, STRATA_TO_LEARN_FROM / rows))
     return sample.sort_by([(name, "ascending") for name in keys])

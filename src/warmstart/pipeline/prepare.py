@@ -87,7 +87,7 @@ def _model_of_cells(cells: Cells, resources: ExitStack, reward_model: Any) -> Re
         return resources.enter_context(open_left_out_means(cells))
     from warmstart.reward import Regressions
 
-    return Regressions.learn_from_cells(cells, reward_model)
+    return Regressions.learn_from_cells(cells, resources, reward_model)
 
 
 def _is_described(cells: Cells) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -12,10 +13,19 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
-from warmstart.core import ACTION, EXPECTED, FOLD, LEFT_OUT, UsageError, to_arrow, to_numpy
-from warmstart.engine import LocalEngine, add_predictions
+from warmstart.core import (
+    ACTION,
+    EXPECTED,
+    FOLD,
+    LEFT_OUT,
+    UsageError,
+    to_arrow,
+    to_numpy,
+)
+from warmstart.engine import LocalEngine, add_predictions, float_literal
 from warmstart.events import FOLDS, Cells, Strata, fetch_to_learn_from, with_key_folds
 from warmstart.features import ContextMatrix, KeyEncoder, Matrix, other_folds, scikit_learn, weighted_copy
+from warmstart.reward.left_out import cell_errors
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -36,37 +46,45 @@ MOST_STEPS, CLOSE, ROUGHLY, LONGEST, FLAT = 50, 2e-5, 1e-2, 5.0, 1e-6
 class Regressions:
     """The reward model by action, asked for rows of the weighted table.
 
-    ``of_cells``: folds are of cells, so that a cell is expected to earn what a model says that never saw it; else they
-    are of events, and rows carry theirs.
+    ``errors``: where folds are of cells, so that a cell is expected to earn what a model says that never saw it, how
+    far that is off, by column; else folds are of events, and rows carry theirs.
     """
 
     engine: LocalEngine
     context_keys: tuple[str, ...]
     learned: RewardByAction
-    of_cells: bool
+    errors: Mapping[str, float] | None = None
+    resources: ExitStack | None = None
 
     @classmethod
     def learn(cls, strata: Strata, model: Any = None) -> Self:
         """Learn from strata by fold of events; ``model``: a scikit-learn regressor, cloned."""
         keys = strata.cells.columns.context_keys
-        return cls(strata.cells.engine, keys, _learned(strata.to_learn_from(), keys, model), of_cells=False)
+        return cls(strata.cells.engine, keys, _learned(strata.to_learn_from(), keys, model))
 
     @classmethod
-    def learn_from_cells(cls, cells: Cells, model: Any = None) -> Self:
-        """Learn from the cells of the evaluated window by fold of cells; ``model``: a scikit-learn regressor."""
+    def learn_from_cells(cls, cells: Cells, resources: ExitStack, model: Any = None) -> Self:
+        """Learn from the cells of the evaluated window by fold of cells; ``model``: a scikit-learn regressor.
+
+        What it is asked for is held in the engine until ``resources`` are released.
+        """
         engine, keys = cells.engine, cells.columns.context_keys
         table = _with_folds(cells.table.filter(cells.table.n > 0), engine, keys)
         rows = fetch_to_learn_from(engine, table, [*keys, ACTION, FOLD])
-        return cls(engine, keys, _learned(rows, keys, model), of_cells=True)
+        learned = _learned(rows, keys, model)
+        return cls(engine, keys, learned, cell_errors(rows, keys, _expected(rows, (learned, keys))), resources)
 
     def expect(self, rows: ir.Table) -> ir.Table:
         """Return rows of the weighted table with the reward expected of them, in [0, 1]."""
-        keys, reads, keep = self.context_keys, [*self.context_keys, ACTION, FOLD], None
-        if self.of_cells:
-            keep = [name for name in rows.columns if name not in (*keys, ACTION)]
-            rows = _with_folds(rows, self.engine, keys)
-        rows = add_predictions(self.engine, rows, EXPECTED, _expected, (self.learned, keys), reads=reads, keep=keep)
-        return rows.mutate(**{LEFT_OUT: rows[EXPECTED]}) if self.of_cells else rows
+        keys, reads = self.context_keys, [*self.context_keys, ACTION, FOLD]
+        if self.errors is not None and self.resources is not None:
+            rows = self.engine.materialise(_with_folds(rows, self.engine, keys))
+            self.resources.callback(rows.release)
+        rows = add_predictions(self.engine, rows, EXPECTED, _expected, (self.learned, keys), reads=reads)
+        if self.errors is None:
+            return rows
+        errors = {name: float_literal(error) for name, error in self.errors.items()}
+        return rows.mutate(**{LEFT_OUT: rows[EXPECTED]}, **errors)
 
     def sample(self, rows: ir.Table) -> ir.Table:
         """Return the rows that were shown: each was predicted already."""

@@ -12,7 +12,7 @@ noise / (k + n), again times m * (1 - m). All are expressions over cells: no fol
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from itertools import product
@@ -21,12 +21,15 @@ from typing import TYPE_CHECKING
 import ibis
 import numpy as np
 
-from warmstart.core import ACTION, ACTION_ERROR, CONTEXT_ERROR, EXPECTED, LEFT_OUT, NOISE, SPREAD
+from warmstart.core import ACTION, ACTION_ERROR, CONTEXT_ERROR, EXPECTED, FOLD, LEFT_OUT, NOISE, SPREAD, to_numpy
 from warmstart.engine import float_literal, sample_by_key
+from warmstart.features import KeyEncoder
 from warmstart.reward.by_cell import NOTHING, STRENGTHS, shrunk_rate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    import pyarrow as pa
+    from numpy.typing import NDArray
 
     from warmstart.engine import Engine
     from warmstart.events import Cells
@@ -163,3 +166,28 @@ def spread_and_noise(totals: Mapping[str, float]) -> tuple[float, float]:
     noise = min(max(noise, LEAST_NOISE), 1.0)
     apart = totals["cells_apart"] - noise * totals["cells_v"]
     return max(apart / totals["cells_n_v"], 0.0) if totals["cells_n_v"] > 0 else 0.0, noise
+
+
+def cell_errors(rows: pa.Table, keys: Sequence[str], expected: NDArray[np.float64]) -> dict[str, float]:
+    """Return how far expectations m of cells that were not seen are off, relative to m * (1 - m).
+
+    Cells of an action whose expectations come from the same model share its error, and those of a context what columns
+    do not tell of it: the mean product of the differences of two such cells.
+    """
+    n, rewards, squares, folds = (to_numpy(rows[name]) for name in ("n", "reward_sum", "reward_sq_sum", FOLD))
+    m = np.clip(expected, EDGE, 1 - EDGE)
+    v = m * (1 - m)
+    difference, size = rewards - n * m, n * np.sqrt(v)
+    sums = {"cells_apart": (difference**2 / n).sum(), "cells_v": v.sum(), "cells_n_v": (n * v).sum()}
+    sums |= {"inside": (squares - rewards**2 / n).sum(), "inside_v": ((n - 1) * v).sum()}
+    spread, noise = spread_and_noise(sums)
+    actions = KeyEncoder.of(rows[ACTION]).numbers(rows[ACTION])
+    contexts = KeyEncoder.of(rows.select(list(keys))).numbers(rows)
+
+    def shared(groups: NDArray[np.int64]) -> float:
+        products, sizes = (np.bincount(groups, x) ** 2 - np.bincount(groups, x * x) for x in (difference, size))
+        return max(float(products.sum() / max(sizes.sum(), EDGE)), 0.0)
+
+    of_action, of_context = shared(actions * (int(folds.max()) + 1) + folds.astype(np.int64)), shared(contexts)
+    spread = max(spread - of_action - of_context, 0.0)
+    return {SPREAD: spread, NOISE: noise, ACTION_ERROR: of_action, CONTEXT_ERROR: of_context}
