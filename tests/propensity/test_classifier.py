@@ -14,9 +14,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from warmstart.core.errors import UsageError
 from warmstart.features import ContextMatrix
-from warmstart.propensity import classifier as module
-from warmstart.propensity.classifier import _Training, draw, learn_propensity
+from warmstart.propensity import classifier, training as module
+from warmstart.propensity.classifier import learn_propensity
 from warmstart.propensity.quality import calibration, log_loss
+from warmstart.propensity.training import Training, draw
 
 NAMES = np.array(["pear", "apple", "fig", "date", "lime"])
 
@@ -334,18 +335,18 @@ def test_drawn_rows_weigh_as_many_events_as_they_are_worth(world):
     learned = world.learn(model=Scales(), temperature=1.0, most=100)
     assert [each.fitted.classifier.total_ for each in learned.learned.values()] == pytest.approx([100] * 3)
     n = np.ones(1000)
-    training = _Training(np.zeros((1000, 1)), np.zeros(1000, np.int64), n, n)
+    training = Training(np.zeros((1000, 1)), np.zeros(1000, np.int64), n, n, np.arange(1000))
     assert (training.sample_weight == n).all()
     assert training.drawn(100, np.random.default_rng(0)).sample_weight == pytest.approx(np.ones(100))
 
 
 def test_events_are_held_out_one_by_one():
     n = np.full(4, 1000.0)
-    learn, held = _Training(np.eye(4), np.arange(4), n, n).split(np.random.default_rng(0))
+    learn, held = Training(np.eye(4), np.arange(4), n, n, np.arange(4)).split(np.random.default_rng(0))
     assert learn.weights + held.weights == pytest.approx(n)
     assert held.weights == pytest.approx(np.full(4, 200), abs=60)
     single = np.ones(2000)
-    learn, held = _Training(np.zeros((2000, 1)), np.zeros(2000, np.int64), single, single).split(
+    learn, held = Training(np.zeros((2000, 1)), np.zeros(2000, np.int64), single, single, np.arange(2000)).split(
         np.random.default_rng(0)
     )
     assert len(learn.n) + len(held.n) == 2000
@@ -364,7 +365,7 @@ def test_batches_change_nothing(world, learned, monkeypatch):
 
 
 def test_many_actions_mean_fewer_rows(world, monkeypatch):
-    monkeypatch.setattr(module, "LARGEST_FIT", 5 * 500)
+    monkeypatch.setattr(classifier, "LARGEST_FIT", 5 * 500)
     assert world.learn(**plain()).sampled
 
 
