@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
+    from warmstart.features import Matrix
+    from warmstart.propensity.mixture import EpochMixture
+
 MOST_ROWS = 200_000
 # The largest rows x actions of a fit: 240 MB an array.
 LARGEST_FIT = 30_000_000
@@ -44,6 +47,12 @@ class PropensityModel:
     def converged(self) -> bool:
         """Return whether the optimiser of every model converged."""
         return all(model.fitted.converged for model in self.learned.values())
+
+    @property
+    def same_contexts(self) -> bool:
+        """Return whether contexts are taken to have the same distribution in every epoch."""
+        mixtures = [model.mixture for model in self.learned.values()]
+        return all(mixture is None or mixture.shares.fitted is None for mixture in mixtures)
 
     @property
     def sampled(self) -> bool:
@@ -159,17 +168,22 @@ def training_rows(
 
 @dataclass(frozen=True, eq=False)
 class FoldModel:
-    """The model of one fold: context encoding, classifier, and temperature (power of its probabilities)."""
+    """The model of one fold: context encoding, classifier, temperature (power of its probabilities), epochs if any."""
 
     matrix: ContextMatrix
     fitted: Fitted
     temperature: float
     sampled: bool
+    mixture: EpochMixture | None = None
 
     def probabilities(self, contexts: pa.Table) -> NDArray[np.float64]:
         """Return a row of probabilities for every context, in the order of the classifier's classes."""
+        x = self.matrix.apply(contexts)
+        return self.pooled(x) if self.mixture is None else self.mixture.mixed(x, self.pooled(x))
+
+    def pooled(self, x: Matrix) -> NDArray[np.float64]:
+        """Return the probabilities of the classifier of all epochs."""
         from scipy.special import softmax
 
-        logs = self.fitted.log_probabilities(self.matrix.apply(contexts))
-        probabilities: NDArray[np.float64] = softmax(self.temperature * logs, axis=1)
+        probabilities: NDArray[np.float64] = softmax(self.temperature * self.fitted.log_probabilities(x), axis=1)
         return probabilities

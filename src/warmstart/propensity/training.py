@@ -145,10 +145,14 @@ class Fitted:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """Classifiers to choose from, the most penalised first; ``rough``: the same ones, which stop earlier."""
+    """Classifiers to choose from, the most penalised first; ``rough``: the same ones, which stop earlier.
+
+    ``given``: the user's own.
+    """
 
     final: Sequence[Any]
     rough: Sequence[Any]
+    given: Any = None
 
     @classmethod
     def of(cls, model: Any, seed: int, variances: Sequence[float] = VARIANCES) -> Self:
@@ -160,7 +164,7 @@ class Candidates:
         if not hasattr(model, "predict_proba"):
             raise UsageError(f"{type(model).__name__} has no predict_proba.", "Pass a classifier that has.")
         copy = weighted_copy(model, seed)
-        return cls([copy], [copy])
+        return cls([copy], [copy], copy)
 
 
 @dataclass(frozen=True, eq=False)
