@@ -111,7 +111,7 @@ def evaluate(
             cells, resources, propensities, coarser=coarser, estimators=estimators, reward_model=reward_model
         )
         # A context that occurs once has no feasible set of its own, nor days on which it could have had one.
-        of_all = inputs.source.name in ("model", "logged")
+        of_all = inputs.source.name in ("model", "mixture", "logged")
         for policy in named:
             on_progress(f"valuing {policy.name}")
             if policy.keyword == "uniform" and of_all:

@@ -6,8 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from warmstart.core import FOLD, PROPENSITY, EmptyWindowError, UsageError, WindowName, quoted
-from warmstart.propensity import best_strength, borrowed_propensity, check_logged, modelled_propensity
+from warmstart.core import (
+    FOLD,
+    MICROSECONDS_PER_DAY,
+    PROPENSITY,
+    EmptyWindowError,
+    UsageError,
+    WindowName,
+    quoted,
+)
+from warmstart.propensity import (
+    best_strengths,
+    borrowed_propensity,
+    check_logged,
+    mixture_propensity,
+    modelled_propensity,
+)
 from warmstart.results import SOURCE_NAMES, PropensitySource, SourceName
 
 if TYPE_CHECKING:
@@ -41,8 +55,9 @@ def repeating_share(cells: Cells) -> float:
 
 def choose_source(requested: Any, cells: Cells, coarser: Sequence[Sequence[str]]) -> tuple[SourceName, str, Any]:
     """Return the source to use, why, and the user's own classifier if there is one."""
+    epochs = cells.evaluated.log.epochs
     if hasattr(requested, "predict_proba"):
-        return "model", "a classifier was given", requested
+        return ("model" if epochs is None else "mixture"), "a classifier was given", requested
     if requested != "auto" and requested not in SOURCE_NAMES:
         raise UsageError(
             f"Propensities cannot come from {quoted(requested)}.",
@@ -58,6 +73,13 @@ def choose_source(requested: Any, cells: Cells, coarser: Sequence[Sequence[str]]
             "propensities is 'train', but there is no training window.", "Split the log, or pass train=..."
         )
     if requested != "auto":
+        if epochs is not None and requested not in ("mixture", "model", "logged"):
+            raise _without_epochs(requested)
+        if requested == "mixture" and epochs is None and cells.columns.time is None:
+            raise UsageError(
+                "A mixture of propensity models needs epochs, and the log was read without times.",
+                "Name a time column (time=..., --time) or an epoch (epoch=..., --epoch).",
+            )
         return cast("SourceName", requested), "it was asked for", None
     if logged:
         return "logged", f"the log has them in {quoted(cells.columns.propensity)}", None
@@ -65,8 +87,24 @@ def choose_source(requested: Any, cells: Cells, coarser: Sequence[Sequence[str]]
         return "back-off", "coarser contexts were named", None
     share = repeating_share(cells)
     if share < REPEATING and len(cells.evaluated) >= ENOUGH:
-        return "model", f"only {share:.1%} of traffic is in contexts seen more than once", None
+        name: SourceName = "model" if epochs is None and not _over_days(cells) else "mixture"
+        return name, f"only {share:.1%} of traffic is in contexts seen more than once", None
+    if epochs is not None:
+        raise _without_epochs("counts")
     return "counts", f"{share:.1%} of traffic is in contexts seen more than once", None
+
+
+def _over_days(cells: Cells) -> bool:
+    """Tell whether the window is longer than a day, so that the logging policy may have changed."""
+    window = cells.evaluated.window
+    return window.first is not None and window.last is not None and window.last - window.first > MICROSECONDS_PER_DAY
+
+
+def _without_epochs(source: str) -> UsageError:
+    return UsageError(
+        f"Propensities from {quoted(source)} within epochs are not supported yet.",
+        "Read the log without epoch (--epoch), or ask for propensities='mixture' (--propensities mixture).",
+    )
 
 
 def with_propensities(
@@ -85,21 +123,27 @@ def with_propensities(
         return strata, PropensitySource("counts", reason)
     engine, levels = strata.cells.engine, context_levels(strata.cells.columns, coarser)
     if name == "back-off":
-        strength, loss = best_strength(engine, strata.table, levels)
-        detail = f" A coarser context counts as {strength:g} events."
-        table = borrowed_propensity(strata.table, levels, strength)
+        strengths, loss = best_strengths(engine, strata.table, levels)
+        listed = ", ".join(f"{strength:g}" for strength in strengths)
+        detail = f" What is borrowed counts as {listed} events, finest level first."
+        table = borrowed_propensity(strata.table, levels, strengths)
         return replace(strata, table=table), PropensitySource(name, reason, loss, detail=detail)
     if name == "logged":
         checked = check_logged(engine, strata.table)
-        _, estimated = best_strength(engine, strata.table, levels)
+        _, estimated = best_strengths(engine, strata.table, levels)
         return strata, PropensitySource(name, reason, checked.log_loss, estimated, too_heavy=checked.too_heavy)
-    strata = modelled_propensity(strata, model=model)
+    detail = ""
+    if name == "mixture":
+        strata, epoching = mixture_propensity(strata, model=model)
+        detail = epoching.detail
+    else:
+        strata = modelled_propensity(strata, model=model)
     n, p = strata.table.n, strata.table[PROPENSITY]
     sums = {"known": p.notnull().ifelse(n, 0.0).sum(), "loss": -(n * p.ln()).sum(), "events": n.sum()}
     totals = engine.fetch(strata.table.agg(**sums))[0]
     known = float(totals["known"])
     mean = float(totals["loss"]) / known if known else None
-    return strata, PropensitySource(name, reason, mean, without=1 - known / float(totals["events"]))
+    return strata, PropensitySource(name, reason, mean, without=1 - known / float(totals["events"]), detail=detail)
 
 
 def context_levels(columns: Columns, coarser: Sequence[Sequence[str]]) -> list[list[str]]:

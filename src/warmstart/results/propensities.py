@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args
 
 from warmstart.results.display import Result, TextTable, fields_of
 
-SourceName = Literal["counts", "train", "all", "back-off", "model", "logged"]
+SourceName = Literal["counts", "train", "all", "back-off", "model", "mixture", "logged"]
 SOURCE_NAMES: tuple[SourceName, ...] = get_args(SourceName)
 WORDS: dict[SourceName, str] = {
     "counts": "counted in the evaluated window",
@@ -16,6 +16,7 @@ WORDS: dict[SourceName, str] = {
     "all": "counted in all data (the paper's choice)",
     "back-off": "counted, rare contexts borrowing from coarser ones",
     "model": "from a model of the context columns, cross-fitted",
+    "mixture": "from models of the context columns, one for every epoch, cross-fitted",
     "logged": "as logged",
 }
 
