@@ -12,6 +12,7 @@ from scipy import sparse
 from warmstart.core import to_arrow
 from warmstart.features import KeyEncoder
 from warmstart.propensity.backoff import UNSEEN
+from warmstart.propensity.quality import shown_propensity
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -77,6 +78,10 @@ class CountedRows:
             rows = np.flatnonzero(folds == fold)
             propensities[rows] = self._of_fold(contexts.take(to_arrow(rows)), fold)
         return self.labels.values, propensities
+
+    def propensity(self, contexts: pa.Table, actions: pa.Array | pa.ChunkedArray, folds: NDArray[np.int64]) -> Floats:
+        """Return the propensity of every row's action under the counts of other folds; NaN where there is none."""
+        return shown_propensity(self, contexts, actions, folds)
 
     def _of_fold(self, contexts: pa.Table, fold: int) -> Floats:
         p = np.tile(self.shares[fold], (contexts.num_rows, 1))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from warmstart.events import Strata
     from warmstart.propensity.classifier import PropensityModel
+    from warmstart.propensity.compare import CountedRows
     from warmstart.propensity.divisions import Epoching
 
 
@@ -80,7 +81,7 @@ def learn_epochs(strata: Strata, *, model: Any = None, seed: int = 0) -> tuple[P
     return learned, Epoching(name, count, losses, learned.same_contexts)
 
 
-def with_predictions(strata: Strata, learned: PropensityModel) -> Strata:
+def with_predictions(strata: Strata, learned: PropensityModel | CountedRows) -> Strata:
     """Add the propensities of a model, predicted in batches where the strata are."""
     contexts = strata.cells.columns.context_keys
     reads = [*contexts, ACTION, FOLD]
@@ -90,7 +91,7 @@ def with_predictions(strata: Strata, learned: PropensityModel) -> Strata:
     return replace(strata, table=table)
 
 
-def _propensity(rows: pa.Table, inputs: tuple[PropensityModel, tuple[str, ...]]) -> NDArray[np.float64]:
+def _propensity(rows: pa.Table, inputs: tuple[PropensityModel | CountedRows, tuple[str, ...]]) -> NDArray[np.float64]:
     learned, contexts = inputs
     return learned.propensity(_contexts(rows, contexts), rows[ACTION], _folds(rows))
 
