@@ -14,7 +14,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from warmstart.core.errors import UsageError
 from warmstart.features import ContextMatrix
-from warmstart.propensity import classifier, training as module
+from warmstart.propensity import classifier
+from warmstart.propensity import training as module
 from warmstart.propensity.classifier import learn_propensity
 from warmstart.propensity.quality import calibration, log_loss
 from warmstart.propensity.training import Training, draw

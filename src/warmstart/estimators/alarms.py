@@ -79,7 +79,9 @@ def check_weights(weighted: WeightedRows, *, tau: float = SMALLEST_TAU) -> Alarm
             "weight": w,
         },
     )
-    return judge_weights(weighted.engine, judged, weighted.events, dict(zip(weighted.context_keys, weighted.names, strict=True)))
+    return judge_weights(
+        weighted.engine, judged, weighted.events, dict(zip(weighted.context_keys, weighted.names, strict=True))
+    )
 
 
 def judge_weights(engine: LocalEngine, rows: ir.Table, events: float, names: dict[str, str]) -> Alarms:

@@ -62,8 +62,8 @@ class WeightedRows:
 
     ``modelled``: the rows by fold with the reward model's expectations, where an estimator asks for them. ``groups``:
     the columns that divide the traffic of ``table``: context and further keys. ``certified``: whether propensities are
-    counts of the evaluated window, or those are beside them, so that finite-sample bounds hold. ``events``: T. ``names``: the
-    user's names of the context columns.
+    counts of the evaluated window, or those are beside them, so that finite-sample bounds hold. ``events``: T.
+    ``names``: the user's names of the context columns.
     """
 
     policy: str

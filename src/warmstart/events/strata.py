@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
     import pyarrow as pa
 
-    from warmstart.engine import LocalEngine
+    from warmstart.engine import PartitionedEngine
 
 FOLDS = 5
 # A model learns from no more strata than this where they are not in this process.
@@ -76,7 +76,7 @@ class Strata:
             held.release()
 
 
-def _sampled(engine: LocalEngine, rows: ir.Table, keys: list[str]) -> pa.Table:
+def _sampled(engine: PartitionedEngine, rows: ir.Table, keys: list[str]) -> pa.Table:
     """Fetch a bounded sample of rows, in order."""
     count = engine.fetch(rows.agg(rows=rows.count()))[0]["rows"]
     sample = fetch_streamed(engine, sample_by_key(rows, keys, STRATA_TO_LEARN_FROM / count))

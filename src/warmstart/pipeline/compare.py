@@ -106,7 +106,8 @@ def _compared(source: Any, strata: Strata, levels: list[list[str]], seed: int) -
         without=without,
         calibration=None if fits is None else fits.error,
         noise=None if fits is None else fits.noise,
-        alarms=_alarms(weighed, kinds),
+        # A uniform policy has weights of 1 under uniform propensities, whatever the truth.
+        alarms=None if source == "uniform" else _alarms(weighed, kinds),
         detail=detail,
     )
 

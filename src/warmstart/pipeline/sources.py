@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 REPEATING = 0.1
 # A model needs some events to learn from.
 ENOUGH = 1_000
+# The sources for which a log may have epochs: models of all of it and logged propensities do without them.
+WITH_EPOCHS = ("mixture", "model", "logged")
 # The sources that are counts of a window, by the window.
 COUNTED: dict[str, WindowName] = {"counts": "evaluated", "train": "train", "all": "all"}
 
@@ -58,13 +60,23 @@ def choose_source(requested: Any, cells: Cells, coarser: Sequence[Sequence[str]]
     epochs = cells.evaluated.log.epochs
     if hasattr(requested, "predict_proba"):
         return ("model" if epochs is None else "mixture"), "a classifier was given", requested
-    if requested != "auto" and requested not in SOURCE_NAMES:
+    name, reason = _fitting(cells, coarser) if requested == "auto" else _asked_for(requested, cells)
+    if epochs is not None and name not in WITH_EPOCHS:
+        raise UsageError(
+            f"Propensities from {quoted(name)} within epochs are not supported yet.",
+            "Read the log without epoch (--epoch), or ask for propensities='mixture' (--propensities mixture).",
+        )
+    return name, reason, None
+
+
+def _asked_for(requested: Any, cells: Cells) -> tuple[SourceName, str]:
+    """Refuse a source that does not exist, or that the log does not allow."""
+    if requested not in SOURCE_NAMES:
         raise UsageError(
             f"Propensities cannot come from {quoted(requested)}.",
             f"Choose auto, {', '.join(SOURCE_NAMES)}, or pass a scikit-learn classifier.",
         )
-    logged = cells.columns.propensity is not None
-    if requested == "logged" and not logged:
+    if requested == "logged" and cells.columns.propensity is None:
         raise UsageError(
             "The log was read without a column of propensities.", "Name it: propensity=... (--propensity)."
         )
@@ -72,39 +84,32 @@ def choose_source(requested: Any, cells: Cells, coarser: Sequence[Sequence[str]]
         raise UsageError(
             "propensities is 'train', but there is no training window.", "Split the log, or pass train=..."
         )
-    if requested != "auto":
-        if epochs is not None and requested not in ("mixture", "model", "logged"):
-            raise _without_epochs(requested)
-        if requested == "mixture" and epochs is None and cells.columns.time is None:
-            raise UsageError(
-                "A mixture of propensity models needs epochs, and the log was read without times.",
-                "Name a time column (time=..., --time) or an epoch (epoch=..., --epoch).",
-            )
-        return cast("SourceName", requested), "it was asked for", None
-    if logged:
-        return "logged", f"the log has them in {quoted(cells.columns.propensity)}", None
+    if requested == "mixture" and cells.evaluated.log.epochs is None and cells.columns.time is None:
+        raise UsageError(
+            "A mixture of propensity models needs epochs, and the log was read without times.",
+            "Name a time column (time=..., --time) or an epoch (epoch=..., --epoch).",
+        )
+    return cast("SourceName", requested), "it was asked for"
+
+
+def _fitting(cells: Cells, coarser: Sequence[Sequence[str]]) -> tuple[SourceName, str]:
+    """Return the source that fits the log, and why."""
+    if cells.columns.propensity is not None:
+        return "logged", f"the log has them in {quoted(cells.columns.propensity)}"
     if coarser:
-        return "back-off", "coarser contexts were named", None
-    share = repeating_share(cells)
-    if share < REPEATING and len(cells.evaluated) >= ENOUGH:
-        name: SourceName = "model" if epochs is None and not _over_days(cells) else "mixture"
-        return name, f"only {share:.1%} of traffic is in contexts seen more than once", None
-    if epochs is not None:
-        raise _without_epochs("counts")
-    return "counts", f"{share:.1%} of traffic is in contexts seen more than once", None
+        return "back-off", "coarser contexts were named"
+    share, epochs = repeating_share(cells), cells.evaluated.log.epochs
+    if share < REPEATING and (len(cells.evaluated) >= ENOUGH or epochs is not None):
+        changing = epochs is not None or _over_days(cells)
+        reason = f"only {share:.1%} of traffic is in contexts seen more than once"
+        return "mixture" if changing else "model", reason
+    return "counts", f"{share:.1%} of traffic is in contexts seen more than once"
 
 
 def _over_days(cells: Cells) -> bool:
     """Tell whether the window is longer than a day, so that the logging policy may have changed."""
     window = cells.evaluated.window
     return window.first is not None and window.last is not None and window.last - window.first > MICROSECONDS_PER_DAY
-
-
-def _without_epochs(source: str) -> UsageError:
-    return UsageError(
-        f"Propensities from {quoted(source)} within epochs are not supported yet.",
-        "Read the log without epoch (--epoch), or ask for propensities='mixture' (--propensities mixture).",
-    )
 
 
 def with_propensities(

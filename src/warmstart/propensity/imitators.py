@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 # Prior variances of coefficients: the last let a classifier be as sharp as a deterministic logger.
 SHARP = (0.1, 1.0, 4.0, 16.0, 64.0)
+# Shares of events that an imitator may take for exploration at random.
+EXPLORED = (0.03, 0.1, 0.2, 0.35)
 # An epoch of fewer events has no imitator; the prior of an epoch's weights counts as so many held-out events.
 FEWEST_EVENTS, PRIOR = 10.0, 10.0
 # The penalty is chosen on epochs of about so many rows together.
@@ -67,22 +69,21 @@ class Imitators:
         count = int(epochs.max()) + 1
         trainings = _by_epoch(pooled.train, epochs, count)
         held_out, own = pooled.held_out, epochs[pooled.held_out.ids]
-        variance, fitted = _choose(trainings, held_out, own, model)
+        sharpness, fitted = _choose(trainings, held_out, own, model)
         logs, known = _own_logs(fitted, held_out, own)
-        power = 1.0
-        if known.any():
-            shown = held_out.classes[known]
-            columns = np.unique(np.concatenate([held_out.classes, *(one.classes for one in fitted if one is not None)]))
-            power = best_temperature(
-                logs[known][:, columns], np.searchsorted(columns, shown), held_out.sample_weight[known]
-            )[1]
         classes = pooled.fitted.classes
         uniform = _uniform(trainings, classes)
+        power = 1.0
+        if known.any():
+            rest = sharpness.explore * uniform[own, np.searchsorted(classes, held_out.classes)][known]
+            places = held_out.classes[known]
+            weights = held_out.sample_weight[known]
+            power = best_temperature(logs[known], places, weights, share=1 - sharpness.explore, rest=rest)[1]
         weights = _weights(pooled, fitted, power, uniform, own)
         if final:
             rows = _by_epoch(training, epochs, count)
             large = [epoch for epoch, one in enumerate(fitted) if one is not None]
-            fits = _fit([rows[epoch] for epoch in large], variance, model, [fitted[epoch] for epoch in large])
+            fits = _fit([rows[epoch] for epoch in large], sharpness, model, [fitted[epoch] for epoch in large])
             for epoch, one in zip(large, fits, strict=True):
                 fitted[epoch] = one
             uniform = _uniform(rows, classes)
@@ -126,40 +127,86 @@ def _by_epoch(training: Training, epochs: Ints, count: int) -> list[Training]:
     return [training.take(order[start:stop]) for start, stop in zip([0, *ends[:-1]], ends, strict=True)]
 
 
+class Sharpness(NamedTuple):
+    """The prior variance of an imitator's coefficients, and the share of events that it takes for exploration."""
+
+    variance: float = SHARP[0]
+    explore: float = 0.0
+
+
 def _choose(
     trainings: list[Training], held_out: Training, own: Ints, model: Any
-) -> tuple[float, list[Fitted | None]]:
-    """Return the best penalty (variance) on held-out events of some epochs, and imitators of all epochs."""
+) -> tuple[Sharpness, list[Fitted | None]]:
+    """Return the best sharpness on held-out events of some epochs, and imitators of all epochs.
+
+    The variance is raised while that helps, then exploration, then the variance again: without exploration an imitator
+    of few random events is flat, so that none looks sharp.
+    """
     rows = np.array([len(part.n) for part in trainings])
     large = np.flatnonzero([float(part.weights.sum()) >= FEWEST_EVENTS for part in trainings])
     # Epochs from all over the log: in steps, so that they have enough rows together.
     tried = large[:: max(1, int(rows[large].sum() // ROWS_TO_CHOOSE))].tolist()
-    best, variance = np.inf, SHARP[0]
-    fitted: list[Fitted | None] = [None] * len(trainings)
-    for candidate in SHARP if model is None else ():
-        again: list[Fitted | None] = [None] * len(trainings)
-        fits = _fit([trainings[epoch] for epoch in tried], candidate, None, [fitted[epoch] for epoch in tried])
-        for epoch, one in zip(tried, fits, strict=True):
-            again[epoch] = one
-        logs, known = _own_logs(again, held_out, own)
-        shown = logs[np.arange(len(logs)), held_out.classes]
-        loss = -float(held_out.sample_weight[known] @ shown[known])
-        if loss >= best:
-            break
-        best, variance, fitted = loss, candidate, again
+    best = _Tried(Sharpness(), [None] * len(trainings), np.inf)
+    if model is None and tried:
+        judge = _Judge(trainings, tried, held_out, own)
+        best = judge.first_rise([Sharpness(variance) for variance in SHARP], best)
+        explored = [Sharpness(best.sharpness.variance, explore) for explore in EXPLORED]
+        best = judge.first_rise(explored, best)
+        if best.sharpness.explore:
+            higher = [variance for variance in SHARP if variance > best.sharpness.variance]
+            best = judge.first_rise([Sharpness(variance, best.sharpness.explore) for variance in higher], best)
+    fitted = list(best.fitted)
     others = [epoch for epoch in large.tolist() if fitted[epoch] is None]
-    for epoch, one in zip(others, _fit([trainings[epoch] for epoch in others], variance, model), strict=True):
+    for epoch, one in zip(others, _fit([trainings[epoch] for epoch in others], best.sharpness, model), strict=True):
         fitted[epoch] = one
-    return variance, fitted
+    return best.sharpness, fitted
+
+
+class _Tried(NamedTuple):
+    sharpness: Sharpness
+    fitted: list[Fitted | None]
+    loss: float
+
+
+@dataclass(frozen=True, eq=False)
+class _Judge:
+    """Some epochs' events that were held out, to judge their imitators by."""
+
+    trainings: list[Training]
+    epochs: list[int]
+    held_out: Training
+    own: Ints
+
+    def first_rise(self, candidates: Sequence[Sharpness], best: _Tried) -> _Tried:
+        """Return the best of the candidates before the first that does no better than the one before it."""
+        for candidate in candidates:
+            tried = self._tried(candidate, best.fitted)
+            if not tried.loss < best.loss:
+                return best
+            best = tried
+        return best
+
+    def _tried(self, sharpness: Sharpness, starts: list[Fitted | None]) -> _Tried:
+        parts, begin = ([of[epoch] for epoch in self.epochs] for of in (self.trainings, starts))
+        fitted: list[Fitted | None] = [None] * len(self.trainings)
+        for epoch, one in zip(self.epochs, _fit(parts, sharpness, None, begin), strict=True):
+            fitted[epoch] = one
+        logs, known = _own_logs(fitted, self.held_out, self.own)
+        kinds = np.array([1 if one is None else len(one.classes) for one in fitted])[self.own]
+        shown = np.exp(logs[np.arange(len(logs)), self.held_out.classes])
+        density = (1 - sharpness.explore) * shown + sharpness.explore / kinds
+        loss = -float(self.held_out.sample_weight[known] @ np.log(density[known])) if known.any() else np.inf
+        return _Tried(sharpness, fitted, loss)
 
 
 def _fit(
-    parts: list[Training], variance: float, model: Any, starts: Sequence[Fitted | None] | None = None
+    parts: list[Training], sharpness: Sharpness, model: Any, starts: Sequence[Fitted | None] | None = None
 ) -> list[Fitted]:
-    """Fit the user's classifier, or logistic regressions of a penalty, to every part."""
+    """Fit the user's classifier, or logistic regressions of a sharpness, to every part."""
     if model is not None:
         return [Fitted.to(part, model) for part in parts]
-    return fit_softmax(parts, variance=variance, tolerance=TOLERANCE, starts=starts)
+    variance, explore = sharpness
+    return fit_softmax(parts, variance=variance, explore=explore, tolerance=TOLERANCE, starts=starts)
 
 
 def _own_logs(fitted: list[Fitted | None], rows: Training, own: Ints) -> tuple[Floats, NDArray[np.bool_]]:
@@ -176,9 +223,7 @@ def _own_logs(fitted: list[Fitted | None], rows: Training, own: Ints) -> tuple[F
     return logs, known
 
 
-def _weights(
-    pooled: PooledFit, fitted: list[Fitted | None], power: float, uniform: Floats, own: Ints
-) -> Floats:
+def _weights(pooled: PooledFit, fitted: list[Fitted | None], power: float, uniform: Floats, own: Ints) -> Floats:
     """Return by epoch the weights of imitator, pooled model and uniform choice."""
     rows = pooled.held_out
     each = np.arange(len(rows.n))

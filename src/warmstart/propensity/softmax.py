@@ -45,16 +45,23 @@ class Softmax:
 
 
 def fit_softmax(
-    parts: Sequence[Training], *, variance: float, tolerance: float, starts: Sequence[Fitted | None] | None = None
+    parts: Sequence[Training],
+    *,
+    variance: float,
+    tolerance: float,
+    explore: float = 0.0,
+    starts: Sequence[Fitted | None] | None = None,
 ) -> list[Fitted]:
     """Fit a multinomial logistic regression to every group of rows, over the classes that it has.
 
-    Minimises ``sum of w * -log p + |coefficients|^2 / (2 variance)`` over the sum of w; intercepts are free.
+    Minimises ``sum of w * -log((1 - explore) * p + explore / classes) + |coefficients|^2 / (2 variance)`` over the sum
+    of w; intercepts are free. What was explored at random says nothing about p, and would flatten it.
 
     Args:
         parts: The groups.
         variance: The prior variance of coefficients (scikit-learn's C).
         tolerance: The largest slope at the end.
+        explore: The share of events whose class was chosen at random.
         starts: Fits to begin with, such as those of another variance or of fewer rows.
     """
     fitted: list[Fitted] = []
@@ -64,12 +71,13 @@ def fit_softmax(
     place = 0
     while place < len(parts):
         widest, stop = len(shown[place]), place
-        while stop < len(parts) and (stop + 1 - place) * width * max(widest, len(shown[stop])) * (
-            2 * MEMORY + 6
-        ) <= LARGEST_BATCH:
+        while (
+            stop < len(parts)
+            and (stop + 1 - place) * width * max(widest, len(shown[stop])) * (2 * MEMORY + 6) <= LARGEST_BATCH
+        ):
             widest, stop = max(widest, len(shown[stop])), stop + 1
         stop = max(stop, place + 1)
-        problem = _Problem.of(parts[place:stop], shown[place:stop], variance)
+        problem = _Problem.of(parts[place:stop], shown[place:stop], variance, explore)
         start = _begin(parts[place:stop], shown[place:stop], begin[place:stop])
         weights, converged = _minimise(problem, start, tolerance)
         for classes, coefficients, ended in zip(shown[place:stop], weights, converged, strict=True):
@@ -84,7 +92,8 @@ def fit_softmax(
 class _Problem:
     """The loss of several groups, whose rows stand one group after the other.
 
-    ``places``: the classes, numbered within each group; ``outside``: -inf for classes that the row's group lacks.
+    ``places``: the classes, numbered within each group; ``outside``: -inf for classes that the row's group lacks;
+    ``random``: the probability of a row's class by exploration.
     """
 
     x: list[Matrix]
@@ -94,9 +103,11 @@ class _Problem:
     weights: Floats
     outside: Floats
     penalty: Floats
+    random: Floats
+    explore: float
 
     @classmethod
-    def of(cls, parts: Sequence[Training], shown: Sequence[Ints], variance: float) -> _Problem:
+    def of(cls, parts: Sequence[Training], shown: Sequence[Ints], variance: float, explore: float) -> _Problem:
         kinds = np.array([len(classes) for classes in shown])
         sizes = [len(part.n) for part in parts]
         totals = np.array([float(part.sample_weight.sum()) for part in parts])
@@ -110,6 +121,8 @@ class _Problem:
             weights=np.concatenate([part.sample_weight / t for part, t in zip(parts, totals, strict=True)]),
             outside=np.repeat(outside, sizes, axis=0),
             penalty=1 / (variance * totals),
+            random=np.repeat(explore / kinds, sizes),
+            explore=explore,
         )
 
     def take(self, groups: Ints) -> _Problem:
@@ -126,6 +139,8 @@ class _Problem:
             weights=self.weights[rows],
             outside=self.outside[rows],
             penalty=self.penalty[groups],
+            random=self.random[rows],
+            explore=self.explore,
         )
 
     def loss(self, weights: Floats) -> tuple[Floats, Floats]:
@@ -141,10 +156,17 @@ class _Problem:
         np.exp(p, out=p)
         sums = p.sum(axis=1)
         penalised, slopes = weights[:, :-1], np.empty_like(weights)
-        losses = np.add.reduceat(self.weights * (np.log(sums) - shown), self.starts[:-1])
+        logs = shown - np.log(sums)
+        weights_of = self.weights
+        if self.explore:
+            own = (1 - self.explore) * np.exp(logs)
+            logs = np.log(own + self.random)
+            # The share of an event that was not explored is all that it says about p.
+            weights_of = self.weights * own / (own + self.random)
+        losses = np.add.reduceat(self.weights * -logs, self.starts[:-1])
         losses += self.penalty / 2 * np.einsum("gdk,gdk->g", penalised, penalised)
-        p *= (self.weights / sums)[:, None]
-        p[each, self.places] -= self.weights
+        p *= (weights_of / sums)[:, None]
+        p[each, self.places] -= weights_of
         for x, slope, (start, stop) in zip(self.transposed, slopes, ends, strict=True):
             slope[:-1] = x @ p[start:stop]
         slopes[:, -1] = np.add.reduceat(p, self.starts[:-1], axis=0)

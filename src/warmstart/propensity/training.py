@@ -37,7 +37,7 @@ TEMPERATURES = (0.05, 5.0)
 
 @dataclass(frozen=True, eq=False)
 class Training:
-    """Training rows of ``n`` events each, which weigh as ``weights`` events; ``ids``: their places in the log's rows."""
+    """Training rows of ``n`` events each, which weigh as ``weights`` events; ``ids``: their places among all rows."""
 
     x: Matrix
     classes: Ints
@@ -186,13 +186,17 @@ class HeldOutFit:
         return cls(fitted, *best_temperature(logs, fitted.places(known.classes), known.sample_weight))
 
 
-def best_temperature(logs: Floats, places: Ints, weights: Floats) -> tuple[float, float]:
+def best_temperature(
+    logs: Floats, places: Ints, weights: Floats, *, share: float = 1.0, rest: Floats | float = 0.0
+) -> tuple[float, float]:
     """Return the penalised log loss at the best power of probabilities, and that power (temperature scaling).
 
     Args:
         logs: The logarithms of probabilities, a row for every held-out row.
         places: The column of what was shown.
         weights: The events of every row.
+        share: Of events that come from these probabilities.
+        rest: The probability of every row's action by what else there is, such as exploration.
     """
     from scipy.optimize import minimize_scalar
     from scipy.special import logsumexp
@@ -201,7 +205,7 @@ def best_temperature(logs: Floats, places: Ints, weights: Floats) -> tuple[float
 
     def loss(log_power: float) -> float:
         power = np.exp(log_power)
-        likelihood = weights @ (power * shown - logsumexp(power * logs, axis=1))
+        likelihood = weights @ np.log(share * np.exp(power * shown - logsumexp(power * logs, axis=1)) + rest)
         return float((log_power / TEMPERATURE_SPREAD) ** 2 / 2 - likelihood)
 
     best = minimize_scalar(loss, bounds=tuple(np.log(TEMPERATURES)), method="bounded")

@@ -188,7 +188,9 @@ class PropensityComparison(Result):
     def notes(self) -> list[str]:
         """Say which source fits best, and what speaks against it."""
         best = self.sources[0]
-        lines = [f"Best by held-out log-loss: {best.name}. The alarms have no say in that: choosing by them disarms them."]
+        lines = [
+            f"Best by held-out log-loss: {best.name}. The alarms have no say in that: choosing by them disarms them."
+        ]
         lines += [f"{source.name}: {source.detail}" for source in self.sources if source.detail]
         if best.alarms is not None and best.alarms.rings:
             lines.append(f"{best.alarms.code}: with {best.name}, for uniform choice: {best.alarms.text}")
