@@ -8,12 +8,10 @@ from tests.support.epoch_logs import Blocks
 
 import warmstart as ws
 from warmstart.estimators import check_weights, open_weighted_rows
-from warmstart.estimators.alarms import SMALLEST_TAU, joint
+from warmstart.estimators.alarms import joint
 from warmstart.events import open_cells, open_strata
 from warmstart.pipeline.sources import with_propensities
 from warmstart.policy import build_policy, parse_policies
-
-TAU = SMALLEST_TAU
 
 
 def alarms(log, policy, engine, *, context, source="logged", epoch=None):
@@ -53,8 +51,7 @@ def test_the_engine_finds_what_numpy_finds_event_by_event(engine):
     policy = log.select(["x", "y", "z", "city"]).append_column("a", pa.array(best))
     policy = policy.append_column("probability", pa.array(decided)).filter(pa.array(decided > 0))
     found = alarms(log, policy, engine, context=["x", "y", "z", "city"])
-    w = decided * (shown == best) / np.maximum(wrong, TAU)
-    mean, error, rings, which = judged(w, decided, features, far=mixed(3))
+    mean, error, rings, which = judged(decided * (shown == best), wrong, decided, features, far=mixed(3))
     assert (found.mean_weight, found.standard_error) == pytest.approx((mean, error), abs=1e-9)
     assert (found.code == "WS105") == rings
     assert len(found.imbalances) == which.sum()
@@ -68,8 +65,8 @@ def test_true_propensities_ring_in_less_than_one_log_of_a_hundred():
         events = (400, 1000, 3000)[number % 3]
         _, _, p, shown, features = softmax_log(rng, events, strength=(0.5, 1.5)[number % 2])
         h = [np.full(events, 0.2), (shown == p.argmax(axis=1)) * 1.0][number // 3 % 2]
-        w = h / np.maximum(p[np.arange(events), shown], TAU)
-        *_, weight_rings, which = judged(w, np.ones(events), features, far=mixed(3))
+        right = p[np.arange(events), shown]
+        *_, weight_rings, which = judged(h, right, np.ones(events), features, far=mixed(3))
         rung += bool(weight_rings or which.any())
     assert rung <= 10
 
@@ -87,6 +84,20 @@ def test_propensities_that_are_too_small_ring(duckdb):
     assert loud.mean_weight == pytest.approx(1.15 * quiet.mean_weight, rel=0.02)
     assert "too small" in loud.text
     assert "mixture" in loud.text
+
+
+def test_one_weight_of_thousands_does_not_hide_the_others(duckdb):
+    """Propensities a sixth too small, and one event with next to none: its error alone is larger than all excess."""
+    rng = np.random.default_rng(8)
+    x, city, p, shown, _ = softmax_log(rng, 3000)
+    small = p[np.arange(3000), shown] / 1.2
+    best = p.argmax(axis=1)
+    small[np.flatnonzero(shown == best)[0]] = 1e-4
+    policy = pa.table({"x": x[:, 0], "y": x[:, 1], "z": x[:, 2], "a": best})
+    found = alarms(logged(x, city, shown, small), policy, duckdb, context=["x", "y", "z"])
+    assert found.mean_weight - 1 < 3 * found.standard_error
+    assert found.code == "WS105"
+    assert "after clipping" in found.text
 
 
 def test_one_model_of_a_logger_that_changes_rings_and_the_mixture_does_not(duckdb):

@@ -3,24 +3,34 @@
 import numpy as np
 from scipy.stats import norm
 
+TAUS = (0.0005, 0.005, 0.02, 0.05)
 
-def judged(w, decided, features, *, far):
+
+def judged(h, p, decided, features, *, far):
     """Return the mean weight over the decided share, its error, whether it rings, and which features ring.
 
-    ``w``: the weight of every event; ``decided``: the policy's whole share in its context; ``features``: a column for
-    each; ``far``: how far from its mean an event is taken to lie that the log lacks.
+    ``h``: the policy's probability of what every event shows, ``p`` the propensity; ``decided``: the policy's whole
+    share in its context; ``features``: a column for each; ``far``: how far from its mean an event is taken to lie that
+    the log lacks.
     """
-    excess, traffic, heavy = w - decided, decided.sum(), w.max() ** 2
-    mean = 1 + excess.sum() / traffic
-    error = np.sqrt((excess**2).sum() + (1 if mean > 1 else 9) * heavy) / traffic
-    means = decided @ features / traffic
-    centred = features - means
+    traffic, means = decided.sum(), []
+    for tau in TAUS:
+        w = h / np.maximum(p, tau)
+        mean = 1 + (w - decided).sum() / traffic
+        squares = ((w - decided) ** 2).sum() + (1 if mean > 1 else 9) * w.max() ** 2
+        means.append((mean, np.sqrt(squares) / traffic))
+    (mean, error), *clipped = means
+    weight_rings = abs(mean - 1) > max(0.05, 3 * error)
+    weight_rings |= any(one - 1 > max(0.05, norm.isf(norm.sf(3) / 4) * of) for one, of in clipped)
+    w = h / np.maximum(p, TAUS[0])
+    excess = w - decided
+    centres = decided @ features / traffic
+    centred = features - centres
     spread = np.sqrt(decided @ centred**2 / traffic)
-    difference = excess @ centred / len(w)
-    own = np.sqrt(excess**2 @ centred**2 + heavy * far(means, spread) ** 2) / len(w)
+    own = np.sqrt(excess**2 @ centred**2 + w.max() ** 2 * far(centres, spread) ** 2)
     z = norm.isf(norm.sf(3) / features.shape[1])
-    rings = np.abs(difference) > np.maximum(0.05 * spread * traffic / len(w), z * own)
-    return mean, error, abs(mean - 1) > max(0.05, 3 * error), rings
+    rings = np.abs(excess @ centred) > np.maximum(0.05 * spread * traffic, z * own)
+    return mean, error, weight_rings, rings
 
 
 def mixed(numbers):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _door = Door.to(
     __name__,
     {
-        "alarms": "SMALLEST_TAU check_weights judge_weights",
+        "alarms": "check_weights judge_weights",
         "bounds": "bias_bounds corollary_bound regret_bound",
         "contributions": "top_contributions",
         "estimate": "estimate_policy",

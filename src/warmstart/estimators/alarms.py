@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core import DECIDED, PROBABILITY
+from warmstart.core import DECIDED, PROBABILITY, PROPENSITY
 from warmstart.estimators.tau import CANDIDATES
 from warmstart.estimators.weights import OWN, clipped
 from warmstart.results import Alarms, Imbalance
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 # The smallest tau that evaluate chooses by itself: a larger one hides weights that are too large (1.10 became 1.004),
 # and a smaller one would judge weights that are in no estimate, with standard errors that nothing rings against.
 SMALLEST_TAU = min(CANDIDATES)
+# Clipping only takes weight away, so that a mean above 1 at a larger tau is wrong too; there a single weight of
+# thousands, whose error hides everything, counts less.
+LARGER_TAUS = (0.005, 0.02, 0.05)
 # Rings beyond this share, and beyond so many standard errors; for features, jointly over all of them.
 SHARE, STANDARD_ERRORS = 0.05, 3.0
 # Weights are skewed: a log that lacks rare, heavy ones by chance has a small mean and a small error. So events of the
@@ -39,8 +42,8 @@ LACKING = 9.0
 # Such an event is taken to lie so many standard deviations of a number from its mean.
 FAR = 2.0
 MOST_VALUES = 10
-# Columns of the rows that are judged: w * n less the decided events, its squares over events, the decided events.
-EXCESS, SQUARE, TRAFFIC = "excess", "square", "traffic"
+# The events that the policy decides, a column of the rows that are judged.
+TRAFFIC = "traffic"
 
 
 @dataclass(frozen=True)
@@ -57,7 +60,7 @@ class _Feature:
     far: float
 
 
-def check_weights(weighted: WeightedRows, *, tau: float = SMALLEST_TAU) -> Alarms:
+def check_weights(weighted: WeightedRows) -> Alarms:
     """Tell whether a policy's weights reproduce the traffic it decides: the mean weight, and balance of contexts.
 
     Quiet for the logging policy, and for counts of the evaluated window, whose error is exactly what is unsupported.
@@ -65,57 +68,68 @@ def check_weights(weighted: WeightedRows, *, tau: float = SMALLEST_TAU) -> Alarm
     if weighted.is_logging or (weighted.certified and OWN not in weighted.table.columns):
         return Alarms(1.0, 0.0)
     rows = weighted.table
-    h, decided = rows[PROBABILITY], rows[PROBABILITY] * rows.context_n
-    whole = ibis.window(group_by=list(weighted.groups))
+    h = rows[PROBABILITY]
     # The policy's whole share in the context: what an event that it did not match has instead of a weight.
-    share = rows[DECIDED] if DECIDED in rows.columns else h.sum().over(whole)
-    w = (rows.n > 0).ifelse(clipped(rows, tau), 0.0)
+    share = rows[DECIDED] if DECIDED in rows.columns else h.sum().over(ibis.window(group_by=list(weighted.groups)))
     judged = rows.select(
-        *weighted.context_keys,
-        **{
-            EXCESS: w * rows.n - decided,
-            SQUARE: rows.n * w * (w - 2.0 * share) + decided * share,
-            TRAFFIC: decided,
-            "weight": w,
-        },
+        *weighted.context_keys, "n", PROBABILITY, PROPENSITY, **{DECIDED: share, TRAFFIC: h * rows.context_n}
     )
-    return judge_weights(
-        weighted.engine, judged, weighted.events, dict(zip(weighted.context_keys, weighted.names, strict=True))
-    )
+    names = dict(zip(weighted.context_keys, weighted.names, strict=True))
+    return judge_weights(weighted.engine, judged, weighted.events, names)
 
 
 def judge_weights(engine: LocalEngine, rows: ir.Table, events: float, names: dict[str, str]) -> Alarms:
-    """Return the alarms of rows that say how much their weights exceed the traffic.
+    """Return the alarms of rows of events and of what a policy decides.
 
     Args:
         engine: Where the rows are.
-        rows: Context columns; ``excess``, w * n less the events that the policy decides; ``square``, the sum over
-            events of the squared difference; ``traffic``, the events that the policy decides; ``weight``.
+        rows: Context columns, n, probability and propensity; ``decided``, the policy's whole share in the context;
+            ``traffic``, the events that the policy decides.
         events: T, all events of the window.
         names: The users' names of the context columns.
     """
     features = _features(engine, rows, names)
-    sums = {"excess": rows[EXCESS].sum(), "square": rows[SQUARE].sum(), "traffic": rows[TRAFFIC].sum()}
-    sums |= {"largest": rows.weight.max()}
+    sums = {"traffic": rows[TRAFFIC].sum()}
+    for i, tau in enumerate((SMALLEST_TAU, *LARGER_TAUS)):
+        sums |= _sums(rows, tau, f"at_{i}", None)
     for i, feature in enumerate(features):
-        centred = feature.value - feature.mean
-        sums |= {f"excess_{i}": (rows[EXCESS] * centred).sum(), f"square_{i}": (rows[SQUARE] * centred**2).sum()}
+        sums |= _sums(rows, SMALLEST_TAU, f"of_{i}", feature.value - feature.mean)
     totals = {name: float(total or 0.0) for name, total in engine.fetch(rows.agg(**sums))[0].items()}
-    decided = totals["traffic"] / events
-    if not decided:
+    traffic = totals["traffic"]
+    if not traffic:
         return Alarms(0.0, 0.0)
-    heavy, square = totals["largest"] ** 2, max(totals["square"], 0.0)
-    mean = 1 + totals["excess"] / totals["traffic"]
-    error = math.sqrt(square + heavy * (1.0 if mean > 1 else LACKING)) / totals["traffic"]
-    z = joint(len(features))
+    means = [_mean(totals, f"at_{i}") for i in range(1 + len(LARGER_TAUS))]
+    mean, error = means[0]
+    limits = [STANDARD_ERRORS, *([joint(len(means))] * len(LARGER_TAUS))]
+    rings = abs(mean - 1) > max(SHARE, STANDARD_ERRORS * error)
+    rings |= any(one - 1 > max(SHARE, z * of) for (one, of), z in zip(means, limits, strict=True))
     imbalances = []
     for i, feature in enumerate(features):
-        difference = totals[f"excess_{i}"] / events
-        own = math.sqrt(max(totals[f"square_{i}"], 0.0) + heavy * feature.far**2) / events
-        if abs(difference) > max(SHARE * feature.spread * decided, z * own):
-            imbalances.append(Imbalance(feature.name, difference / feature.spread, own / feature.spread))
+        square = totals[f"of_{i}_square"] + totals["at_0_largest"] ** 2 * feature.far**2
+        difference, own = totals[f"of_{i}_excess"] / feature.spread, math.sqrt(max(square, 0.0)) / feature.spread
+        if abs(difference) > max(SHARE * traffic, joint(len(features)) * own):
+            imbalances.append(Imbalance(feature.name, difference / events, own / events))
     imbalances.sort(key=lambda one: -abs(one.difference))
-    return Alarms.of(mean, error, tuple(imbalances), weight_rings=abs(mean - 1) > max(SHARE, STANDARD_ERRORS * error))
+    worst = max(means, key=lambda pair: (pair[0] - 1) / max(pair[1], 1e-12)) if rings and mean > 1 else means[0]
+    return Alarms.of(*means[0], tuple(imbalances), weight_rings=rings, clipped=None if worst == means[0] else worst)
+
+
+def _sums(rows: ir.Table, tau: float, name: str, g: ir.Value | None) -> dict[str, ir.Value]:
+    """Sum over events (w - decided) * g and its square, and find the largest weight."""
+    n, share, traffic = rows.n, rows[DECIDED], rows[TRAFFIC]
+    w = (n > 0).ifelse(clipped(rows, tau), 0.0)
+    excess, square = w * n - traffic, n * w * (w - 2.0 * share) + traffic * share
+    if g is not None:
+        return {f"{name}_excess": (excess * g).sum(), f"{name}_square": (square * g * g).sum()}
+    return {f"{name}_excess": excess.sum(), f"{name}_square": square.sum(), f"{name}_largest": w.max()}
+
+
+def _mean(totals: dict[str, float], name: str) -> tuple[float, float]:
+    """Return the mean weight over the decided share, and its standard error."""
+    traffic, heavy = totals["traffic"], totals[f"{name}_largest"] ** 2
+    mean = 1 + totals[f"{name}_excess"] / traffic
+    square = max(totals[f"{name}_square"], 0.0) + heavy * (1.0 if mean > 1 else LACKING)
+    return mean, math.sqrt(square) / traffic
 
 
 def joint(features: int) -> float:

@@ -9,8 +9,20 @@ from typing import TYPE_CHECKING, Any
 import ibis
 import numpy as np
 
-from warmstart.core import ACTION, FOLD, PROPENSITY, Progress, UsageError, quoted, silent, to_numpy
-from warmstart.estimators import SMALLEST_TAU, importance_weight, judge_weights
+from warmstart.core import (
+    ACTION,
+    DECIDED,
+    FOLD,
+    PROBABILITY,
+    PROPENSITY,
+    Progress,
+    UsageError,
+    quoted,
+    silent,
+    to_numpy,
+)
+from warmstart.engine import float_literal
+from warmstart.estimators import judge_weights
 from warmstart.events import Events, Strata, open_cells, open_strata
 from warmstart.pipeline.checks import check_coarser, check_events
 from warmstart.pipeline.sources import check_folds, context_levels
@@ -86,7 +98,7 @@ def _compared(source: Any, strata: Strata, levels: list[list[str]], seed: int) -
     learned: Any = None
     detail = ""
     if source == "uniform":
-        weighed = replace(strata, table=table.mutate(**{PROPENSITY: ibis.literal(1 / kinds)}))
+        weighed = replace(strata, table=table.mutate(**{PROPENSITY: float_literal(1) / kinds}))
     elif source == "logged":
         weighed = strata
     else:
@@ -146,9 +158,7 @@ def _log_loss(strata: Strata) -> tuple[float, float]:
 def _alarms(strata: Strata, kinds: int) -> Alarms:
     """Return the alarms of the uniform policy: of it, what was shown is all that its weights need."""
     rows, keys = strata.table, strata.cells.columns.context_keys
-    w = importance_weight(ibis.literal(1 / kinds), rows[PROPENSITY], SMALLEST_TAU)
-    judged = rows.select(
-        *keys, excess=rows.n * (w - 1.0), square=rows.n * (w - 1.0) * (w - 1.0), traffic=rows.n, weight=w
-    )
+    uniform = {PROBABILITY: float_literal(1) / kinds, DECIDED: float_literal(1), "traffic": rows.n}
+    judged = rows.select(*keys, "n", PROPENSITY, **uniform)
     names = dict(zip(keys, strata.cells.columns.context, strict=True))
     return judge_weights(strata.cells.engine, judged, float(len(strata.cells.evaluated)), names)

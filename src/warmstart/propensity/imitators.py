@@ -187,7 +187,7 @@ class _Judge:
         return best
 
     def _tried(self, sharpness: Sharpness, starts: list[Fitted | None]) -> _Tried:
-        parts, begin = ([of[epoch] for epoch in self.epochs] for of in (self.trainings, starts))
+        parts, begin = [self.trainings[epoch] for epoch in self.epochs], [starts[epoch] for epoch in self.epochs]
         fitted: list[Fitted | None] = [None] * len(self.trainings)
         for epoch, one in zip(self.epochs, _fit(parts, sharpness, None, begin), strict=True):
             fitted[epoch] = one

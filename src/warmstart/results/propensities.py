@@ -106,7 +106,13 @@ class Alarms:
 
     @classmethod
     def of(
-        cls, mean_weight: float, standard_error: float, imbalances: tuple[Imbalance, ...], *, weight_rings: bool
+        cls,
+        mean_weight: float,
+        standard_error: float,
+        imbalances: tuple[Imbalance, ...],
+        *,
+        weight_rings: bool,
+        clipped: tuple[float, float] | None = None,
     ) -> Self:
         """Say what rings: the mean weight, else balance.
 
@@ -115,14 +121,16 @@ class Alarms:
             standard_error: Of it.
             imbalances: Features out of balance, the worst first.
             weight_rings: Whether the mean weight is too far from 1.
+            clipped: The mean weight and its error at a larger tau, if it is that which rings loudest.
         """
         if not weight_rings and not imbalances:
             return cls(mean_weight, standard_error)
         if weight_rings:
             small = "too small, so that what was shown counts too much"
             large = "too large, or the log has too little of what the policy chooses"
+            more = "" if clipped is None else f" ({clipped[0]:.3f} +- {clipped[1]:.3f} after clipping)"
             said = (
-                f"The mean weight is {mean_weight:.3f} +- {standard_error:.3f} instead of 1: propensities are "
+                f"The mean weight is {mean_weight:.3f} +- {standard_error:.3f}{more} instead of 1: propensities are "
                 f"{small if mean_weight > 1 else large}."
             )
         else:
