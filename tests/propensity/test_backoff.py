@@ -1,4 +1,4 @@
-"""Back-off: counts of other events at every level, against plain Python; weights that do not depend on what they weigh."""
+"""Back-off: counts of other events at every level, as plain Python counts; weights independent of what they weigh."""
 
 import itertools
 import math
@@ -87,7 +87,7 @@ def grouped(seed, events=4000, *, good=0.0):
 
 @pytest.mark.parametrize("strengths", [None, (1.0, 1.0)])
 def test_weights_are_not_correlated_with_what_was_shown(duckdb, strengths):
-    """4,000 contexts in 5 groups: an action must not get the larger propensity for having been shown, at any strength."""
+    """4,000 contexts in 5 groups: no action may get a larger propensity for having been shown, at any strength."""
     log, share = grouped(0)
     with open_cells(opened(log, duckdb)) as cells, open_strata(cells) as strata:
         used = strengths or best_strengths(cells.engine, strata.table, LEVELS)[0]
