@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,6 +23,8 @@ VARIANCES = (0.001, 0.03, 1.0)
 LARGEST_FIT, ROWS_TO_CHOOSE = 2_000_000, 5_000
 # Contexts differ between epochs if the gain in held-out log-loss is more than this many standard errors.
 STANDARD_ERRORS = 2.0
+# Below this p-value for any column the classifier is tried.
+LEVEL = 0.1
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +51,8 @@ class EpochShares:
         count = int(epochs.max()) + 1
         most = max(LARGEST_FIT // count, 100)
         shares = _shares(training, epochs, count)
+        if not _differ(training, epochs[training.ids], count):
+            return cls(shares, None, 1.0)
         train, held_out = (_labelled(part, epochs) for part in (pooled.train, pooled.held_out))
         train = train.drawn(min(most, ROWS_TO_CHOOSE), rng)
         if not len(train.n) or not len(held_out.n) or len(np.unique(train.classes)) < 2:
@@ -80,6 +84,35 @@ class EpochShares:
         found = np.zeros((x.shape[0], len(self.shares)))
         found[:, self.fitted.classes] = softmax(self.temperature * self.fitted.log_probabilities(x), axis=1)
         return found
+
+
+def _differ(training: Training, epochs: Ints, count: int) -> bool:
+    """Tell whether the mean of any column differs between epochs by more than chance (chi-squared, Bonferroni).
+
+    A regression sees no other differences, and where there are none it need not be tried.
+    """
+    from scipy import sparse
+    from scipy.stats import chi2
+
+    weights = training.sample_weight
+    by_epoch = sparse.csr_matrix((weights, (epochs, np.arange(len(epochs)))), shape=(count, len(epochs)))
+    events = np.bincount(epochs, weights=weights, minlength=count)
+    sums, squares = (np.asarray(_dense(by_epoch @ part)) for part in (training.x, _squared(training.x)))
+    mean = sums.sum(axis=0) / events.sum()
+    variance = squares.sum(axis=0) / events.sum() - mean**2
+    varying = variance > 1e-12 * np.maximum(mean**2, 1.0)
+    shown = events > 0
+    between = events[shown] @ (sums[shown] / events[shown][:, None] - mean) ** 2
+    statistic = (between[varying] / variance[varying]).max(initial=0.0)
+    return bool(chi2.sf(statistic, max(shown.sum() - 1, 1)) * max(varying.sum(), 1) < LEVEL)
+
+
+def _dense(matrix: Any) -> Any:
+    return matrix if isinstance(matrix, np.ndarray) else matrix.toarray()
+
+
+def _squared(matrix: Any) -> Any:
+    return matrix**2 if isinstance(matrix, np.ndarray) else matrix.multiply(matrix)
 
 
 def _labelled(training: Training, epochs: Ints) -> Training:

@@ -26,14 +26,15 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-# Prior variances of coefficients: the last let a classifier be as sharp as a deterministic logger.
-SHARP = (0.1, 1.0, 4.0, 16.0, 64.0)
+# Prior variances of coefficients: the last let a classifier be as sharp as a deterministic logger. A flat one is tried
+# where none of these helps.
+SHARP, FLAT = (1.0, 4.0, 16.0, 64.0), 0.1
 # Shares of events that an imitator may take for exploration at random.
 EXPLORED = (0.03, 0.1, 0.2, 0.35)
 # An epoch of fewer events has no imitator; the prior of an epoch's weights counts as so many held-out events.
 FEWEST_EVENTS, PRIOR = 10.0, 10.0
 # The penalty is chosen on epochs of about so many rows together.
-ROWS_TO_CHOOSE = 2_000
+ROWS_TO_CHOOSE = 1_000
 MOST_ROUNDS, CLOSE = 200, 1e-5
 # Of the slope: smaller ones change held-out losses in the third digit.
 TOLERANCE = 1e-3
@@ -150,6 +151,8 @@ def _choose(
     if model is None and tried:
         judge = _Judge(trainings, tried, held_out, own)
         best = judge.first_rise([Sharpness(variance) for variance in SHARP], best)
+        if best.sharpness.variance == SHARP[0]:
+            best = judge.first_rise([Sharpness(FLAT)], best)
         explored = [Sharpness(best.sharpness.variance, explore) for explore in EXPLORED]
         best = judge.first_rise(explored, best)
         if best.sharpness.explore:
