@@ -47,8 +47,8 @@ def test_every_event_is_counted_in_its_epoch(any_engine):
 @pytest.mark.parametrize("seed", [0, 5])
 def test_an_event_has_the_fold_that_it_has_without_epochs(seed):
     """Else a model of other folds would have seen it."""
-    rows = log().append_column("i", pa.array(range(300)))
-    events = ws.read_events(rows, context=["x", "i"], action="a", reward="r", time="at", event_id="i")
+    rows = log().append_column("i", pa.array(range(300))).append_column("j", pa.array(range(300)))
+    events = ws.read_events(rows, context=["x", "j"], action="a", reward="r", time="at", event_id="i")
     with open_cells(events) as cells, open_strata(cells, seed=seed) as strata:
         plain = {row["context_1"]: row["fold"] for row in cells.engine.fetch(strata.table)}
         divided = {row["context_1"]: row["fold"] for row in strata.by_epoch("day").to_pylist()}
