@@ -19,7 +19,7 @@ from benchmarks.records import Rows
 from benchmarks.tables import print_table, publish
 from warmstart.core.names import ACTION, FOLD
 from warmstart.events import open_cells, open_strata
-from warmstart.propensity.backoff import best_strength
+from warmstart.propensity.backoff import best_strengths
 from warmstart.propensity.classifier import learn_propensity
 from warmstart.propensity.compare import CountedRows
 from warmstart.propensity.quality import calibration, log_loss, shown_propensity
@@ -46,15 +46,15 @@ def estimated(log: pa.Table, where: str, context: list[str]) -> dict[str, Any]:
     events = ws.read_events(log, context=["row", *context], action="item_id", reward="click")
     sources = {}
     with open_cells(events) as cells, open_strata(cells) as strata:
-        rows = events.engine.fetch_arrow(strata.order_by("context_0"))
+        rows = events.engine.fetch_arrow(strata.table.order_by("context_0"))
         keys = [f"context_{i + 1}" for i in range(len(context))]
         contexts, actions = rows.select(keys), rows[ACTION]
         n, folds = rows["n"].to_numpy(), rows[FOLD].to_numpy().astype(np.int64)
-        strength, _ = best_strength(events.engine, strata, [keys])
+        strengths, _ = best_strengths(cells.engine, strata.table, [keys])
         models = {
-            "an item's share": CountedRows.learn(contexts, actions, n, folds, levels=[], strength=0.0),
+            "an item's share": CountedRows.learn(contexts, actions, n, folds, levels=[], strengths=()),
             f"counts by {where}, with back-off": CountedRows.learn(
-                contexts, actions, n, folds, levels=[keys], strength=strength
+                contexts, actions, n, folds, levels=[keys], strengths=strengths
             ),
             f"model of {where}": learn_propensity(contexts, actions, n, folds),
         }

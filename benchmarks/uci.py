@@ -182,8 +182,8 @@ def estimated(events: ws.Events) -> Floats:
     from warmstart.propensity import modelled_propensity
 
     with open_cells(events) as cells, open_strata(cells) as strata:
-        weighed, _ = modelled_propensity(events.engine, strata)
-        rows = events.engine.fetch_arrow(weighed.order_by("context_0"))
+        weighed = modelled_propensity(strata)
+        rows = events.engine.fetch_arrow(weighed.table.order_by("context_0"))
     p: Floats = rows["propensity"].to_numpy(zero_copy_only=False).astype(np.float64)
     return np.nan_to_num(p, nan=1.0)
 

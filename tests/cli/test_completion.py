@@ -13,7 +13,7 @@ import typer
 import warmstart as ws
 from warmstart.cli import completion
 from warmstart.cli.app import app
-from warmstart.pipeline.settings import ENGINES
+from warmstart.pipeline.settings import ENGINES, EPOCHS
 
 BIN = Path(sys.executable).parent
 ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
@@ -24,6 +24,7 @@ def test_the_words_are_those_that_the_rooms_take():
     from warmstart.engine import connect
     from warmstart.estimators import ESTIMATORS
     from warmstart.interop import ExportFormat, Scores, VWFormat
+    from warmstart.pipeline.compare import ALL
     from warmstart.pipeline.trained import NEVER
     from warmstart.policy.parse import KEYWORDS
     from warmstart.results import Duplicates, IntervalName, Repeated, SourceName
@@ -38,6 +39,7 @@ def test_the_words_are_those_that_the_rooms_take():
         "NEVER": (NEVER,),
         "INTERVALS": get_args(IntervalName),
         "PROPENSITIES": ("auto", *get_args(SourceName)),
+        "SOURCES": ALL,
         "ESTIMATORS": ESTIMATORS,
         "WINDOWS": WINDOW_NAMES,
         "LOSSES": get_args(LossName),
@@ -63,6 +65,8 @@ OPTIONS = {
     ("evaluate", "--feasible-from"): completion.WINDOWS,
     ("evaluate", "--policy"): completion.POLICIES,
     ("evaluate", "--tau"): completion.AUTO,
+    ("compare-propensities", "--source"): completion.SOURCES,
+    ("evaluate", "--epoch"): EPOCHS,
     ("fit", "--learn-from"): completion.PASSES,
     ("fit", "--loss"): completion.LOSSES,
     ("fit", "--fit-tau"): completion.AUTO,
@@ -73,7 +77,7 @@ OPTIONS = {
     ("demo", "--scale"): completion.SCALES,
     ("import vw", "--format"): completion.IMPORTS,
     ("import predictions", "--scores"): completion.SCORES,
-    **{(name, "--engine"): ENGINES for name in ("join", "audit", "evaluate", "fit", "export")},
+    **{(name, "--engine"): ENGINES for name in ("join", "audit", "compare-propensities", "evaluate", "fit", "export")},
 }
 
 

@@ -150,7 +150,7 @@ def test_propensities_may_be_counted_within_epochs(engine, folds):
     apart = [(f"{x} {day}", a, r, day) for x, a, r, day in rows]
     h_apart = {(f"{x} {day}", a): p for (x, a), p in h.items() for day in {day for *_, day in rows}}
     taus, levels = [0.02, 0.3], Levels(0.05, 2, 0.3)
-    with open_cells(read(rows, engine)) as cells, open_strata(cells, folds=folds, daily=True) as strata:
+    with open_cells(read(rows, engine)) as cells, open_strata(cells, folds=folds, epoch="day") as strata:
         policy = build_policy(parse_policies({"h": decisions(h)})[0], cells, feasible_from="evaluated", live=False)
         with open_weighted_rows(policy, cells, strata=strata) as weighted:
             found = estimate_policy(weighted, taus=taus, levels=levels)

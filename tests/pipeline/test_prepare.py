@@ -1,6 +1,5 @@
 """Propensities by back-off, by a model, as logged: against plain Python, and through evaluate."""
 
-import math
 from collections import defaultdict
 
 import numpy as np
@@ -11,70 +10,6 @@ from tests.support.logs import random_log, read, table
 import warmstart as ws
 from warmstart.events import open_cells, open_strata
 from warmstart.pipeline.sources import with_propensities
-from warmstart.propensity.backoff import STRENGTHS, UNSEEN, best_strength, borrowed_propensity
-
-
-def two_columns(seed, events=400):
-    """Contexts of two columns, of which many are rare; the first column says much of what is shown."""
-    rng = np.random.default_rng(seed)
-    site = rng.integers(0, 3, events)
-    user = rng.integers(0, 60, events)
-    action = np.where(rng.random(events) < 0.7, site, rng.integers(0, 5, events))
-    return pa.table(
-        {"site": site, "user": user, "ad": action, "click": rng.random(events) < 0.2, "id": np.arange(events)}
-    )
-
-
-def opened(log, engine):
-    names = {"context": ["site", "user"], "action": "ad", "reward": "click", "event_id": "id"}
-    return ws.read_events(log, **names, engine=engine)
-
-
-def backoff_by_hand(rows, all_rows, levels, strength, kinds):
-    """The propensity of every row under the counts of other rows; rows are dicts with a fold."""
-
-    def share(row, counted):
-        p = (sum(r["ad"] == row["ad"] for r in counted) + UNSEEN) / (len(counted) + UNSEEN * kinds)
-        for level in reversed(levels):
-            same = [r for r in counted if all(r[name] == row[name] for name in level)]
-            p = (sum(r["ad"] == row["ad"] for r in same) + strength * p) / (len(same) + strength)
-        return p
-
-    return [share(row, all_rows(row)) for row in rows]
-
-
-def test_back_off_equals_counting_by_hand(engine):
-    log = two_columns(1, events=120)
-    levels = [["context_0", "context_1"], ["context_0"]]
-    by_name = [["site", "user"], ["site"]]
-    with open_cells(opened(log, engine)) as cells, open_strata(cells) as strata:
-        rows = cells.engine.fetch(borrowed_propensity(strata.table, levels, 3.0))
-        strength, loss = best_strength(cells.engine, strata.table, levels)
-    events = [
-        {"site": row["context_0"], "user": row["context_1"], "ad": row["action"], "fold": row["fold"]}
-        for row in rows
-        for _ in range(round(row["n"]))
-    ]
-    found = [row["propensity"] for row in rows for _ in range(round(row["n"]))]
-    assert found == pytest.approx(backoff_by_hand(events, lambda _: events, by_name, 3.0, 5), abs=1e-12)
-    losses = {}
-    for k in STRENGTHS:
-        held = backoff_by_hand(events, lambda row: [e for e in events if e["fold"] != row["fold"]], by_name, k, 5)
-        losses[k] = -sum(map(math.log, held)) / len(events)
-    assert loss == pytest.approx(min(losses.values()), abs=1e-9)
-    assert losses[strength] == pytest.approx(loss, abs=1e-9)
-
-
-def test_borrowing_beats_counting_where_contexts_are_rare(duckdb):
-    found = ws.compare_propensities(
-        opened(two_columns(2, events=2000), duckdb), ["uniform", "shares", "counts", "back-off"], coarser=[["site"]]
-    )
-    assert found.best == "back-off"
-    by_name = {source.name: source for source in found.sources}
-    assert by_name["counts"].without > 0.05
-    assert by_name["back-off"].log_loss < by_name["shares"].log_loss - 0.2
-    assert by_name["back-off"].calibration < 0.1
-    assert "back-off" in str(found)
 
 
 def unrepeated(seed, events, *, actions=4):

@@ -21,9 +21,10 @@ def options(command):
     return {name for param in found.params for name in param.opts}
 
 
-@pytest.mark.parametrize("command", ["audit", "evaluate", "fit", "export"])
+@pytest.mark.parametrize("command", ["audit", "evaluate", "fit", "export", "compare-propensities"])
 def test_every_command_that_reads_a_log_takes_every_setting_of_one(command):
-    left_out = {"--propensity"} if command in ("audit", "fit") else set()
+    lacking = {"audit": {"--propensity", "--epoch"}, "fit": {"--propensity", "--epoch"}, "export": {"--epoch"}}
+    left_out = lacking.get(command, set())
     declared = {f"--{name.replace('_', '-')}" for name in LogSettings.__dataclass_fields__} - {"--events"}
     assert {"--event-id", "--reward-range", *declared} - left_out <= options(command)
     assert not left_out & options(command)

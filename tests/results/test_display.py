@@ -132,14 +132,21 @@ def test_the_best_estimate_is_in_the_json(evaluation):
 
 def test_numbers_that_are_not_finite_are_null_wherever_they_are():
     broken = ComparedSource("x", float("nan"), float("-inf"))
+    more = {"alarms": None, "detail": ""}
     assert plain([{"deep": (broken, float("inf"), 1.5)}]) == [
-        {"deep": [{"name": "x", "log_loss": None, "without": None, "calibration": None, "noise": None}, None, 1.5]}
+        {
+            "deep": [
+                {"name": "x", "log_loss": None, "without": None, "calibration": None, "noise": None} | more,
+                None,
+                1.5,
+            ]
+        }
     ]
 
 
 def test_only_counts_of_the_evaluated_window_are_certified():
     sources = {name: PropensitySource(name, "r") for name in results.SOURCE_NAMES}
-    assert set(sources) == {"counts", "train", "all", "back-off", "model", "logged"}
+    assert set(sources) == {"counts", "train", "all", "back-off", "model", "mixture", "logged"}
     assert [name for name, source in sources.items() if source.certified] == ["counts"]
     assert [name for name, source in sources.items() if not source.notes] == ["counts", "train", "all"]
 

@@ -10,6 +10,7 @@ import typer
 
 from warmstart.cli.audit import audit
 from warmstart.cli.choose import choose
+from warmstart.cli.compare_propensities import compare_propensities
 from warmstart.cli.demo import demo
 from warmstart.cli.evaluate import evaluate
 from warmstart.cli.export import export
@@ -41,7 +42,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (join, audit, evaluate, fit, choose):
+for verb in (join, audit, compare_propensities, evaluate, fit, choose):
     app.command(cls=StrictCommand)(verb)
 app.add_typer(import_app, name="import")
 for verb in (export, simulate, demo):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 INTERVALS = ("bets", "kl", "hoeffding", "bernstein", "gamma", "bootstrap")
-PROPENSITIES = ("auto", "counts", "train", "all", "back-off", "model", "logged")
+PROPENSITIES = ("auto", "counts", "train", "all", "back-off", "model", "mixture", "logged")
+SOURCES = ("uniform", "shares", "counts", "back-off", "model", "mixture", "logged")
 ESTIMATORS = ("ips", "snips", "dm", "dr", "switch-dr", "shrunk-dr")
 WINDOWS = ("evaluated", "train", "all")
 POLICIES = ("logging", "uniform", "uniform-all")

@@ -48,7 +48,7 @@ def evaluate(
             evaluated rewards. May be repeated.  [default: auto]
         propensities (SOURCE): Where propensities come from: counts of the evaluated window, train (counts of the
             training window), all (of both, the paper's), back-off (rare contexts borrow), model (of the context
-            columns), logged, or auto.
+            columns), mixture (of models, one for every epoch), logged, or auto.
         coarser (C1,C2): A coarser context to borrow from: some of the context columns. May be repeated, most specific
             first.
         feasible_from (WINDOW): Take feasible actions from: train (if split), evaluated or all.

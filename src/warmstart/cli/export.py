@@ -8,14 +8,14 @@ from typing import Annotated, Any, cast
 import typer
 
 from warmstart.cli.completion import EXPORTS
-from warmstart.cli.options import ForceOption, JsonOption, Only, command
+from warmstart.cli.options import ForceOption, JsonOption, Only, Without, command
 from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
 
 
 @command(to=EXPORTS)
 def export(
     *,
-    log: LogSettings,
+    log: Annotated[LogSettings, Without("epoch")],
     to: str,
     tau: float,
     out: Path,

@@ -48,6 +48,7 @@ class Columns:
     time: str | None = None
     propensity: str | None = None
     event_id: str | None = None
+    epoch: str | None = None
 
     @property
     def context_keys(self) -> tuple[str, ...]:
@@ -64,5 +65,5 @@ class Columns:
         """Map each fixed name to the user's."""
         given = dict(zip(self.keys, (*self.context, self.action), strict=True))
         given[REWARD] = self.reward
-        optional = {TIME: self.time, PROPENSITY: self.propensity, EVENT_ID: self.event_id}
+        optional = {TIME: self.time, PROPENSITY: self.propensity, EVENT_ID: self.event_id, EPOCH: self.epoch}
         return given | {fixed: name for fixed, name in optional.items() if name is not None}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from warmstart.core import Door
 
 if TYPE_CHECKING:
+    from warmstart.estimators.alarms import *  # noqa: F403
     from warmstart.estimators.bounds import *  # noqa: F403
     from warmstart.estimators.contributions import *  # noqa: F403
     from warmstart.estimators.estimate import *  # noqa: F403
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 _door = Door.to(
     __name__,
     {
+        "alarms": "check_weights judge_weights",
         "bounds": "bias_bounds corollary_bound regret_bound",
         "contributions": "top_contributions",
         "estimate": "estimate_policy",

@@ -66,7 +66,7 @@ class WeightedRows:
     ``modelled``: the rows by fold with the reward model's expectations, where an estimator asks for them; with counts
     ``model``: to be asked for few rows. ``groups``: the columns that divide the traffic of ``table``: context and
     further keys. ``certified``: whether propensities are counts of the evaluated window, or those are beside them, so
-    that finite-sample bounds hold. ``events``: T.
+    that finite-sample bounds hold. ``events``: T. ``names``: the user's names of the context columns.
     """
 
     policy: str
@@ -80,6 +80,7 @@ class WeightedRows:
     events: float
     reward_range: tuple[float, float]
     certified: bool
+    names: tuple[str, ...] = ()
 
     def floor(self, tau: float) -> float:
         """Return the clipping constant in use: logging's own weights are 1 and need none."""
@@ -134,6 +135,7 @@ def open_weighted_rows(
             events=float(cells.evaluated.window.events),
             reward_range=cells.evaluated.log.reward_range,
             certified=strata is None or PROPENSITY not in strata.table.columns,
+            names=cells.columns.context,
         )
 
 

@@ -11,6 +11,7 @@ import ibis.expr.types as ir
 
 from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, EngineError, WindowName
 from warmstart.engine import LocalEngine
+from warmstart.events.epochs import day_of
 from warmstart.events.window import Events, in_one_engine
 
 
@@ -196,12 +197,3 @@ def _hold_the_whole_log(evaluated: Events, train: Events | None) -> bool:
     if train is not None and train.log is evaluated.log:
         return len(evaluated) + len(train) == evaluated.log.rows
     return all(len(events) == events.log.rows for events in (evaluated, train) if events is not None)
-
-
-def day_of(time: ir.Value) -> ir.Value:
-    """Return the day of a time in microseconds, counted from 1970, UTC.
-
-    Late on a day some centuries away, the quotient of floats is the next day.
-    """
-    day = (time / MICROSECONDS_PER_DAY).floor().cast("int64")
-    return day - (day * MICROSECONDS_PER_DAY > time).cast("int64")

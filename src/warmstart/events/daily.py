@@ -10,7 +10,8 @@ import ibis
 import ibis.expr.types as ir
 
 from warmstart.core import DAY, MICROSECONDS_PER_DAY, REWARD, TIME
-from warmstart.events.cells import Cells, check_sums, day_of, shown_actions, with_context_sums
+from warmstart.events.cells import Cells, check_sums, shown_actions, with_context_sums
+from warmstart.events.epochs import day_of
 from warmstart.events.window import Events
 
 

@@ -10,6 +10,7 @@ import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 
 from warmstart.core import (
+    EPOCH,
     EVENT_ID,
     PROPENSITY,
     REWARD,
@@ -23,6 +24,7 @@ from warmstart.core import (
     quoted,
 )
 from warmstart.engine import Engine, describe, open_source
+from warmstart.events.epochs import Epochs
 
 # The unit of epoch integers follows from their size: these bounds are the years 1990 to 2100 in seconds.
 _EARLIEST_SECOND, _LATEST_SECOND = 631_152_000, 4_102_444_800
@@ -35,7 +37,7 @@ class LogTable:
     """The whole log in one engine. ``origin`` is the user's source, so that another engine can open it too.
 
     ``rows``: events of the whole log, once it is checked. ``ticks_per_second``: the unit of times that are epoch
-    integers, None for timestamps and dates.
+    integers, None for timestamps and dates. ``epochs``: how the log is divided where that matters, if it was said.
     """
 
     engine: Engine
@@ -46,6 +48,7 @@ class LogTable:
     reward_range: tuple[float, float] = (0.0, 1.0)
     complete_rows_only: bool = False
     epoch_integers: bool = False
+    epochs: Epochs | None = None
     ticks_per_second: int | None = None
 
     @property
@@ -89,6 +92,8 @@ def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
             cast[PROPENSITY] = as_number(table[PROPENSITY], columns.propensity, where, what="propensity")
         if columns.event_id is not None:
             cast[EVENT_ID] = as_key(table[EVENT_ID], columns.event_id, where)
+        if columns.epoch is not None:
+            cast[EPOCH] = as_key(table[EPOCH], columns.epoch, where, what="an epoch")
         if columns.time is not None:
             cast |= as_time(engine, table[TIME], columns.time, where)
     except ColumnError:

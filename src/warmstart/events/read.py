@@ -11,6 +11,7 @@ from typing import Any
 from warmstart.core import Columns, UsageError, quoted
 from warmstart.engine import resolve_engine, stored_table
 from warmstart.events.check import check_log
+from warmstart.events.epochs import Epochs
 from warmstart.events.log_table import raw_log, settled
 from warmstart.events.window import Events
 
@@ -24,6 +25,7 @@ def read_events(
     time: str | None = None,
     propensity: str | None = None,
     event_id: str | None = None,
+    epoch: str | None = None,
     table: str | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
     drop_nulls: bool = False,
@@ -44,6 +46,9 @@ def read_events(
         time: The column of the time of the event: timestamps, dates, ISO text or epoch integers.
         propensity: The column of the logged probability of the action, if it was recorded.
         event_id: A column that identifies events, for folds.
+        epoch: Stretches of the log in which the logging policy did not change: ``"hour"``, ``"day"``, ``"week"``
+            (all UTC) or a column, such as the version of the model that chose (``"column:day"`` if it is called like
+            one of these words). ``"auto"`` compares several lengths. For ``propensities="mixture"``.
         table: The table in a DuckDB file with several, in a database (with its schema if need be) or, without a
             source, in the engine.
         reward_range: The lowest and the highest possible reward.
@@ -57,11 +62,15 @@ def read_events(
     Events(3 events; context=page, action=ad, reward=click)
     """
     contexts = (context,) if isinstance(context, str) else tuple(context)
-    columns = Columns(contexts, action, reward, time, propensity, event_id)
+    epochs = Epochs.parse(epoch)
+    named = None if epochs is None else epochs.column
+    columns = Columns(contexts, action, reward, time, propensity, event_id, named)
     _check_call(columns, reward_range)
+    if epochs is not None and epochs.column is None and time is None:
+        raise UsageError(f"Epochs by {epochs.kind} need a time column.", "Name it with time=... (--time).")
     home, source = resolve_engine(stored_table(source, table), engine)
     low, high = reward_range
-    raw = replace(raw_log(home, source, columns), reward_range=(float(low), float(high)))
+    raw = replace(raw_log(home, source, columns), reward_range=(float(low), float(high)), epochs=epochs)
     checked, window, dropped = check_log(raw, drop_nulls=drop_nulls)
     return Events(settled(checked), window, dropped)
 
@@ -73,7 +82,7 @@ def _check_call(columns: Columns, reward_range: tuple[float, float]) -> None:
         if times > 1:
             raise UsageError(
                 f"Column {quoted(name)} is given {times} times.",
-                "Context, action, reward, time, propensity and id are different columns.",
+                "Context, action, reward, time, propensity, id and epoch are different columns.",
             )
     low, high = reward_range
     if not (math.isfinite(low) and math.isfinite(high) and low < high):

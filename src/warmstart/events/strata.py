@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core import ACTION, EPOCH, FOLD, PROPENSITY, REWARD, TIME
+from warmstart.core import ACTION, EPOCH, FOLD, PROPENSITY, REWARD
 from warmstart.engine import fetch_streamed, is_partitioned, sample_by_key
-from warmstart.events.cells import Cells, check_sums, day_of
+from warmstart.events.cells import Cells, check_sums
+from warmstart.events.epochs import epoch_of
 from warmstart.events.folds import with_folds
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
     import pyarrow as pa
 
-    from warmstart.engine import LocalEngine
+    from warmstart.engine import LocalEngine, PartitionedEngine
 
 FOLDS = 5
 # A model learns from no more strata than this where they are not in this process.
@@ -33,12 +34,15 @@ class Strata:
     reward_sq_sum`` and, once a source has put it there, ``propensity``. ``traffic``: a row for every (context, *by):
     ``context_n, context_reward_sum, context_reward_sq_sum``, with epochs ``context_actions`` (shown in the context in
     its epoch), and with folds ``other_n, other_reward_sum``, of the context's other folds. ``by``: of epoch and fold.
+    ``folds, seed``: how many folds, and their seed.
     """
 
     cells: Cells
     table: ir.Table
     traffic: ir.Table
     by: tuple[str, ...]
+    folds: int | None = FOLDS
+    seed: int = 0
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -54,6 +58,17 @@ class Strata:
         """Fetch the context columns, action, fold, n and reward_sum, in order; a bounded sample from a cluster."""
         return fetch_to_learn_from(self.cells.engine, self.table, [*self.cells.columns.keys, *self.by])
 
+    def by_epoch(self, epoch: str | int) -> pa.Table:
+        """Fetch the context columns, action, epoch, fold and n, in order; a bounded sample from a cluster."""
+        table, keys = _divided(self.cells, self.folds, self.seed, epoch)
+        engine, held = self.cells.evaluated.engine.collect(table.group_by(**keys).agg(n=table.count().cast("float64")))
+        try:
+            if is_partitioned(engine):
+                return _sampled(engine, held, list(keys))
+            return engine.fetch_arrow(held.order_by(list(keys)))
+        finally:
+            held.release()
+
 
 def fetch_to_learn_from(engine: LocalEngine, table: ir.Table, keys: Sequence[str]) -> pa.Table:
     """Fetch keys, n, reward_sum and reward_sq_sum, in order; a bounded sample from a cluster."""
@@ -61,15 +76,24 @@ def fetch_to_learn_from(engine: LocalEngine, table: ir.Table, keys: Sequence[str
     if not is_partitioned(engine):
         return engine.fetch_arrow(table.select(*keys, *sums).order_by(keys))
     # Logged propensities divide strata further.
-    summed = table.group_by(*keys).agg(**{name: table[name].sum() for name in sums})
-    rows = engine.fetch(summed.agg(rows=summed.count()))[0]["rows"]
-    sample = fetch_streamed(engine, sample_by_key(summed, keys, STRATA_TO_LEARN_FROM / rows))
+    return _sampled(engine, table.group_by(*keys).agg(**{name: table[name].sum() for name in sums}), keys)
+
+
+def _sampled(engine: PartitionedEngine, rows: ir.Table, keys: Sequence[str]) -> pa.Table:
+    """Fetch a bounded sample of rows, in order."""
+    count = engine.fetch(rows.agg(rows=rows.count()))[0]["rows"]
+    sample = fetch_streamed(engine, sample_by_key(rows, keys, STRATA_TO_LEARN_FROM / count))
     return sample.sort_by([(name, "ascending") for name in keys])
 
 
 @contextmanager
 def open_strata(
-    cells: Cells, *, folds: int | None = FOLDS, seed: int = 0, daily: bool = False, by_propensity: bool = False
+    cells: Cells,
+    *,
+    folds: int | None = FOLDS,
+    seed: int = 0,
+    epoch: str | int | None = None,
+    by_propensity: bool = False,
 ) -> Iterator[Strata]:
     """Sum the evaluated events into strata; released on leaving.
 
@@ -77,16 +101,12 @@ def open_strata(
         cells: The cells of the window.
         folds: How many folds to divide by; None for no folds.
         seed: Of the folds.
-        daily: Whether every day is an epoch of its own.
+        epoch: Divide by epochs of an hour, a day, a week, a column, or so many microseconds.
         by_propensity: Whether to divide by logged propensities too.
     """
-    events, log = cells.evaluated, cells.evaluated.log
-    by = (*((EPOCH,) if daily else ()), *((FOLD,) if folds else ()))
-    # Other folds than those of Events.split: a window that is one of those must not be a single fold here.
-    table = with_folds(log, folds, seed, name=FOLD, salt="strata ") if folds else log.table
-    table = replace(events, log=replace(log, table=table)).table
-    keys = {name: table[name].cast(cells.table[name].type()) for name in cells.columns.keys}
-    keys |= ({EPOCH: day_of(table[TIME])} if daily else {}) | ({FOLD: table[FOLD]} if folds else {})
+    events = cells.evaluated
+    by = (*((EPOCH,) if epoch is not None else ()), *((FOLD,) if folds else ()))
+    table, keys = _divided(cells, folds, seed, epoch)
     logged = {PROPENSITY: table[PROPENSITY]} if by_propensity else {}
     reward = table[REWARD]
     summed = table.group_by(**keys, **logged).agg(
@@ -98,7 +118,20 @@ def open_strata(
         check_sums(cells.engine, held, events)
         traffic = engine.materialise(_traffic(held, cells, by))
         resources.callback(traffic.release)
-        yield Strata(cells, held, traffic, by)
+        yield Strata(cells, held, traffic, by, folds, seed)
+
+
+def _divided(
+    cells: Cells, folds: int | None, seed: int, epoch: str | int | None
+) -> tuple[ir.Table, dict[str, ir.Value]]:
+    """Return the evaluated events and the columns to group them by."""
+    events, log = cells.evaluated, cells.evaluated.log
+    # Other folds than those of Events.split: a window that is one of those must not be a single fold here.
+    table = with_folds(log, folds, seed, name=FOLD, salt="strata ") if folds else log.table
+    table = replace(events, log=replace(log, table=table)).table
+    keys = {name: table[name].cast(cells.table[name].type()) for name in cells.columns.keys}
+    keys |= {} if epoch is None else {EPOCH: epoch_of(table, epoch)}
+    return table, keys | ({FOLD: table[FOLD]} if folds else {})
 
 
 def _traffic(table: ir.Table, cells: Cells, by: tuple[str, ...]) -> ir.Table:

@@ -3,33 +3,60 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import ibis
 import numpy as np
 
-from warmstart.core import ACTION, FOLD, PROPENSITY, UsageError, quoted, to_numpy
-from warmstart.events import Events, open_cells, open_strata
+from warmstart.core import (
+    ACTION,
+    DECIDED,
+    FOLD,
+    PROBABILITY,
+    PROPENSITY,
+    Progress,
+    UsageError,
+    quoted,
+    silent,
+    to_numpy,
+)
+from warmstart.engine import float_literal
+from warmstart.estimators import judge_weights
+from warmstart.events import Events, Strata, open_cells, open_strata
 from warmstart.pipeline.checks import check_coarser, check_events
 from warmstart.pipeline.sources import check_folds, context_levels
-from warmstart.propensity import best_strength, check_logged
+from warmstart.propensity import best_strengths, borrowed_propensity, learn_epochs, with_predictions
 from warmstart.results import ComparedSource, PropensityComparison
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
+    from warmstart.results import Alarms
 
-    from warmstart.engine import Engine
-
-ALL = ("uniform", "shares", "counts", "back-off", "model", "logged")
+ALL = ("uniform", "shares", "counts", "back-off", "model", "mixture", "logged")
 
 
 def compare_propensities(
-    events: Events, sources: Sequence[Any] | None = None, *, coarser: Sequence[Sequence[str]] = (), seed: int = 0
+    events: Events,
+    sources: Sequence[Any] | None = None,
+    *,
+    coarser: Sequence[Sequence[str]] = (),
+    seed: int = 0,
+    on_progress: Progress = silent,
 ) -> PropensityComparison:
-    """Rank sources of propensities by the log-loss of what was shown, on folds that they never saw.
+    """Rank sources of propensities by the log-loss of what was shown, on events that they never saw.
 
-    ``sources``: of "counts", "back-off" (to the ``coarser`` contexts, and behind them the action's share), "model",
-    "logged", a scikit-learn classifier; and, to have something to compare with, "shares" (an action's share of all
-    events) and "uniform" (over all actions). By default all that the log allows.
+    Calibration and the two alarms (mean weight and balance of contexts, for the policy that chooses uniformly among
+    all actions) stand beside it and have no say: a source chosen by its alarms would have disarmed them.
+
+    Args:
+        events: The log, or a window of it.
+        sources: Of "counts", "back-off" (to the ``coarser`` contexts, and behind them the action's share), "model",
+            "mixture" (over the epochs that the log was read with, or those that fit best), "logged", a scikit-learn
+            classifier; and, to have something to compare with, "shares" (an action's share of all events) and
+            "uniform" (over all actions). By default all that the log allows.
+        coarser: Lists of context columns to back off to, most specific first.
+        seed: Of folds and samples.
+        on_progress: Called with the step that begins.
 
     >>> import pyarrow as pa, warmstart as ws
     >>> log = pa.table({"page": ["p", "q"] * 500, "ad": ["a", "b"] * 500, "click": [1, 0] * 500, "i": range(1000)})
@@ -40,40 +67,98 @@ def compare_propensities(
     check_events(events)
     check_coarser(coarser, events)
     logged = events.columns.propensity is not None
-    asked = [name for name in ALL if name != "logged" or logged] if sources is None else list(sources)
+    lacking = {"logged"} if not logged else set()
+    lacking |= {"mixture"} if events.columns.time is None and events.log.epochs is None else set()
+    asked = [name for name in ALL if name not in lacking] if sources is None else list(sources)
     for name in asked:
-        if not hasattr(name, "predict_proba") and (name not in ALL or (name == "logged" and not logged)):
-            raise UsageError(f"Propensities cannot come from {quoted(name)} here.", f"Choose among {', '.join(ALL)}.")
+        if not hasattr(name, "predict_proba") and (name not in ALL or name in lacking):
+            raise UsageError(
+                f"Propensities cannot come from {quoted(name)} here.",
+                f"Choose among {', '.join(one for one in ALL if one not in lacking)}, or pass a classifier.",
+            )
+    on_progress("summing events into cells")
     with open_cells(events) as cells, open_strata(cells, seed=seed, by_propensity=logged) as strata:
         check_folds(strata)
         levels = context_levels(cells.columns, coarser)
-        found = [_compared(name, cells.engine, strata.table, levels, seed) for name in asked]
-    ranked = sorted(found, key=lambda source: (source.without > 0, source.log_loss))
+        compared = []
+        for name in asked:
+            on_progress(f"learning propensities: {name if isinstance(name, str) else type(name).__name__}")
+            compared.append(_compared(name, strata, levels, seed))
+    ranked = sorted(compared, key=lambda source: (source.without > 0, source.log_loss))
     return PropensityComparison(tuple(ranked), len(events))
 
 
-def _compared(source: Any, engine: Engine, strata: ir.Table, levels: list[list[str]], seed: int) -> ComparedSource:
-    from warmstart.propensity import CountedRows, calibration, learn_propensity, log_loss, shown_propensity
+def _compared(source: Any, strata: Strata, levels: list[list[str]], seed: int) -> ComparedSource:
+    """Return how one source does: its log-loss and alarms where the strata are, its calibration on a sample of them."""
+    from warmstart.propensity import calibration
 
-    if source == "logged":
-        return ComparedSource("logged", check_logged(engine, strata).log_loss, 0.0)
-    bare = strata.drop(PROPENSITY) if PROPENSITY in strata.columns else strata
-    found = engine.fetch_arrow(bare.order_by(bare.columns))
-    contexts = found.select([name for name in found.column_names if name.startswith("context_")])
-    actions, n, folds = found[ACTION], to_numpy(found["n"]), to_numpy(found[FOLD]).astype(np.int64)
-    if source == "uniform":
-        kinds = len(actions.unique())
-        return ComparedSource("uniform", float(np.log(kinds)), 0.0)
-    model: Any
-    if source in ("shares", "counts", "back-off"):
-        strength = {"shares": 0.0, "counts": None}.get(source, 0.0)
-        if source == "back-off":
-            strength, _ = best_strength(engine, bare, levels)
-        used = [] if source == "shares" else levels
-        model = CountedRows.learn(contexts, actions, n, folds, levels=used, strength=strength)
-    else:
-        model = learn_propensity(contexts, actions, n, folds, model=None if source == "model" else source, seed=seed)
-    loss = log_loss(shown_propensity(model, contexts, actions, folds), n)
-    fits = calibration(model, contexts, actions, n, folds, seed=seed)
+    engine, table = strata.cells.engine, strata.table
+    kinds = int(engine.fetch(table.agg(kinds=table[ACTION].nunique()))[0]["kinds"])
     name = source if isinstance(source, str) else type(source).__name__
-    return ComparedSource(name, loss.log_loss, loss.without, fits.error, fits.noise)
+    learned: Any = None
+    detail = ""
+    if source == "uniform":
+        weighed = replace(strata, table=table.mutate(**{PROPENSITY: float_literal(1) / kinds}))
+    elif source == "logged":
+        weighed = strata
+    else:
+        rows = strata.to_learn_from()
+        contexts = rows.select(list(strata.cells.columns.context_keys))
+        given = contexts, rows[ACTION], to_numpy(rows["n"]), to_numpy(rows[FOLD]).astype(np.int64)
+        learned, detail, strengths = _learned(source, strata, levels, given, seed)
+        if strengths is None:
+            weighed = with_predictions(strata, learned)
+        else:
+            weighed = replace(strata, table=borrowed_propensity(_bare(table), levels, strengths))
+    loss, without = _log_loss(weighed)
+    fits = None if learned is None else calibration(learned, *given, seed=seed)
+    return ComparedSource(
+        name=name,
+        log_loss=loss,
+        without=without,
+        calibration=None if fits is None else fits.error,
+        noise=None if fits is None else fits.noise,
+        # A uniform policy has weights of 1 under uniform propensities, whatever the truth.
+        alarms=None if source == "uniform" else _alarms(weighed, kinds),
+        detail=detail,
+    )
+
+
+def _learned(source: Any, strata: Strata, levels: list[list[str]], given: Any, seed: int) -> tuple[Any, str, Any]:
+    """Return a model of all actions' propensities, what is to be said of it, and the strengths of back-off."""
+    from warmstart.propensity import CountedRows, learn_propensity
+
+    if source == "mixture":
+        model, epoching = learn_epochs(strata, seed=seed)
+        return model, epoching.detail.strip(), None
+    if source == "back-off":
+        strengths, _ = best_strengths(strata.cells.engine, _bare(strata.table), levels)
+        return CountedRows.learn(*given, levels=levels, strengths=strengths), "", strengths
+    if source in ("shares", "counts"):
+        used = [] if source == "shares" else levels
+        return CountedRows.learn(*given, levels=used, strengths=() if source == "shares" else None), "", None
+    return learn_propensity(*given, model=None if source == "model" else source, seed=seed), "", None
+
+
+def _bare(table: Any) -> Any:
+    return table.drop(PROPENSITY) if PROPENSITY in table.columns else table
+
+
+def _log_loss(strata: Strata) -> tuple[float, float]:
+    """Return the mean of -log(propensity) of what was shown, and the share of events without a propensity."""
+    n, p = strata.table.n, strata.table[PROPENSITY]
+    known = p.notnull().ifelse(n, 0.0).sum()
+    # A propensity of zero of what was shown is wrong beyond measure, and not beyond arithmetic.
+    sums = {"known": known, "loss": -(n * ibis.greatest(p, ibis.literal(1e-12)).ln()).sum(), "events": n.sum()}
+    totals = strata.cells.engine.fetch(strata.table.agg(**sums))[0]
+    events = float(totals["known"])
+    return (float(totals["loss"]) / events if events else np.nan), 1 - events / float(totals["events"])
+
+
+def _alarms(strata: Strata, kinds: int) -> Alarms:
+    """Return the alarms of the uniform policy: of it, what was shown is all that its weights need."""
+    rows, keys = strata.table, strata.cells.columns.context_keys
+    uniform = {PROBABILITY: float_literal(1) / kinds, DECIDED: float_literal(1), "traffic": rows.n}
+    judged = rows.select(*keys, "n", PROPENSITY, **uniform)
+    names = dict(zip(keys, strata.cells.columns.context, strict=True))
+    return judge_weights(strata.cells.engine, judged, float(len(strata.cells.evaluated)), names)

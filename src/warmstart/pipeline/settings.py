@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from warmstart.events import Events
 
 ENGINES = ("duckdb", "spark")
+EPOCHS = ("auto", "hour", "day", "week")
 
 
 def _shown(text: str, metavar: str | None = None, **more: Any) -> dict[str, Any]:
@@ -68,6 +69,15 @@ class LogSettings:
         metadata=_shown("The logged probability of what was shown (pscore), if it was recorded.", "COLUMN"),
     )
     event_id: str | None = field(default=None, metadata=_shown("What tells events apart, for random folds.", "COLUMN"))
+    epoch: str | None = field(
+        default=None,
+        metadata=_shown(
+            "How the log divides into epochs of one logging policy each, for propensities from a mixture: hour, day, "
+            "week, auto or a column (column:day for one called day).",
+            "EPOCH",
+            words=EPOCHS,
+        ),
+    )
     table: str | None = field(
         default=None,
         metadata=_shown("The table, [SCHEMA.]NAME, of a database; alone, one that the engine knows.", "NAME"),

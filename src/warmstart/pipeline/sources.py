@@ -6,8 +6,22 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from warmstart.core import FOLD, PROPENSITY, EmptyWindowError, UsageError, WindowName, quoted
-from warmstart.propensity import best_strength, borrowed_propensity, check_logged, modelled_propensity
+from warmstart.core import (
+    FOLD,
+    MICROSECONDS_PER_DAY,
+    PROPENSITY,
+    EmptyWindowError,
+    UsageError,
+    WindowName,
+    quoted,
+)
+from warmstart.propensity import (
+    best_strengths,
+    borrowed_propensity,
+    check_logged,
+    mixture_propensity,
+    modelled_propensity,
+)
 from warmstart.results import SOURCE_NAMES, PropensitySource, SourceName
 
 if TYPE_CHECKING:
@@ -19,6 +33,8 @@ REPEATING = 0.1
 # A model needs some events to learn from.
 ENOUGH = 1_000
 ENOUGH_CELLS = 100
+# The sources for which a log may have epochs: models of all of it and logged propensities do without them.
+WITH_EPOCHS = ("mixture", "model", "logged")
 # The sources that are counts of a window, by the window.
 COUNTED: dict[str, WindowName] = {"counts": "evaluated", "train": "train", "all": "all"}
 
@@ -52,15 +68,26 @@ def contexts_repeat(cells: Cells) -> bool:
 
 def choose_source(requested: Any, cells: Cells, coarser: Sequence[Sequence[str]]) -> tuple[SourceName, str, Any]:
     """Return the source to use, why, and the user's own classifier if there is one."""
+    epochs = cells.evaluated.log.epochs
     if hasattr(requested, "predict_proba"):
-        return "model", "a classifier was given", requested
-    if requested != "auto" and requested not in SOURCE_NAMES:
+        return ("model" if epochs is None else "mixture"), "a classifier was given", requested
+    name, reason = _fitting(cells, coarser) if requested == "auto" else _asked_for(requested, cells)
+    if epochs is not None and name not in WITH_EPOCHS:
+        raise UsageError(
+            f"Propensities from {quoted(name)} within epochs are not supported yet.",
+            "Read the log without epoch (--epoch), or ask for propensities='mixture' (--propensities mixture).",
+        )
+    return name, reason, None
+
+
+def _asked_for(requested: Any, cells: Cells) -> tuple[SourceName, str]:
+    """Refuse a source that does not exist, or that the log does not allow."""
+    if requested not in SOURCE_NAMES:
         raise UsageError(
             f"Propensities cannot come from {quoted(requested)}.",
             f"Choose auto, {', '.join(SOURCE_NAMES)}, or pass a scikit-learn classifier.",
         )
-    logged = cells.columns.propensity is not None
-    if requested == "logged" and not logged:
+    if requested == "logged" and cells.columns.propensity is None:
         raise UsageError(
             "The log was read without a column of propensities.", "Name it: propensity=... (--propensity)."
         )
@@ -68,16 +95,32 @@ def choose_source(requested: Any, cells: Cells, coarser: Sequence[Sequence[str]]
         raise UsageError(
             "propensities is 'train', but there is no training window.", "Split the log, or pass train=..."
         )
-    if requested != "auto":
-        return cast("SourceName", requested), "it was asked for", None
-    if logged:
-        return "logged", f"the log has them in {quoted(cells.columns.propensity)}", None
+    if requested == "mixture" and cells.evaluated.log.epochs is None and cells.columns.time is None:
+        raise UsageError(
+            "A mixture of propensity models needs epochs, and the log was read without times.",
+            "Name a time column (time=..., --time) or an epoch (epoch=..., --epoch).",
+        )
+    return cast("SourceName", requested), "it was asked for"
+
+
+def _fitting(cells: Cells, coarser: Sequence[Sequence[str]]) -> tuple[SourceName, str]:
+    """Return the source that fits the log, and why."""
+    if cells.columns.propensity is not None:
+        return "logged", f"the log has them in {quoted(cells.columns.propensity)}"
     if coarser:
-        return "back-off", "coarser contexts were named", None
-    share = repeating_share(cells)
-    if share < REPEATING and len(cells.evaluated) >= ENOUGH:
-        return "model", f"only {share:.1%} of traffic is in contexts seen more than once", None
-    return "counts", f"{share:.1%} of traffic is in contexts seen more than once", None
+        return "back-off", "coarser contexts were named"
+    share, epochs = repeating_share(cells), cells.evaluated.log.epochs
+    if share < REPEATING and (len(cells.evaluated) >= ENOUGH or epochs is not None):
+        changing = epochs is not None or _over_days(cells)
+        reason = f"only {share:.1%} of traffic is in contexts seen more than once"
+        return "mixture" if changing else "model", reason
+    return "counts", f"{share:.1%} of traffic is in contexts seen more than once"
+
+
+def _over_days(cells: Cells) -> bool:
+    """Tell whether the window is longer than a day, so that the logging policy may have changed."""
+    window = cells.evaluated.window
+    return window.first is not None and window.last is not None and window.last - window.first > MICROSECONDS_PER_DAY
 
 
 def with_propensities(
@@ -96,21 +139,27 @@ def with_propensities(
         return strata, PropensitySource("counts", reason)
     engine, levels = strata.cells.engine, context_levels(strata.cells.columns, coarser)
     if name == "back-off":
-        strength, loss = best_strength(engine, strata.table, levels)
-        detail = f" A coarser context counts as {strength:g} events."
-        table = borrowed_propensity(strata.table, levels, strength)
+        strengths, loss = best_strengths(engine, strata.table, levels)
+        listed = ", ".join(f"{strength:g}" for strength in strengths)
+        detail = f" What is borrowed counts as {listed} events, finest level first."
+        table = borrowed_propensity(strata.table, levels, strengths)
         return replace(strata, table=table), PropensitySource(name, reason, loss, detail=detail)
     if name == "logged":
         checked = check_logged(engine, strata.table)
-        _, estimated = best_strength(engine, strata.table, levels)
+        _, estimated = best_strengths(engine, strata.table, levels)
         return strata, PropensitySource(name, reason, checked.log_loss, estimated, too_heavy=checked.too_heavy)
-    strata = modelled_propensity(strata, model=model)
+    detail = ""
+    if name == "mixture":
+        strata, epoching = mixture_propensity(strata, model=model)
+        detail = epoching.detail
+    else:
+        strata = modelled_propensity(strata, model=model)
     n, p = strata.table.n, strata.table[PROPENSITY]
     sums = {"known": p.notnull().ifelse(n, 0.0).sum(), "loss": -(n * p.ln()).sum(), "events": n.sum()}
     totals = engine.fetch(strata.table.agg(**sums))[0]
     known = float(totals["known"])
     mean = float(totals["loss"]) / known if known else None
-    return strata, PropensitySource(name, reason, mean, without=1 - known / float(totals["events"]))
+    return strata, PropensitySource(name, reason, mean, without=1 - known / float(totals["events"]), detail=detail)
 
 
 def context_levels(columns: Columns, coarser: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from warmstart.propensity.backoff import *  # noqa: F403
     from warmstart.propensity.classifier import *  # noqa: F403
     from warmstart.propensity.compare import *  # noqa: F403
+    from warmstart.propensity.divisions import *  # noqa: F403
     from warmstart.propensity.logged import *  # noqa: F403
     from warmstart.propensity.model import *  # noqa: F403
     from warmstart.propensity.quality import *  # noqa: F403
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
 _door = Door.to(
     __name__,
     {
-        "backoff": "best_strength borrowed_propensity",
+        "backoff": "best_strengths borrowed_propensity",
         "classifier": "PropensityModel learn_propensity",
         "compare": "CountedRows",
+        "divisions": "Epoching",
         "logged": "LoggedCheck check_logged",
-        "model": "modelled_propensity",
+        "model": "learn_epochs mixture_propensity modelled_propensity with_predictions",
         "quality": "calibration log_loss shown_propensity",
     },
 )

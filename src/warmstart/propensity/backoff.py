@@ -1,4 +1,4 @@
-"""Propensities by counting, where rare contexts borrow from coarser ones."""
+"""Propensities by counting, where rare contexts borrow from coarser ones; an event never counts for itself."""
 
 from __future__ import annotations
 
@@ -7,61 +7,84 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core import ACTION, FOLD, PROPENSITY
+from warmstart.core import ACTION, PROPENSITY
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-    from warmstart.engine import Engine
+    from warmstart.engine import LocalEngine
 
 STRENGTHS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-# An action that the other folds never saw counts as half an event of theirs.
+# An action that no other event showed counts as half an event.
 UNSEEN = 0.5
 EQUAL = 1e-9
+# How often the strengths of all levels are gone through, each by itself.
+ROUNDS = 2
 
 Levels = Sequence[Sequence[str]]
 
 
-def borrowed_propensity(strata: ir.Table, levels: Levels, strength: float) -> ir.Table:
+def borrowed_propensity(strata: ir.Table, levels: Levels, strengths: Sequence[float]) -> ir.Table:
     """Add pi_hat = (events of (x, a) + k * coarser pi_hat) / (events of x + k), level by level, as ``propensity``.
 
-    ``levels``: lists of context columns, most specific first; behind the last stands the action's share.
+    Counts are of all events but one: an event's propensity comes from the others (leave-one-out), at every level. Else
+    what is rare would get a large propensity by having been shown. All events of a cell leave out the same.
+
+    Args:
+        strata: A row for every cell, and maybe fold, that was shown.
+        levels: Lists of context columns, most specific first; behind the last stands the action's share.
+        strengths: k of every level, in events.
     """
-    counted = _counted(strata, levels, held_out=False)
-    return counted.select(*strata.columns, **{PROPENSITY: _mixed(counted, len(levels), strength)})
+    counted = _counted(strata, levels)
+    return counted.select(*strata.columns, **{PROPENSITY: _mixed(counted, strengths)})
 
 
-def best_strength(engine: Engine, strata: ir.Table, levels: Levels) -> tuple[float, float]:
-    """Return the strength under which the other folds' counts make each fold likeliest, and the log-loss."""
-    counted = _counted(strata, levels, held_out=True)
+def best_strengths(engine: LocalEngine, strata: ir.Table, levels: Levels) -> tuple[tuple[float, ...], float]:
+    """Return the strengths with the smallest leave-one-out log-loss of what was shown, and that loss.
+
+    The best strength for all levels is found first, then each level's in turn.
+    """
+    counted = engine.materialise(_counted(strata, levels))
+    try:
+        best, loss = _best(engine, counted, [(k,) * len(levels) for k in STRENGTHS])
+        for _ in range(ROUNDS if len(levels) > 1 else 0):
+            for level in range(len(levels)):
+                best, loss = _best(engine, counted, [(*best[:level], k, *best[level + 1 :]) for k in STRENGTHS])
+    finally:
+        counted.release()
+    return best, loss
+
+
+def _best(
+    engine: LocalEngine, counted: ir.Table, candidates: Sequence[tuple[float, ...]]
+) -> tuple[tuple[float, ...], float]:
     losses = {
-        f"loss_{i}": -(counted.n * _mixed(counted, len(levels), strength).ln()).sum() / counted.n.sum()
-        for i, strength in enumerate(STRENGTHS)
+        f"loss_{i}": -(counted.n * _mixed(counted, strengths).ln()).sum() / counted.n.sum()
+        for i, strengths in enumerate(candidates)
     }
     totals = [float(loss) for loss in engine.fetch(counted.agg(**losses))[0].values()]
     # Of equals, which differ by rounding, the one that borrows most: contexts that never repeat say nothing themselves.
     best = max(i for i, loss in enumerate(totals) if loss <= min(totals) * (1 + EQUAL))
-    return STRENGTHS[best], totals[best]
+    return candidates[best], totals[best]
 
 
-def _counted(strata: ir.Table, levels: Levels, *, held_out: bool) -> ir.Table:
-    """Add the events of each level and of each level's action, in all folds or in all but the row's own."""
+def _counted(strata: ir.Table, levels: Levels) -> ir.Table:
+    """Add the other events of each level and of each level's action: all but one, in all folds."""
 
-    def events(*keys: str) -> ir.Value:
-        whole = strata.n.sum().over(ibis.window(group_by=list(keys)))
-        return whole - strata.n.sum().over(ibis.window(group_by=[*keys, FOLD])) if held_out else whole
+    def others(*keys: str) -> ir.Value:
+        return strata.n.sum().over(ibis.window(group_by=list(keys))) - 1.0
 
     # Every event adds 1 / (events of its action): the number of actions.
     strata = strata.mutate(part=strata.n / strata.n.sum().over(ibis.window(group_by=ACTION)))
-    counts = {"every": events(), "every_action": events(ACTION), "kinds": strata.part.sum().over(ibis.window())}
+    counts = {"every": others(), "every_action": others(ACTION), "kinds": strata.part.sum().over(ibis.window())}
     for i, level in enumerate(levels):
-        counts |= {f"level_{i}": events(*level), f"level_{i}_action": events(*level, ACTION)}
+        counts |= {f"level_{i}": others(*level), f"level_{i}_action": others(*level, ACTION)}
     return strata.mutate(**counts)
 
 
-def _mixed(counted: ir.Table, levels: int, strength: float) -> ir.Value:
-    k = ibis.literal(strength, type="float64")
+def _mixed(counted: ir.Table, strengths: Sequence[float]) -> ir.Value:
     share = (counted.every_action + UNSEEN) / (counted.every + UNSEEN * counted.kinds)
-    for i in reversed(range(levels)):
+    for i, strength in reversed(list(enumerate(strengths))):
+        k = ibis.literal(strength, type="float64")
         share = (counted[f"level_{i}_action"] + k * share) / (counted[f"level_{i}"] + k)
     return share

@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from warmstart.core import UsageError, to_arrow
-from warmstart.features import ContextMatrix, KeyEncoder, other_folds, scikit_learn, weighted_copy
+from warmstart.features import ContextMatrix, KeyEncoder, other_folds
+from warmstart.propensity.training import Candidates, Fitted, PooledFit, Training, batch_size, draw
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
     from warmstart.features import Matrix
+    from warmstart.propensity.mixture import EpochMixture
 
 MOST_ROWS = 200_000
-# The largest rows x actions of a fit, and of a batch of predictions: 240 and 48 MB an array.
-LARGEST_FIT, LARGEST_BATCH = 30_000_000, 6_000_000
-MOST_IN_A_BATCH = 20_000
-# Prior variances of coefficients (scikit-learn's C), for columns of spread 1.
-VARIANCES = (0.01, 0.1, 1.0, 10.0)
+# The largest rows x actions of a fit: 240 MB an array.
+LARGEST_FIT = 30_000_000
 ROWS_TO_CHOOSE = 10_000
-MOST_STEPS = 300
-HELD_OUT = 0.2
-LEAST_PROBABILITY = 1e-12
-# Prior standard deviation of the log temperature around 0, for when few events are held out.
-TEMPERATURE_SPREAD = 0.5
-TEMPERATURES = (0.05, 5.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +47,12 @@ class PropensityModel:
     def converged(self) -> bool:
         """Return whether the optimiser of every model converged."""
         return all(model.fitted.converged for model in self.learned.values())
+
+    @property
+    def same_contexts(self) -> bool:
+        """Return whether contexts are taken to have the same distribution in every epoch."""
+        mixtures = [model.mixture for model in self.learned.values()]
+        return all(mixture is None or mixture.shares.fitted is None for mixture in mixtures)
 
     @property
     def sampled(self) -> bool:
@@ -120,182 +119,71 @@ def learn_propensity(
     labels = KeyEncoder.of(actions)
     numbers = labels.numbers(actions)
     contexts = contexts.combine_chunks()
-    candidates = _candidates(model, seed)
+    candidates = Candidates.of(model, seed)
     learned = {}
-    for fold, others in other_folds(n, folds):
-        rng = np.random.default_rng([seed, fold])
-        limit = min(most, LARGEST_FIT // len(np.unique(numbers[others])))
-        drawn, weights = draw(n[others], limit, rng)
-        rows = others[drawn]
-        taken = contexts.take(to_arrow(rows))
-        matrix = ContextMatrix.learn(taken, weights)
-        training = _Training(matrix.apply(taken), numbers[rows], n[rows], weights)
-        classifier = _best(candidates, training.drawn(ROWS_TO_CHOOSE, rng), rng)
-        power = _held_out_fit(classifier, *training.split(rng))[1] if temperature is None else temperature
-        learned[fold] = FoldModel(matrix, Fitted.to(training, classifier), power, len(rows) < len(others))
+    with one_thread():
+        for fold, others in other_folds(n, folds):
+            rng = np.random.default_rng([seed, fold])
+            matrix, training = training_rows(contexts, numbers, n, others, rng, most=most)
+            pooled = PooledFit.learn(training, candidates, rng, most=ROWS_TO_CHOOSE, power=temperature)
+            sampled = len(training.n) < len(others)
+            learned[fold] = FoldModel(matrix, pooled.fitted, pooled.temperature, sampled)
     return PropensityModel(labels, learned)
 
 
-def draw(n: NDArray[np.float64], most: int, rng: np.random.Generator) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Return at most ``most`` rows sampled in proportion to n (systematic sampling), and their unbiased weights.
+def one_thread() -> Any:
+    """Limit BLAS to one thread: more of them wait for each other in the optimiser's many short steps.
 
-    A row is drawn with probability ``min(1, n / step)`` and weighs ``n`` over that, n in expectation: rows of many
-    events are always drawn and weigh n, the others weigh ``step`` each.
+    On two cores in use, ten thousand rows of four hashed columns took 148 seconds with all threads and 6 with one.
     """
-    if len(n) <= most:
-        return np.arange(len(n)), n.copy()
-    descending = -np.sort(-n)
-    rest = np.cumsum(descending[::-1])[::-1][:most]
-    steps = rest / np.arange(most, 0, -1)
-    step = steps[np.argmax(descending[:most] <= steps)]
-    chances = np.minimum(1.0, n / step)
-    order = rng.permutation(len(n))
-    passed = np.floor(np.cumsum(chances[order]) + rng.random())
-    rows = np.sort(order[np.diff(passed, prepend=0.0) > 0])
-    return rows, n[rows] / chances[rows]
+    return threadpool_limits(limits=1, user_api="blas")
 
 
-def batch_size(actions: int) -> int:
-    """Return how many rows to predict at once, given the number of actions."""
-    return max(1, min(MOST_IN_A_BATCH, LARGEST_BATCH // max(actions, 1)))
+def training_rows(
+    contexts: pa.Table,
+    numbers: NDArray[np.int64],
+    n: NDArray[np.float64],
+    rows: NDArray[np.int64],
+    rng: np.random.Generator,
+    *,
+    most: int = MOST_ROWS,
+) -> tuple[ContextMatrix, Training]:
+    """Return how contexts become numbers, and the rows to learn from, sampled where there are too many.
+
+    Args:
+        contexts: The context columns of all rows.
+        numbers: The class of every row.
+        n: The events of every row.
+        rows: Those that may be learned from.
+        rng: Of the sample.
+        most: At most so many rows, fewer with many classes.
+    """
+    limit = min(most, LARGEST_FIT // len(np.unique(numbers[rows])))
+    drawn, weights = draw(n[rows], limit, rng)
+    used = rows[drawn]
+    taken = contexts.take(to_arrow(used))
+    matrix = ContextMatrix.learn(taken, weights)
+    return matrix, Training(matrix.apply(taken), numbers[used], n[used], weights, used)
 
 
 @dataclass(frozen=True, eq=False)
 class FoldModel:
-    """The model of one fold: context encoding, classifier, and temperature (power of its probabilities)."""
+    """The model of one fold: context encoding, classifier, temperature (power of its probabilities), epochs if any."""
 
     matrix: ContextMatrix
     fitted: Fitted
     temperature: float
     sampled: bool
+    mixture: EpochMixture | None = None
 
     def probabilities(self, contexts: pa.Table) -> NDArray[np.float64]:
         """Return a row of probabilities for every context, in the order of the classifier's classes."""
+        x = self.matrix.apply(contexts)
+        return self.pooled(x) if self.mixture is None else self.mixture.mixed(x, self.pooled(x))
+
+    def pooled(self, x: Matrix) -> NDArray[np.float64]:
+        """Return the probabilities of the classifier of all epochs."""
         from scipy.special import softmax
 
-        logs = self.fitted.log_probabilities(self.matrix.apply(contexts))
-        probabilities: NDArray[np.float64] = softmax(self.temperature * logs, axis=1)
+        probabilities: NDArray[np.float64] = softmax(self.temperature * self.fitted.log_probabilities(x), axis=1)
         return probabilities
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """A fitted classifier and the action numbers of its columns; None where there is a single action."""
-
-    classes: NDArray[np.int64]
-    classifier: Any
-    converged: bool
-
-    @classmethod
-    def to(cls, training: _Training, classifier: Any) -> Self:
-        """Fit a copy of a classifier; record whether it converged instead of warning."""
-        classes = np.unique(training.classes)
-        if len(classes) < 2:
-            return cls(classes, None, True)
-        not_converged = scikit_learn("exceptions").ConvergenceWarning
-        copy = scikit_learn("base").clone(classifier)
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", not_converged)
-            copy.fit(training.x, training.classes, sample_weight=training.sample_weight)
-        for warning in caught:
-            if not issubclass(warning.category, not_converged):
-                warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-        failed = any(issubclass(warning.category, not_converged) for warning in caught)
-        return cls(np.asarray(copy.classes_, dtype=np.int64), copy, not failed)
-
-    def log_probabilities(self, x: Matrix) -> NDArray[np.float64]:
-        """Return the logarithms of the classifier's probabilities."""
-        if self.classifier is None:
-            return np.zeros((x.shape[0], len(self.classes)))
-        return np.log(np.maximum(np.asarray(self.classifier.predict_proba(x), dtype=np.float64), LEAST_PROBABILITY))
-
-    def places(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the classifier's columns of actions, -1 for an action that it never saw."""
-        columns = np.full(max(self.classes.max(initial=-1), numbers.max(initial=-1)) + 2, -1)
-        columns[self.classes] = np.arange(len(self.classes))
-        # Unknown actions have number -1, the last entry, which is never a class.
-        return columns[numbers]
-
-
-@dataclass(frozen=True, eq=False)
-class _Training:
-    """Training rows of ``n`` events each, which weigh as ``weights`` events."""
-
-    x: Matrix
-    classes: NDArray[np.int64]
-    n: NDArray[np.float64]
-    weights: NDArray[np.float64]
-
-    @property
-    def sample_weight(self) -> NDArray[np.float64]:
-        """Return the weights scaled to the effective sample size: n if no row was left out.
-
-        The penalty is relative to this sum, and a row that stands for more events carries no more information.
-        """
-        squares = max(float((self.weights**2 / self.n).sum()), np.finfo(float).tiny)
-        scaled: NDArray[np.float64] = self.weights * (float(self.weights.sum()) / squares)
-        return scaled
-
-    def drawn(self, most: int, rng: np.random.Generator) -> _Training:
-        """Return a sample of at most ``most`` rows."""
-        rows, weights = draw(self.weights, most, rng)
-        return _Training(self.x[rows], self.classes[rows], self.n[rows], weights)
-
-    def shared(self, shares: NDArray[np.float64]) -> _Training:
-        """Return a share of every row's events."""
-        rows = np.flatnonzero(shares > 0)
-        part = shares[rows]
-        return _Training(self.x[rows], self.classes[rows], self.n[rows] * part, self.weights[rows] * part)
-
-    def split(self, rng: np.random.Generator) -> tuple[_Training, _Training]:
-        """Return training and held-out events: a fifth, at most a batch, drawn event by event; rows may be in both."""
-        events = np.maximum(np.round(self.n), 1).astype(np.int64)
-        share = rng.binomial(events, HELD_OUT) / events
-        return self.shared(1 - share), self.shared(share).drawn(batch_size(len(np.unique(self.classes))), rng)
-
-
-def _candidates(model: Any, seed: int) -> Sequence[Any]:
-    if model is None:
-        regression = scikit_learn("linear_model").LogisticRegression
-        return [regression(C=variance, max_iter=MOST_STEPS) for variance in VARIANCES]
-    if not hasattr(model, "predict_proba"):
-        raise UsageError(f"{type(model).__name__} has no predict_proba.", "Pass a classifier that has.")
-    return [weighted_copy(model, seed)]
-
-
-def _best(candidates: Sequence[Any], training: _Training, rng: np.random.Generator) -> Any:
-    """Return the best classifier on held-out events; try the most penalised first, stop when one does worse."""
-    if len(candidates) == 1:
-        return candidates[0]
-    train, held_out = training.split(rng)
-    best, least = candidates[0], np.inf
-    for candidate in candidates:
-        loss, _ = _held_out_fit(candidate, train, held_out)
-        if loss >= least:
-            break
-        best, least = candidate, loss
-    return best
-
-
-def _held_out_fit(classifier: Any, train: _Training, held_out: _Training) -> tuple[float, float]:
-    """Return the penalised log loss on held-out events at the best temperature, and that temperature."""
-    from scipy.optimize import minimize_scalar
-    from scipy.special import logsumexp
-
-    if not len(train.n) or not len(held_out.n):
-        return np.inf, 1.0
-    fitted = Fitted.to(train, classifier)
-    known = held_out.shared(np.isin(held_out.classes, fitted.classes).astype(np.float64))
-    if not len(known.n):
-        return np.inf, 1.0
-    logs = fitted.log_probabilities(known.x)
-    shown = logs[np.arange(len(logs)), fitted.places(known.classes)]
-    weights = known.sample_weight
-
-    def loss(log_power: float) -> float:
-        power = np.exp(log_power)
-        likelihood = weights @ (power * shown - logsumexp(power * logs, axis=1))
-        return float((log_power / TEMPERATURE_SPREAD) ** 2 / 2 - likelihood)
-
-    best = minimize_scalar(loss, bounds=tuple(np.log(TEMPERATURES)), method="bounded")
-    return float(best.fun), float(np.exp(best.x))

@@ -12,6 +12,7 @@ from scipy import sparse
 from warmstart.core import to_arrow
 from warmstart.features import KeyEncoder
 from warmstart.propensity.backoff import UNSEEN
+from warmstart.propensity.quality import shown_propensity
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class CountedRows:
-    """pi_hat(a|x) from the counts of the other folds; without ``strength`` no back-off, NaN for what was never shown.
+    """pi_hat(a|x) from the counts of the other folds; without ``strengths`` no back-off, NaN for what was never shown.
 
     ``levels``: for the whole context and each coarser one, its columns, its values, and events by value and action, in
     all folds and in each.
@@ -31,7 +32,7 @@ class CountedRows:
     labels: KeyEncoder
     levels: tuple[tuple[tuple[str, ...], KeyEncoder, Any, tuple[Any, ...]], ...]
     shares: Floats
-    strength: float | None
+    strengths: tuple[float, ...] | None
 
     @classmethod
     def learn(
@@ -42,7 +43,7 @@ class CountedRows:
         folds: NDArray[np.int64],
         *,
         levels: Sequence[Sequence[str]],
-        strength: float | None,
+        strengths: Sequence[float] | None,
     ) -> Self:
         """Return the model of the counts by level, action and fold.
 
@@ -52,7 +53,7 @@ class CountedRows:
             n: The events of every row.
             folds: The fold of every row.
             levels: Context columns from the finest level to the coarsest.
-            strength: The weight of the coarser level, in events; None for plain counts.
+            strengths: By level, the weight of the next coarser one, in events; None for plain counts.
         """
         labels = KeyEncoder.of(actions)
         a, size = labels.numbers(actions), int(folds.max()) + 1
@@ -68,7 +69,7 @@ class CountedRows:
             counted.append((tuple(level), values, count(n > 0), tuple(count(folds == k) for k in range(size))))
         shares = np.stack([np.bincount(a, weights=n * (folds != k), minlength=len(labels)) for k in range(size)])
         smoothed = (shares + UNSEEN) / (shares.sum(axis=1, keepdims=True) + UNSEEN * len(labels))
-        return cls(labels, tuple(counted), smoothed, strength)
+        return cls(labels, tuple(counted), smoothed, None if strengths is None else tuple(strengths))
 
     def rows(self, contexts: pa.Table, folds: NDArray[np.int64]) -> tuple[pa.Array, Floats]:
         """Return the actions, and a matrix of every row's propensities of all actions."""
@@ -78,14 +79,19 @@ class CountedRows:
             propensities[rows] = self._of_fold(contexts.take(to_arrow(rows)), fold)
         return self.labels.values, propensities
 
+    def propensity(self, contexts: pa.Table, actions: pa.Array | pa.ChunkedArray, folds: NDArray[np.int64]) -> Floats:
+        """Return the propensity of every row's action under the counts of other folds; NaN where there is none."""
+        return shown_propensity(self, contexts, actions, folds)
+
     def _of_fold(self, contexts: pa.Table, fold: int) -> Floats:
         p = np.tile(self.shares[fold], (contexts.num_rows, 1))
-        if self.strength is None:
+        if self.strengths is None:
             counts = self._counts(0, contexts, fold)
             return np.where(counts > 0, counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300), np.nan)
         for level in reversed(range(len(self.levels))):
             counts = self._counts(level, contexts, fold)
-            p = (counts + self.strength * p) / (counts.sum(axis=1, keepdims=True) + self.strength)
+            strength = self.strengths[level]
+            p = (counts + strength * p) / (counts.sum(axis=1, keepdims=True) + strength)
         return p
 
     def _counts(self, level: int, contexts: pa.Table, fold: int) -> Floats:

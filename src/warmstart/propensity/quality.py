@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from warmstart.core import to_arrow
-from warmstart.propensity.classifier import batch_size, draw
+from warmstart.propensity.training import batch_size, draw
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -31,7 +31,7 @@ _door = Door.to(
         "evaluation": "Contribution Evaluation LogSummary Windows",
         "interop": "Decisions Exported Imported ImportedTables",
         "joined": "Duplicates Impressions Joined Outcomes Repeated",
-        "propensities": "SOURCE_NAMES ComparedSource PropensityComparison PropensitySource SourceName",
+        "propensities": "SOURCE_NAMES Alarms ComparedSource Imbalance PropensityComparison PropensitySource SourceName",
         "remarks": "Overlap Remark",
         "selection": "Selection select",
     },

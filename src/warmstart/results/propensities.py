@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 from warmstart.results.display import Result, TextTable, fields_of
 
-SourceName = Literal["counts", "train", "all", "back-off", "model", "logged"]
+SourceName = Literal["counts", "train", "all", "back-off", "model", "mixture", "logged"]
 SOURCE_NAMES: tuple[SourceName, ...] = get_args(SourceName)
 WORDS: dict[SourceName, str] = {
     "counts": "counted in the evaluated window",
@@ -16,6 +16,7 @@ WORDS: dict[SourceName, str] = {
     "all": "counted in all data (the paper's choice)",
     "back-off": "counted, rare contexts borrowing from coarser ones",
     "model": "from a model of the context columns, cross-fitted",
+    "mixture": "from models of the context columns, one for every epoch, cross-fitted",
     "logged": "as logged",
 }
 
@@ -79,11 +80,80 @@ class PropensitySource:
 
 
 @dataclass(frozen=True)
+class Imbalance:
+    """A feature whose weighted mean is not that of the traffic, in standard deviations of the feature."""
+
+    feature: str
+    difference: float
+    standard_error: float
+
+
+@dataclass(frozen=True)
+class Alarms:
+    """Whether a policy's importance weights reproduce the traffic that it decides.
+
+    ``mean_weight``: over the decided share, 1 where propensities are true. ``imbalances``: features of contexts that
+    are out of balance, the worst first. ``rings``: whether plain weighting (ips, snips) is not to be trusted; ``code``:
+    then WS105 (mean weight) or WS106 (balance); ``text``: what rings, and what to do.
+    """
+
+    mean_weight: float
+    standard_error: float
+    imbalances: tuple[Imbalance, ...] = ()
+    rings: bool = False
+    code: Literal["WS105", "WS106"] | None = None
+    text: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        mean_weight: float,
+        standard_error: float,
+        imbalances: tuple[Imbalance, ...],
+        *,
+        weight_rings: bool,
+        clipped: tuple[float, float] | None = None,
+    ) -> Self:
+        """Say what rings: the mean weight, else balance.
+
+        Args:
+            mean_weight: Over the decided share.
+            standard_error: Of it.
+            imbalances: Features out of balance, the worst first.
+            weight_rings: Whether the mean weight is too far from 1.
+            clipped: The mean weight and its error at a larger tau, if it is that which rings loudest.
+        """
+        if not weight_rings and not imbalances:
+            return cls(mean_weight, standard_error)
+        if weight_rings:
+            small = "too small, so that what was shown counts too much"
+            large = "too large, or the log has too little of what the policy chooses"
+            more = "" if clipped is None else f" ({clipped[0]:.3f} +- {clipped[1]:.3f} after clipping)"
+            said = (
+                f"The mean weight is {mean_weight:.3f} +- {standard_error:.3f}{more} instead of 1: propensities are "
+                f"{small if mean_weight > 1 else large}."
+            )
+        else:
+            worst = imbalances[0]
+            said = (
+                f"Weighted events have other contexts than the traffic: {worst.feature} is off by "
+                f"{worst.difference:+.2f} +- {worst.standard_error:.2f} standard deviations."
+            )
+        advice = (
+            "Do not trust ips and snips here: try another source of propensities (mixture, with the epochs in which "
+            "the logging policy changed; more context columns), and look at dr."
+        )
+        code: Literal["WS105", "WS106"] = "WS105" if weight_rings else "WS106"
+        return cls(mean_weight, standard_error, imbalances, True, code, f"{said} {advice}")
+
+
+@dataclass(frozen=True)
 class ComparedSource:
     """One source on events that it never saw (as logged, for logged ones).
 
     ``calibration``: the share of events in another bin of propensities than they should be; ``noise``: what true
     propensities would show there by chance. None where a source does not tell the propensities of all actions.
+    ``alarms``: of the weights of the policy that chooses uniformly among all actions.
     """
 
     name: str
@@ -91,6 +161,8 @@ class ComparedSource:
     without: float
     calibration: float | None = None
     noise: float | None = None
+    alarms: Alarms | None = None
+    detail: str = ""
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,11 +184,36 @@ class PropensityComparison(Result):
             (
                 *(source.name, f"{source.log_loss:.4f}" if isfinite(source.log_loss) else "-", f"{source.without:.2%}"),
                 *("-" if value is None else f"{value:.3f}" for value in (source.calibration, source.noise)),
+                "-" if source.alarms is None else f"{source.alarms.mean_weight:.3f}",
+                "-" if source.alarms is None else (source.alarms.code or "none"),
             )
             for source in self.sources
         ]
-        header = ("source", "log-loss", "without", "miscalibrated", "by chance")
+        header = ("source", "log-loss", "without", "miscalibrated", "by chance", "mean weight", "alarm")
         return [TextTable(f"Propensities of {self.events:,} events, held out", header, rows, left=1)]
 
+    @property
+    def notes(self) -> list[str]:
+        """Say which source fits best, and what speaks against it."""
+        best = self.sources[0]
+        lines = [
+            f"Best by held-out log-loss: {best.name}. The alarms have no say in that: choosing by them disarms them."
+        ]
+        lines += [f"{source.name}: {source.detail}" for source in self.sources if source.detail]
+        if best.alarms is not None and best.alarms.rings:
+            lines.append(f"{best.alarms.code}: with {best.name}, for uniform choice: {best.alarms.text}")
+        return lines
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain dictionaries, with the name of the best source."""
+        return {**super().to_dict(), "best": self.best}
+
     def _rows(self) -> list[dict[str, Any]]:
-        return [fields_of(source) for source in self.sources]
+        flat = []
+        for source in self.sources:
+            alarms = source.alarms
+            row = fields_of(source)
+            del row["alarms"], row["detail"]
+            weight = None if alarms is None else alarms.mean_weight
+            flat.append({**row, "mean_weight": weight, "alarm": "" if alarms is None else alarms.code or ""})
+        return flat

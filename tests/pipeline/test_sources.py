@@ -1,0 +1,85 @@
+"""Which source of propensities is chosen, with and without times and epochs, and what is said of it."""
+
+import pyarrow as pa
+import pytest
+from sklearn.tree import DecisionTreeClassifier
+from tests.support.epoch_logs import Blocks
+
+import warmstart as ws
+
+
+@pytest.fixture(scope="module")
+def world():
+    return Blocks(0)
+
+
+def evaluate(world, engine, *, hours=24.0, source="auto", **options):
+    names = {"context": world.names, "action": "a", "reward": "r", "event_id": "i", "engine": engine}
+    events = ws.read_events(world.log(hours=hours), **names, **options)
+    return ws.evaluate({"h": world.policy}, events, tau=0.01, propensities=source)
+
+
+def test_a_log_of_several_days_whose_contexts_do_not_repeat_gets_a_mixture(duckdb, world):
+    found = evaluate(world, duckdb, time="at")
+    assert found.propensities.name == "mixture"
+    text = found.propensities.notes[0]
+    assert "only 0.0% of traffic" in text
+    assert "Epochs: one day (6)" in text
+    assert "one model" in text
+    assert "contexts are alike in all" in text
+    assert found["h"].value == pytest.approx(world.true_value, abs=0.05)
+    assert found["h"].certified_lower is None
+
+
+def test_one_model_overestimates_the_same_log(duckdb, world):
+    found = evaluate(world, duckdb, time="at", source="model")
+    assert found["h"].value > world.true_value + 0.2
+
+
+def test_a_log_of_one_day_or_without_times_gets_one_model(duckdb, world):
+    assert evaluate(world, duckdb, hours=3.0, time="at").propensities.name == "model"
+    assert evaluate(world, duckdb).propensities.name == "model"
+
+
+def test_an_epoch_that_was_named_is_used(duckdb, world):
+    by_column = evaluate(world, duckdb, hours=3.0, epoch="block")
+    assert "Epochs: a value of 'block' (6)" in by_column.propensities.detail
+    by_day = evaluate(world, duckdb, time="at", epoch="day")
+    assert "Epochs: one day (6)" in by_day.propensities.detail
+    assert by_column["h"].value == pytest.approx(by_day["h"].value, abs=1e-9)
+    hourly = evaluate(world, duckdb, hours=1.0, time="at", epoch="auto")
+    assert "Epochs: one hour (6)" in hourly.propensities.detail
+
+
+def test_a_classifier_of_the_users_own_imitates_every_epoch(duckdb, world):
+    tree = DecisionTreeClassifier(max_depth=5, random_state=0)
+    named, pooled = (evaluate(world, duckdb, source=tree, **options) for options in ({"epoch": "block"}, {}))
+    assert (named.propensities.name, pooled.propensities.name) == ("mixture", "model")
+    assert abs(named["h"].value - world.true_value) < abs(pooled["h"].value - world.true_value)
+
+
+def test_one_epoch_is_one_model(duckdb, world):
+    found = evaluate(world, duckdb, hours=1.0, time="at", epoch="day")
+    assert "One model of the whole window" in found.propensities.detail
+
+
+@pytest.mark.parametrize("source", ["auto", "counts", "all", "back-off"])
+def test_counting_within_epochs_is_not_there_yet(duckdb, source):
+    log = pa.table({"x": [0, 1] * 200, "a": [0, 0, 1, 1] * 100, "r": [0.0, 1.0] * 200, "v": [1] * 200 + [2] * 200})
+    events = ws.read_events(log, context="x", action="a", reward="r", epoch="v", engine=duckdb)
+    with pytest.raises(ws.UsageError, match="within epochs are not supported yet") as refused:
+        ws.evaluate("uniform", events, propensities=source)
+    assert "mixture" in refused.value.hint
+
+
+def test_a_mixture_needs_times_or_epochs(duckdb, world):
+    with pytest.raises(ws.UsageError, match="needs epochs"):
+        evaluate(world, duckdb, source="mixture")
+
+
+@pytest.mark.spark
+@pytest.mark.slow_on_spark
+def test_spark_mixes_what_duckdb_mixes(duckdb, spark):
+    world = Blocks(2, 1500)
+    here, there = (evaluate(world, engine, epoch="block") for engine in (duckdb, spark))
+    assert there["h"].value == pytest.approx(here["h"].value, abs=1e-9)

@@ -1,0 +1,54 @@
+"""The alarms of importance weights, event by event in NumPy."""
+
+import numpy as np
+from scipy.stats import norm
+
+TAUS = (0.0005, 0.005, 0.02, 0.05)
+
+
+def judged(h, p, decided, features, *, far):
+    """Return the mean weight over the decided share, its error, whether it rings, and which features ring.
+
+    ``h``: the policy's probability of what every event shows, ``p`` the propensity; ``decided``: the policy's whole
+    share in its context; ``features``: a column for each; ``far``: how far from its mean an event is taken to lie that
+    the log lacks.
+    """
+    traffic, means = decided.sum(), []
+    for tau in TAUS:
+        w = h / np.maximum(p, tau)
+        mean = 1 + (w - decided).sum() / traffic
+        squares = ((w - decided) ** 2).sum() + (1 if mean > 1 else 9) * w.max() ** 2
+        means.append((mean, np.sqrt(squares) / traffic))
+    (mean, error), *clipped = means
+    weight_rings = abs(mean - 1) > max(0.05, 3 * error)
+    weight_rings |= any(one - 1 > max(0.05, norm.isf(norm.sf(3) / 4) * of) for one, of in clipped)
+    w = h / np.maximum(p, TAUS[0])
+    excess = w - decided
+    centres = decided @ features / traffic
+    centred = features - centres
+    spread = np.sqrt(decided @ centred**2 / traffic)
+    own = np.sqrt(excess**2 @ centred**2 + w.max() ** 2 * far(centres, spread) ** 2)
+    z = norm.isf(norm.sf(3) / features.shape[1])
+    rings = np.abs(excess @ centred) > np.maximum(0.05 * spread * traffic, z * own)
+    return mean, error, weight_rings, rings
+
+
+def mixed(numbers):
+    """The distance for so many numeric features, and indicators behind them."""
+
+    def far(means, spread):
+        return np.concatenate([2 * spread[:numbers], 1 - means[numbers:]])
+
+    return far
+
+
+def softmax_log(rng, events, *, actions=5, strength=1.0):
+    """Contexts of three numbers and a category, a softmax logger that explores, and the true propensities of all."""
+    x = rng.normal(size=(events, 3))
+    city = rng.choice(6, p=np.arange(1, 7) / 21, size=events)
+    scores = strength * x @ rng.normal(size=(3, actions))
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p = 0.95 * p / p.sum(axis=1, keepdims=True) + 0.05 / actions
+    shown = np.minimum((p.cumsum(axis=1) > rng.random((events, 1))).argmax(axis=1), actions - 1)
+    features = np.column_stack([x, *(city == c for c in range(6))]).astype(float)
+    return x, city, p, shown, features
