@@ -99,10 +99,11 @@ def test_with_every_chosen_action_supported_the_expectation_is_the_true_value_on
 def test_the_expected_gain_over_logging_on_supported_traffic_is_exact(name, world, log, outcomes):
     """Section 3's D: linear in rewards, so its expectation is D with means in place of rewards."""
     h = np.array(POLICIES[name], dtype=float)
-    expectation = sum(probability * found[name].gain.difference for probability, found in outcomes)
+    expectation = sum(probability * found[name].gain.certified.difference for probability, found in outcomes)
     rows = [
         (x, a, world.reward_means[world.contexts.index(x), world.actions.index(a)], 0)
         for x, a in zip(log["context"].to_pylist(), log["action"].to_pylist(), strict=True)
     ]
     table = {(x, a): h[i, j] for i, x in enumerate(world.contexts) for j, a in enumerate(world.actions) if h[i, j] > 0}
-    assert expectation == pytest.approx(reference.evaluate(rows, table, TAU)["difference"], abs=1e-12)
+    expected = reference.evaluate(rows, table, TAU)
+    assert expectation == pytest.approx(expected["share"] * expected["difference"], abs=1e-12)

@@ -18,7 +18,7 @@ from warmstart.core import (
     quoted,
     silent,
 )
-from warmstart.estimators import Levels, estimate_policy, top_contributions
+from warmstart.estimators import Levels, check_weights, estimate_policy, top_contributions
 from warmstart.events import Cells, Events, days_known, open_cells, window_counts
 from warmstart.pipeline.checks import (
     check_coarser,
@@ -33,6 +33,7 @@ from warmstart.pipeline.remarks import evaluation_remarks
 from warmstart.pipeline.trained import fitted_on_window
 from warmstart.policy import FittedPolicy, build_policy, parse_policies, unknown_share
 from warmstart.results import (
+    Alarms,
     Contribution,
     Evaluation,
     IntervalName,
@@ -90,7 +91,8 @@ def evaluate(
         propensities: Where the logging policy's probabilities come from. "counts" of the evaluated window, which alone
             certify bounds; counts of the "train" window or of "all" data (the paper's choice); "back-off", where rare
             contexts borrow from ``coarser`` ones; "model", or a scikit-learn classifier (cloned), of the context
-            columns; "logged". "auto" takes logged ones where there are any, and a model where contexts do not repeat.
+            columns; "mixture", one such model for every epoch of the log; "logged". "auto" takes logged ones where
+            there are any, and where contexts do not repeat a mixture, or a model of a log without several days.
         coarser: Lists of context columns to back off to, most specific first.
         estimators: Point estimates of all traffic beside the bounds: dr, shrunk-dr, switch-dr, snips, dm, ips. The
             first of these that is asked for is the best estimate, and gives the estimated gain if it is doubly robust.
@@ -117,6 +119,7 @@ def evaluate(
     fitted_here, unsaid = fitted_on_window(trained_until, named, events)
     learned = {p.name for p in named if _learned_here(p.fitted, events) or p.name in fitted_here}
     unknown: dict[str, float] = {}
+    alarms: dict[str, Alarms] = {}
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     levels = Levels(delta, looks, _known_rate(train))
     on_progress("summing events into cells")
@@ -140,6 +143,9 @@ def evaluate(
                 unknown[policy.name] = unknown_share(built, cells)
             with inputs.weigh(built) as weighted:
                 valued = estimate_policy(weighted, taus=taus, levels=levels, method=interval, estimators=estimators)
+                if not (inputs.source.counted or built.is_logging):
+                    alarms[policy.name] = check_weights(weighted)
+                    valued = [estimate.judged(alarms[policy.name]) for estimate in valued]
                 if contributions and not built.is_logging and inputs.source.counted:
                     parts += top_contributions(weighted, tau=valued[0].tau, most=contributions)
             if policy.keyword is None and valued[0].support.undecided >= 1:
@@ -148,7 +154,7 @@ def evaluate(
                     "Are its context columns written as in the log?",
                 )
             estimates += [e.uncertified() for e in valued] if policy.name in learned else valued
-        remarks = evaluation_remarks(inputs, unsaid=unsaid, unknown=unknown)
+        remarks = evaluation_remarks(inputs, unsaid=unsaid, unknown=unknown, alarms=alarms)
     return Evaluation(
         policies=tuple(estimates),
         windows=Windows(

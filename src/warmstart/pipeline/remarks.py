@@ -9,11 +9,11 @@ from warmstart.pipeline.sources import contexts_repeat
 
 if TYPE_CHECKING:
     from warmstart.pipeline.prepare import EvaluationInputs
-    from warmstart.results import Remark
+    from warmstart.results import Alarms, Remark
 
 
 def evaluation_remarks(
-    inputs: EvaluationInputs, *, unsaid: Sequence[str], unknown: Mapping[str, float]
+    inputs: EvaluationInputs, *, unsaid: Sequence[str], unknown: Mapping[str, float], alarms: Mapping[str, Alarms]
 ) -> tuple[Remark, ...]:
     """Return remarks on the decisions, on the context columns and on overlap, where there is something to say.
 
@@ -21,11 +21,13 @@ def evaluation_remarks(
         inputs: What all policies share.
         unsaid: Decisions of which nobody said until when they were fitted.
         unknown: The share of a policy's traffic on actions that the log never shows, by policy.
+        alarms: What a policy's weights say of propensities that are not counted, by policy.
     """
     from warmstart.auditing import judge_overlap, unique_columns
     from warmstart.results import remarks
 
     found = [remarks.unsaid_training(unsaid)] if unsaid else []
+    found += [remarks.alarm(policy, some) for policy, some in alarms.items() if some.rings]
     found += [remarks.unknown_actions(policy, share) for policy, share in unknown.items() if share > 0]
     if not contexts_repeat(inputs.cells):
         unique = remarks.unique_columns(unique_columns(inputs.cells))

@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from warmstart.results.display import fields_of, plain
+from warmstart.results.propensities import Alarms
 
 IntervalName = Literal["kl", "hoeffding", "bernstein", "bets", "gamma", "bootstrap"]
 Guarantee = Literal["finite-sample", "approximate"]
 Tau = float | Literal["auto"]
 BEST_FIRST = ("dr", "shrunk-dr", "switch-dr", "snips", "dm", "ips")
+# The estimates that rest on weights alone.
+PLAIN = ("ips", "snips")
 
 
 @dataclass(frozen=True)
@@ -162,8 +165,8 @@ class ValueEstimate:
     ``value`` is the mean of reward * probability / max(propensity, tau), the clipped IPS estimate; ``lower`` and
     ``upper`` bound its expectation given contexts and actions; ``joint_lower`` and ``joint_upper`` hold for all
     policies and taus at once. ``certified_lower`` and ``certified_upper`` bound the expected earnings on this window's
-    traffic; None where no guarantee holds. ``mean_weight``: of propensities that are not the window's own counts; it
-    should be the decided share. ``withheld``: the code of an alarm of these, because of which there is no value.
+    traffic; None where no guarantee holds. ``mean_weight``: over the decided share, of propensities that are not
+    counted; 1 where they are true. ``withheld``: the code of an alarm of these, because of which there is no value.
     """
 
     policy: str
@@ -202,6 +205,14 @@ class ValueEstimate:
         low, high = reward_range
         scaled = (_scaled(point, low, high - low, levels="value lower upper") for point in estimates)
         return replace(self, estimates=tuple(scaled))
+
+    def judged(self, alarms: Alarms) -> ValueEstimate:
+        """Return the estimate with what its weights say of the propensities; where they ring, without its value."""
+        judged = replace(self, mean_weight=alarms.mean_weight, withheld=alarms.code if alarms.rings else None)
+        if not alarms.rings:
+            return judged
+        others = tuple(point for point in self.estimates if point.estimator not in PLAIN)
+        return replace(judged, value=None, lower=None, upper=None, joint_lower=None, joint_upper=None, estimates=others)
 
     def uncertified(self) -> ValueEstimate:
         """Return the estimate of a policy that saw these rewards before: nothing about it is proven."""

@@ -73,8 +73,8 @@ class PropensitySource:
         if self.without > 0:
             lines.append(f"{self.without:.2%} of events have no propensity (an action the model never saw): weight 0.")
         lines.append(
-            "With such propensities nothing is certified: their own error is not known, shares of traffic are "
-            "estimated by the weights, and the gain over logging counts what is not supported against the policy."
+            "With such propensities nothing is certified: their own error is not known, and shares of traffic are "
+            "estimated by the weights."
         )
         return lines
 

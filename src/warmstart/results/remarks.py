@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from warmstart.core import percent, quoted
-from warmstart.results.propensities import WORDS, SourceName
+from warmstart.results.propensities import WORDS, Alarms, SourceName
 
 # Near the borders of a fixed rule a model is not sure either. On fixed linear rules of 4 to 20 actions, 1,000 to 20,000
 # events of 2 to 10 columns, choice came to .02 to .24, effective actions to 1.01 to 1.14: less than this is no overlap.
@@ -66,6 +66,13 @@ def unsaid_training(policies: Sequence[str]) -> Remark:
     fixed = "hold only if the decisions were fixed before the evaluated window's rewards were seen"
     ask = "Say until when they were fitted: trained_until=... (--trained-until [NAME=]TIME, or never)"
     return Remark("WS103", "note", f"The numbers of {names} {fixed}. {ask}.")
+
+
+def alarm(policy: str, alarms: Alarms) -> Remark:
+    """Say why there is no plain value of a policy, and what to do."""
+    return Remark(
+        alarms.code or "WS105", "warning", f"The clipped value of {quoted(policy)} is withheld. {alarms.text}"
+    )
 
 
 def unknown_actions(policy: str, share: float) -> Remark:
