@@ -7,7 +7,8 @@ from tests.support.logs import decisions, random_log, read, some_policy
 
 import warmstart as ws
 from warmstart.estimators import ESTIMATORS, Levels, estimate_policy, open_weighted_rows
-from warmstart.estimators.point import left_to_model, point_sums
+from warmstart.estimators.estimate import summed
+from warmstart.estimators.point import declared, left_to_model
 from warmstart.events import open_cells
 from warmstart.policy import build_policy, parse_policies
 from warmstart.simulation import TableWorld
@@ -30,7 +31,8 @@ class SomeModel:
     def expect(self, rows):
         contexts, actions = (rows[name].right(1).cast("float64") for name in ("context_0", "action"))
         said = ((contexts * 7 + actions * 3) % 11) / 11
-        return rows.mutate(expected=said, left_out=said)
+        none = said * 0.0
+        return rows.mutate(expected=said, left_out=said, spread=none, noise=none, action_error=none, context_error=none)
 
     def sample(self, rows):
         return rows.filter(rows.n > 0)
@@ -51,7 +53,10 @@ def a_table(seed, counted):
     columns = {"n": n, "reward_sum": s, "reward_sq_sum": s, "probability": h, "expected": f, "decided": wide["h"]}
     columns |= {"context_n": wide["n"], "context_reward_sum": wide["s"], "context_reward_sq_sum": wide["s"]}
     if counted:
-        return columns | {"propensity": n / wide["n"], "left_out": g}
+        x, a = np.indices(n.shape)
+        columns |= {"context_0": x, "action": a, "propensity": n / wide["n"], "left_out": g}
+        errors = {"spread": 0.1, "noise": 0.9, "action_error": 0.02 * (a + 1), "context_error": 0.03 * (x + 1)}
+        return columns | {name: np.broadcast_to(error, n.shape) for name, error in errors.items()}
     value = np.repeat((h * f).sum(axis=1, keepdims=True), ACTIONS, axis=1)
     return columns | {"propensity": p, "model_value": value, "part": np.ones_like(n)}
 
@@ -66,17 +71,15 @@ def one_by_one(columns, *names):
 
 def moments_of(duckdb, name, columns, tau):
     rows = duckdb.open_arrow(pa.table({column: values.ravel() for column, values in columns.items()}))
-    asked = {"sums": rows, "model_sums": rows}
+    asked = {"sums": rows, "model_terms": rows}
     if "left_out" in columns:
-        asked = {
-            "sums": rows,
-            "model_sums": left_to_model([name], rows, [tau]),
-            "judging_sums": rows.filter(rows.n > 0),
-        }
+        shown = rows.filter(rows.n > 0)
+        asked = {"sums": rows, "model_terms": left_to_model([name], rows, [tau]), "judging_terms": shown}
     totals = {}
     for kind, some in asked.items():
-        if declared := point_sums([name], kind, some, tau):
-            totals |= duckdb.fetch(some.agg(**declared))[0]
+        wanted = declared([name], kind, some, tau)
+        if wanted:
+            totals |= duckdb.fetch(some.agg(**wanted) if kind == "sums" else summed(some, **wanted))[0]
     return ESTIMATORS[name].finish(totals, columns["n"].sum())
 
 
@@ -130,18 +133,17 @@ def test_given_actions_only_rewards_vary_and_the_model_where_it_stands_alone(duc
     assert found.value == pytest.approx(((x * h * f).sum() + (e * (s - n * f)).sum()) / total, abs=CLOSE)
     logging = (h.sum(axis=1) * s.sum(axis=1)).sum() / total
     assert found.gain == pytest.approx(found.value - logging, abs=CLOSE)
-    shown, v = n > 0, g * (1 - g)
+    v = g * (1 - g)
     others = (s.sum(axis=1, keepdims=True) - s) / np.maximum(x - n, 1)
     inside = np.where(n > 1, s * (n - s) / np.maximum(n - 1, 1), s - 2 * others * s + n * others**2)
-    noise = (s - s * s / np.maximum(n, 1))[n > 1].sum() / ((n - 1) * v)[n > 1].sum()
-    noise = min(noise, 1.0)
-    apart = ((s - n * g) ** 2 / np.maximum(n, 1))[shown].sum() - noise * v[shown].sum()
-    spread = max(apart / (n * v).sum(), 0.0)
-    left = np.maximum(x * h - e * n, 0)
+    part = np.maximum(x * h - e * n, 0) * np.sqrt(v)
+    spread, noise = 0.1, 0.9
     off, root = (e * (s - n * g)).sum(), (e * n * np.sqrt(v)).sum()
     bias = max(off**2 - (e**2 * n * v * (noise + n * spread)).sum(), 0) / root**2
-    alone = spread * (left**2 * v).sum() + bias * (left * np.sqrt(v)).sum() ** 2
-    assert alone > 0
+    alone = spread * (part**2).sum() + bias * part.sum() ** 2
+    alone += (columns["action_error"][0] * part.sum(axis=0) ** 2).sum()
+    alone += (columns["context_error"][:, 0] * part.sum(axis=1) ** 2).sum()
+    left = np.maximum(x * h - e * n, 0)
     assert found.on_model == pytest.approx(left.sum() / total, abs=CLOSE)
     assert found.variance == pytest.approx(((e**2 * inside).sum() + alone) / total**2, abs=CLOSE)
     decided, rewards = h.sum(axis=1, keepdims=True), s.sum(axis=1, keepdims=True)

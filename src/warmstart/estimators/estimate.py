@@ -49,7 +49,7 @@ def estimate_policy(
     floors = [weighted.floor(tau) for tau, _ in chosen]
     totals = _fetch(weighted, [_sums(weighted, floor, names) for floor in floors], weighted.table.agg)
     for kind, rows in _modelled(weighted, names, floors):
-        further = _fetch(weighted, [declared(names, kind, rows, floor) for floor in floors], partial(_summed, rows))
+        further = _fetch(weighted, [declared(names, kind, rows, floor) for floor in floors], partial(summed, rows))
         totals = [{**one, **other} for one, other in zip(totals, further, strict=True)]
     estimates = []
     for (tau, choice), some in zip(chosen, totals, strict=True):
@@ -89,7 +89,7 @@ def _sums(weighted: WeightedRows, floor: float, names: Sequence[str]) -> dict[st
     return sums
 
 
-def _summed(rows: ir.Table, **terms: ir.Value) -> ir.Table:
+def summed(rows: ir.Table, **terms: ir.Value) -> ir.Table:
     """Sum terms; in two steps, because a term may look at rows beside its own."""
     table = rows.select(**terms)
     return table.agg(**{name: table[name].sum() for name in terms})
