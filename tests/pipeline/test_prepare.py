@@ -122,7 +122,7 @@ def test_logged_propensities_that_divide_a_cell_leave_its_traffic_whole(duckdb):
 
 def test_sources_that_make_no_sense_are_refused(duckdb):
     events = read(random_log(1), duckdb)
-    early, late = events.split(fraction=0.5)
+    late = events.split(fraction=0.5)[1]
     for options, message in [
         ({"propensities": "magic"}, "cannot come from 'magic'"),
         ({"propensities": "logged"}, "without a column of propensities"),
@@ -198,8 +198,8 @@ def test_with_logged_propensities_tau_is_chosen_for_what_the_policy_earns(duckdb
     log, best, *_ = unrepeated(3, 3000)
     p = np.where(np.asarray(log["a"]) == best, 0.02, 0.98)
     every = np.arange(3000)
-    for rewards, larger in ((every % 2 == 0, False), (every % 50 == 0, True)):
-        rewards = rewards.astype(float)
+    for clicks, larger in ((every % 2 == 0, False), (every % 50 == 0, True)):
+        rewards = clicks.astype(float)
         changed = log.set_column(3, "r", pa.array(rewards)).set_column(4, "p", pa.array(p))
         events = ws.read_events(
             changed, context=["x", "y"], action="a", reward="r", propensity="p", event_id="i", engine=duckdb

@@ -1,4 +1,4 @@
-"""Two alarms for propensities that are not counts of the evaluated window: mean weight, and balance.
+"""Two alarms for propensities that are not counts: mean weight, and balance.
 
 Where propensities are true, importance weights w reproduce the traffic that the policy decides, whatever g is:
 

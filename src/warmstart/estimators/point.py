@@ -14,7 +14,7 @@ from warmstart.estimators import dm, dr, ips, snips
 from warmstart.estimators.intervals import normal_ends
 from warmstart.estimators.moments import Moments
 from warmstart.estimators.weights import OWN, clipped, is_supported, shrunk, switched
-from warmstart.results import EstimatedGain, PointEstimate
+from warmstart.results import BEST_FIRST, EstimatedGain, PointEstimate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -115,7 +115,7 @@ def point_estimates(
 def estimated_gain(
     names: Sequence[str], totals: Mapping[str, float], events: float, delta: float
 ) -> EstimatedGain | None:
-    """Return the gain over logging of the first doubly robust estimator among some; None if there is none.
+    """Return the gain over logging of the best doubly robust estimator among some; None if there is none.
 
     Args:
         names: The estimators.
@@ -123,7 +123,7 @@ def estimated_gain(
         events: T, all events of the window.
         delta: The share of intervals that may miss.
     """
-    for name in names:
+    for name in sorted(names, key=BEST_FIRST.index):
         moments = ESTIMATORS[name].finish(totals, events)
         if moments.gain is None:
             continue

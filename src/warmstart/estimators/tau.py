@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.core import DECIDED, PROBABILITY, PROPENSITY
+from warmstart.core import PART, PROBABILITY, PROPENSITY
 from warmstart.estimators.weights import importance_weight
 from warmstart.results import TauChoice, TauPoint
 
@@ -70,7 +70,7 @@ def clipping_cost(engine: Engine, rows: ir.Table, events: float, taus: Sequence[
         events: T, all events of the window.
         taus: The candidates.
     """
-    h, counted = rows[PROBABILITY], DECIDED not in rows.columns
+    h, counted = rows[PROBABILITY], PART not in rows.columns
     due = rows.context_n * h
     sums = {"due": (rows.n > 0).ifelse(due, 0.0).sum() if counted else due.sum()}
     for i, tau in enumerate(taus):

@@ -118,14 +118,12 @@ def evaluate(
     feasible_from = feasible_window(feasible_from, train)
     fitted_here, unsaid = fitted_on_window(trained_until, named, events)
     learned = {p.name for p in named if _learned_here(p.fitted, events) or p.name in fitted_here}
-    unknown: dict[str, float] = {}
-    alarms: dict[str, Alarms] = {}
+    unknown, alarms = dict[str, float](), dict[str, Alarms]()
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     levels = Levels(delta, looks, _known_rate(train))
     on_progress("summing events into cells")
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
-    estimates: list[ValueEstimate] = []
-    parts: list[Contribution] = []
+    estimates, parts = list[ValueEstimate](), list[Contribution]()
     with open_cells(events, train, live=live) as cells, ExitStack() as resources:
         summary = _summary(cells)
         if any(policy.keyword == "uniform" for policy in named):
@@ -143,9 +141,7 @@ def evaluate(
                 unknown[policy.name] = unknown_share(built, cells)
             with inputs.weigh(built) as weighted:
                 valued = estimate_policy(weighted, taus=taus, levels=levels, method=interval, estimators=estimators)
-                if not (inputs.source.counted or built.is_logging):
-                    alarms[policy.name] = check_weights(weighted)
-                    valued = [estimate.judged(alarms[policy.name]) for estimate in valued]
+                alarms[policy.name] = Alarms(1.0, 0.0) if inputs.source.counted else check_weights(weighted)
                 if contributions and not built.is_logging and inputs.source.counted:
                     parts += top_contributions(weighted, tau=valued[0].tau, most=contributions)
             if policy.keyword is None and valued[0].support.undecided >= 1:
@@ -153,6 +149,7 @@ def evaluate(
                     f"The policy {quoted(policy.name)} decides no context of the evaluated window.",
                     "Are its context columns written as in the log?",
                 )
+            valued = valued if inputs.source.counted else [e.judged(alarms[policy.name]) for e in valued]
             estimates += [e.uncertified() for e in valued] if policy.name in learned else valued
         remarks = evaluation_remarks(inputs, unsaid=unsaid, unknown=unknown, alarms=alarms)
     return Evaluation(

@@ -26,8 +26,8 @@ _door = Door.to(
         "audit": "ActionCount Audit Check Churn ContextDrift EvenShares Experiment Exploration ExploreFirst LogFacts "
         "MoreLog Origin Power Spread SupportAt SwitchDay gain_at",
         "display": "TextTable",
-        "estimate": "CertifiedGain EstimatedGain Gain Guarantee Interval IntervalName PointEstimate PropensityError "
-        "Support Tau TauChoice TauPoint ValueEstimate WeightRatio",
+        "estimate": "BEST_FIRST CertifiedGain EstimatedGain Gain Guarantee Interval IntervalName PointEstimate "
+        "PropensityError Support Tau TauChoice TauPoint ValueEstimate WeightRatio",
         "evaluation": "Contribution Evaluation LogSummary Windows",
         "interop": "Decisions Exported Imported ImportedTables",
         "joined": "Duplicates Impressions Joined Outcomes Repeated",

@@ -64,7 +64,7 @@ def _where_to_begin(audit: Audit) -> str:
         names = " and ".join(map(quoted, audit.log.unique_columns))
         return f"Begin without {names} in the context, if that only tells events apart: with it nothing repeats."
     if overlap is not None and not overlap.is_none:
-        return "Begin with tau = auto and the doubly robust estimate (--estimator dr), and compare with 'uniform-all'."
+        return "Begin with tau = auto and its best estimate, and compare with 'uniform-all'."
     if overlap is not None:
         return "Begin by exploring: show other actions at random on some traffic, and write down how often."
     if power.contested < TOO_LITTLE:

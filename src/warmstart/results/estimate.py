@@ -209,7 +209,7 @@ class ValueEstimate:
     def judged(self, alarms: Alarms) -> ValueEstimate:
         """Return the estimate with what its weights say of the propensities; where they ring, without its value."""
         judged = replace(self, mean_weight=alarms.mean_weight, withheld=alarms.code if alarms.rings else None)
-        if not alarms.rings:
+        if self.is_logging or not alarms.rings:
             return judged
         others = tuple(point for point in self.estimates if point.estimator not in PLAIN)
         return replace(judged, value=None, lower=None, upper=None, joint_lower=None, joint_upper=None, estimates=others)

@@ -77,10 +77,8 @@ def _about_tau(evaluation: Evaluation) -> list[str]:
     start = "tau was chosen for the least expected error, from contexts, actions and"
     if not evaluation.propensities.counted:
         return [f"{start} the mean reward of what a policy matched."]
-    low, high = evaluation.reward_range
     known = "no mean reward, for want of a training window (so for the smallest worst case over all mean rewards)"
-    if choice.rate_is_known:
-        known = f"the training window's mean reward, {evaluation.number(low + (high - low) * choice.rate)}"
+    known = "the training window's mean reward" if choice.rate_is_known else known
     return [f"{start} {known}; the evaluated rewards had no say, so the intervals hold as they are."]
 
 
@@ -134,7 +132,7 @@ def _about_best(evaluation: Evaluation) -> list[str]:
         )
     if any(one.lower is None and one.estimator != "dm" for one in best_ones):
         lines.append(
-            "'no overlap': the log never shows what the policy would choose, or next to never, so the best estimate is "
-            "the reward model's word alone and has no interval."
+            "'no overlap': weights stand for less than half of the traffic that the policy decides, or for fewer than "
+            "ten events, so the best estimate is mostly the reward model's word and has no interval."
         )
     return lines
