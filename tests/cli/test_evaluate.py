@@ -55,7 +55,8 @@ def test_the_json_has_the_documented_fields(folder):
     } <= set(found["policies"][0])
     row = found["policies"][0]
     assert set(row["support"]) == {"supported", "clipped", "unsupported", "undecided"}
-    assert set(row["gain"]) == {
+    assert set(row["gain"]["estimated"]) == {"estimator", "difference", "lower", "upper", "on_model"}
+    assert set(row["gain"]["certified"]) == {
         "share",
         "contested",
         "value",
@@ -111,7 +112,7 @@ def test_on_a_terminal_of_any_width_names_and_numbers_stay_whole(folder, columns
         assert row["policy"] in shown
         assert f"{row['value']:.2f}" in shown
         assert f"{row['support']['supported']:.1%}" in shown
-        assert f"{row['gain']['difference']:+.2f}" in shown
+        assert f"{row['gain']['certified']['difference']:+.2f}" in shown
     assert max(len(line) for line in shown.splitlines()) <= columns
 
 

@@ -151,12 +151,18 @@ def test_propensities_may_be_counted_within_epochs(engine, folds):
     h_apart = {(f"{x} {day}", a): p for (x, a), p in h.items() for day in {day for *_, day in rows}}
     taus, levels = [0.02, 0.3], Levels(0.05, 2, 0.3)
     with open_cells(read(rows, engine)) as cells, open_strata(cells, folds=folds, epoch="day") as strata:
-        policy = build_policy(parse_policies({"h": decisions(h)})[0], cells, feasible_from="evaluated", live=False)
+        policy = build_policy(
+            parse_policies({"h": decisions(h)})[0], cells, feasible_from="evaluated", live=False, allow_unknown=True
+        )
         with open_weighted_rows(policy, cells, strata=strata) as weighted:
             found = estimate_policy(weighted, taus=taus, levels=levels)
     with open_cells(read(apart, engine)) as cells:
         policy = build_policy(
-            parse_policies({"h": decisions(h_apart)})[0], cells, feasible_from="evaluated", live=False
+            parse_policies({"h": decisions(h_apart)})[0],
+            cells,
+            feasible_from="evaluated",
+            live=False,
+            allow_unknown=True,
         )
         with open_weighted_rows(policy, cells) as weighted:
             expected = estimate_policy(weighted, taus=taus, levels=levels)

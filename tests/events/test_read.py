@@ -108,6 +108,7 @@ def test_odd_names_are_just_names(tmp_path):
 def test_keys_of_many_types(keys, engine):
     column = keys if isinstance(keys, pa.Array | list) else pa.array(keys)
     log = pa.table({"x": column, "a": column, "r": [True, False]})
+    log = pa.concat_tables([log, log])
     found = ws.evaluate("uniform", ws.read_events(log, context="x", action="a", reward="r", engine=engine), tau=0.5)
     assert found["uniform"].value == pytest.approx(0.5)
 

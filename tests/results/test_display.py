@@ -102,7 +102,7 @@ def test_an_evaluation_has_one_row_per_policy_and_tau(evaluation):
         assert estimate.is_logging or row["estimated_gain_difference"] == estimated.difference
         assert (row["certified_lower"], row["certified_upper"]) == (estimate.certified_lower, estimate.certified_upper)
         assert (row["best"], row["best_upper"]) == (estimate.best.value, estimate.best.upper)
-        assert row["best_estimator"] == estimate.best.estimator == "snips"
+        assert row["best_estimator"] == estimate.best.estimator == ("ips" if estimate.is_logging else "dr")
 
 
 def test_columns_without_a_value_keep_their_type(duckdb):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
@@ -130,18 +131,20 @@ def _estimate(
     proven = weighted.certified and certified.guarantee == "finite-sample"
     lost = max(1 - totals[f"{own}_weight"] / events, 0.0)
     squares = totals["propensity_weight_sq"]
+    # No policy earns more than 1; what counts of another window make of that is shown beside the value.
+    most = math.inf if weighted.certified else 1.0
     estimated = None if weighted.is_logging else estimated_gain(names, totals, events, levels.delta)
     return ValueEstimate(
         policy=weighted.policy,
         tau=tau,
-        value=min(terms.mean, 1.0),
-        lower=min(ends.lower, 1.0),
-        upper=min(ends.upper, 1.0),
+        value=min(terms.mean, most),
+        lower=min(ends.lower, most),
+        upper=min(ends.upper, most),
         delta=levels.delta,
         interval=method,
         guarantee=ends.guarantee if weighted.certified else "approximate",
-        joint_lower=min(joint.lower, 1.0),
-        joint_upper=min(joint.upper, 1.0),
+        joint_lower=min(joint.lower, most),
+        joint_upper=min(joint.upper, most),
         events=round(events),
         matched=round(totals["matched"]),
         effective_sample_size=totals["propensity_weight"] ** 2 / squares if squares > 0 else 0.0,
