@@ -22,7 +22,7 @@ import ibis
 import numpy as np
 
 from warmstart.core import ACTION, ACTION_ERROR, CONTEXT_ERROR, EXPECTED, FOLD, LEFT_OUT, NOISE, SPREAD, to_numpy
-from warmstart.engine import float_literal, sample_by_key
+from warmstart.engine import fetch_columns, float_literal, sample_by_key
 from warmstart.features import KeyEncoder
 from warmstart.reward.by_cell import NOTHING, STRENGTHS, shrunk_rate
 
@@ -31,8 +31,9 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from warmstart.engine import Engine
     from warmstart.events import Cells
+
+    Floats = NDArray[np.float64]
 
 # Strengths are chosen on about so many cells, of contexts chosen at random.
 CELLS_TO_CHOOSE = 200_000
@@ -41,6 +42,7 @@ EDGE = 1e-6
 LEAST_NOISE = 1e-6
 # How many events of the overall rate the rates of an action and of a context are shrunk by.
 CANDIDATES = tuple(product(STRENGTHS, STRENGTHS))
+COLUMNS = ("n", "reward_sum", "reward_sq_sum", "action_n", "action_reward_sum", "context_n", "context_reward_sum")
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,64 +113,58 @@ def open_left_out_means(cells: Cells) -> Iterator[LeftOutMeans]:
         rate = (float(found["r"]) + NOTHING) / (float(found["n"]) + NOTHING)
         share = CELLS_TO_CHOOSE / float(found["c"])
         means = LeftOutMeans(cells.columns.context_keys, by_action.drop("cells"), rate, share)
-        sample = engine.materialise(means._with_action(means.sample(shown)))
-        try:
-            means = _with_strengths(means, engine, sample)
-            # Once more, now that it is known how much cells differ.
-            yield _with_strengths(means, engine, sample)
-        finally:
-            sample.release()
+        cells_of_some = means._with_action(means.sample(shown)).select(*COLUMNS)
+        sample = dict(zip(COLUMNS, fetch_columns(engine, cells_of_some), strict=True))
+        # Once more when it is known how much cells differ.
+        yield _with_strengths(_with_strengths(means, sample), sample)
     finally:
         by_action.release()
 
 
-def _with_strengths(means: LeftOutMeans, engine: Engine, rows: ir.Table) -> LeftOutMeans:
+def _with_strengths(means: LeftOutMeans, sample: Mapping[str, Floats]) -> LeftOutMeans:
     """Choose strengths by the likelihood of cells left out, and tell how far these differ from what is expected."""
-    losses = {f"loss_{i}": _loss(means, rows, c) for i, c in enumerate(CANDIDATES)}
-    values = np.array([float(value or 0.0) for value in engine.fetch(rows.agg(**losses))[0].values()])
-    likely = np.exp((values.min() - values) / 2)
+    n, rewards = sample["n"], sample["reward_sum"]
+
+    def rate(of: str, strength: float) -> Floats:
+        others, earned = sample[f"{of}_n"] - n, sample[f"{of}_reward_sum"] - rewards
+        return (np.maximum(earned, 0.0) + strength * means.rate) / (others + strength)
+
+    rates = {(of, k): rate(of, k) for of in ("action", "context") for k in STRENGTHS}
+    best, least, losses = np.empty(0), np.inf, []
+    for action, context in CANDIDATES:
+        m = np.clip(rates["action", action] * rates["context", context] / means.rate, EDGE, 1 - EDGE)
+        # Minus twice the logarithm of the likelihood, as if rewards were normal.
+        variance = m * (1 - m) * (means.noise + means.spread * n)
+        losses.append(float(((rewards - n * m) ** 2 / (n * variance) + np.log(m * (1 - m))).sum()))
+        if losses[-1] < least:
+            best, least = m, losses[-1]
+    likely = np.exp((least - np.array(losses)) / 2)
     # Of strengths that are about as likely the smallest leave most room for error.
     room = tuple(float(likely.sum() / (likely / [pair[i] for pair in CANDIDATES]).sum()) for i in (0, 1))
-    means = replace(means, strengths=CANDIDATES[int(values.argmin())], room=(room[0], room[1]))
-    sums = difference_sums(rows, means._left_out(rows, means.strengths))
-    totals = {name: float(value or 0.0) for name, value in engine.fetch(rows.agg(**sums))[0].items()}
-    spread, noise = spread_and_noise(totals)
-    return replace(means, spread=spread, noise=noise)
+    spread, noise = spread_and_noise(n, rewards, sample["reward_sq_sum"], best)
+    strengths = CANDIDATES[losses.index(least)]
+    return replace(means, strengths=strengths, room=(room[0], room[1]), spread=spread, noise=noise)
 
 
-def _loss(means: LeftOutMeans, rows: ir.Table, strengths: tuple[float, float]) -> ir.Value:
-    """Return minus twice the logarithm of the likelihood of cells, as if their rewards were normal."""
-    n, m = rows.n, means._left_out(rows, strengths)
-    difference, v = rows.reward_sum - n * m, m * (1.0 - m)
-    variance = n * v * (float_literal(means.noise) + float_literal(means.spread) * n)
-    return (difference * difference / variance + v.ln()).sum()
-
-
-def difference_sums(rows: ir.Table, left_out: ir.Value) -> dict[str, ir.Value]:
-    """Sum over shown cells what ``spread_and_noise`` needs, with v = left_out * (1 - left_out)."""
-    n, rewards, v = rows.n, rows.reward_sum, left_out * (1.0 - left_out)
-    difference = rewards - n * left_out
-    return {
-        "cells_apart": (difference * difference / n).sum(),
-        "cells_v": v.sum(),
-        "cells_n_v": (n * v).sum(),
-        "inside": (rows.reward_sq_sum - rewards * rewards / n).sum(),
-        "inside_v": ((n - 1.0) * v).sum(),
-    }
-
-
-def spread_and_noise(totals: Mapping[str, float]) -> tuple[float, float]:
+def spread_and_noise(n: Floats, rewards: Floats, squares: Floats, m: Floats) -> tuple[float, float]:
     """Return how cells differ from what is expected of them, and rewards inside a cell, both relative to m * (1 - m).
 
     Of a cell of n events, (mean - m)^2 has the expectation (spread + noise / n) * m * (1 - m).
+
+    Args:
+        n: The events of cells.
+        rewards: Their sums of rewards.
+        squares: And of squared rewards.
+        m: What was expected.
     """
-    noise = totals["inside"] / totals["inside_v"] if totals["inside_v"] > 0 else 1.0
-    noise = min(max(noise, LEAST_NOISE), 1.0)
-    apart = totals["cells_apart"] - noise * totals["cells_v"]
-    return max(apart / totals["cells_n_v"], 0.0) if totals["cells_n_v"] > 0 else 0.0, noise
+    v = m * (1 - m)
+    inside, all_inside = float((squares - rewards**2 / n).sum()), float(((n - 1) * v).sum())
+    noise = min(max(inside / all_inside, LEAST_NOISE), 1.0) if all_inside > 0 else 1.0
+    apart = float(((rewards - n * m) ** 2 / n).sum() - noise * v.sum())
+    return max(apart / float((n * v).sum()), 0.0), noise
 
 
-def cell_errors(rows: pa.Table, keys: Sequence[str], expected: NDArray[np.float64]) -> dict[str, float]:
+def cell_errors(rows: pa.Table, keys: Sequence[str], expected: Floats) -> dict[str, float]:
     """Return how far expectations m of cells that were not seen are off, relative to m * (1 - m).
 
     Cells of an action whose expectations come from the same model share its error, and those of a context what columns
@@ -178,9 +174,7 @@ def cell_errors(rows: pa.Table, keys: Sequence[str], expected: NDArray[np.float6
     m = np.clip(expected, EDGE, 1 - EDGE)
     v = m * (1 - m)
     difference, size = rewards - n * m, n * np.sqrt(v)
-    sums = {"cells_apart": (difference**2 / n).sum(), "cells_v": v.sum(), "cells_n_v": (n * v).sum()}
-    sums |= {"inside": (squares - rewards**2 / n).sum(), "inside_v": ((n - 1) * v).sum()}
-    spread, noise = spread_and_noise(sums)
+    spread, noise = spread_and_noise(n, rewards, squares, m)
     actions = KeyEncoder.of(rows[ACTION]).numbers(rows[ACTION])
     contexts = KeyEncoder.of(rows.select(list(keys))).numbers(rows)
 
