@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import ibis
 
 from warmstart.estimators import dm, dr, ips, snips
-from warmstart.estimators.intervals import normal_ends
+from warmstart.estimators.intervals import score_ends
 from warmstart.estimators.moments import Moments
 from warmstart.estimators.weights import OWN, clipped, is_supported, shrunk, switched
 from warmstart.results import BEST_FIRST, EstimatedGain, PointEstimate
@@ -96,7 +96,7 @@ def left_to_model(names: Sequence[str], rows: ir.Table, taus: Sequence[float]) -
 def point_estimates(
     names: Sequence[str], totals: Mapping[str, float], events: float, delta: float
 ) -> tuple[PointEstimate, ...]:
-    """Return the estimates whose values are finite, with normal confidence intervals; skip the others.
+    """Return the estimates whose values are finite, with confidence intervals; skip the others.
 
     Args:
         names: The estimators.
@@ -129,14 +129,16 @@ def estimated_gain(
             continue
         if moments.gain_variance is None:
             return EstimatedGain(name, moments.gain, None, None, moments.on_model)
-        lower, upper = normal_ends(moments.gain, moments.gain_variance, delta)
+        # Of the difference to a mean of logging that is taken as it is, so that only the policy's value moves.
+        logging = moments.value - moments.gain
+        lower, upper = (end - logging for end in score_ends(moments.value, moments.gain_variance, delta))
         return EstimatedGain(name, moments.gain, max(lower, -1.0), min(upper, 1.0), moments.on_model)
     return None
 
 
 def _ends(moments: Moments, delta: float) -> tuple[float | None, float | None]:
-    """Return the ends of a normal confidence interval, inside the range of rewards."""
+    """Return the ends of a confidence interval, inside the range of rewards."""
     if moments.variance is None:
         return None, None
-    lower, upper = normal_ends(moments.value, moments.variance, delta)
+    lower, upper = score_ends(moments.value, moments.variance, delta)
     return min(max(lower, 0.0), 1.0), min(max(upper, 0.0), 1.0)

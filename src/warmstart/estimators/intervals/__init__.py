@@ -8,7 +8,7 @@ from warmstart.estimators.intervals.bets import bets_ends
 from warmstart.estimators.intervals.gain_bets import GainSums, gain_ends
 from warmstart.estimators.intervals.kl import relative_entropy
 from warmstart.estimators.intervals.methods import METHODS, NEED_COEFFICIENTS, interval
-from warmstart.estimators.intervals.normal import normal_ends
+from warmstart.estimators.intervals.normal import normal_ends, score_ends
 from warmstart.estimators.intervals.terms import RATIO, SMALLEST, Coefficients, TermSums, bin_ends, first_bin
 
 __all__ = [
@@ -26,4 +26,5 @@ __all__ = [
     "interval",
     "normal_ends",
     "relative_entropy",
+    "score_ends",
 ]
