@@ -194,19 +194,20 @@ def test_what_is_said_of_a_table_is_not_what_is_true_of_logging_alone(modelled):
 
 
 def test_with_logged_propensities_tau_is_chosen_for_what_the_policy_earns(duckdb):
-    """A policy that is nearly always right: what clipping loses is worth its own rate, not the logger's."""
+    """Shown in a fiftieth of the events: what clipping loses is worth the policy's own rate, not the logger's."""
     log, best, *_ = unrepeated(3, 3000)
-    p = np.where(np.asarray(log["a"]) == best, 0.02, 0.98)
-    every = np.arange(3000)
-    for clicks, larger in ((every % 2 == 0, False), (every % 50 == 0, True)):
-        rewards = clicks.astype(float)
-        changed = log.set_column(3, "r", pa.array(rewards)).set_column(4, "p", pa.array(p))
+    matched = np.random.default_rng(0).random(3000) < 0.02
+    shown, p = np.where(matched, best, (best + 1) % 4), np.where(matched, 0.02, 0.98)
+    place = np.cumsum(matched) - 1
+    for every, larger in ((2, False), (20, True)):
+        clicks = np.where(matched, place % every == 0, True).astype(float)
+        changed = pa.table({"x": log["x"], "y": log["y"], "a": shown, "r": clicks, "p": p, "i": log["i"]})
         events = ws.read_events(
             changed, context=["x", "y"], action="a", reward="r", propensity="p", event_id="i", engine=duckdb
         )
         found = ws.evaluate({"h": pa.table({"x": log["x"], "y": log["y"], "a": best})}, events)["h"]
-        rate = sum(rewards[np.asarray(log["a"]) == best]) / sum(np.asarray(log["a"]) == best)
-        assert found.tau_choice.rate == pytest.approx(rate, rel=1e-9)
+        rate = clicks[matched].mean()
+        assert found.tau_choice.rate == pytest.approx(min(rate, 1 - rate), rel=1e-9)
         assert (found.tau > 0.02) == larger
 
 
