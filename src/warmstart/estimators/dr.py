@@ -10,7 +10,7 @@ rewards, and what the model may be wrong by where it stands alone. That is told 
 each is off (spread), and how far the policy's choices are off together (bias); so the interval holds if actions that
 were not shown differ from the model as left-out shown ones do. With other propensities the variance is that of the
 influence terms D + e * (r - f) over events, the model is cross-fitted by event, and the bias is that of the weighted
-residuals.
+residuals, and of those that clipping took away.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ if TYPE_CHECKING:
 # Where weights stand for less of the decided traffic, or for fewer events, there is no interval: it would be the
 # model's alone. With 60 % left to the model, intervals for 95 % covered 80 %; with 30 %, 94 to 97 %.
 LEAST_SHARE, FEWEST_EVENTS = 0.5, 10
+# Weights that are clipped below this only would be all there are.
+SMALLEST_TAU = 0.0005
 # So much of the traffic may be left to the model without a word: it is lost in noise.
 UNNOTICED = 0.001
 
@@ -84,7 +86,13 @@ def _squares(rows: ir.Table, f: ir.Value) -> ir.Value:
 def model_terms(rows: ir.Table, tau: float, weight: Weight) -> Sums:
     """Return what is summed over rows with the model's expectations: what it stands for, and its error."""
     if PART in rows.columns:
-        own = _over_events(rows, weight(rows, tau))
+        e = weight(rows, tau)
+        own = _over_events(rows, e)
+        rest = weight(rows, SMALLEST_TAU) - e
+        own |= {
+            "lost": rest * (rows.reward_sum - rows.n * rows[EXPECTED]),
+            "lost_sq": rest * rest * _squares(rows, rows[EXPECTED]),
+        }
     else:
         signed = rows.context_n * rows[PROBABILITY] - weight(rows, tau) * rows.n
         own = {"left": signed.abs(), "model": signed * rows[EXPECTED], "alone": _alone(rows, signed.abs())}
@@ -157,6 +165,8 @@ def finish(totals: Mapping[str, float], events: float, weight: Weight) -> Moment
         return Moments(value, variance, on_model, gain, gain_variance)
     squared_bias = max(own["residual"] ** 2 - own["residual_sq"], 0.0) / own["off_root"] ** 2
     alone = squared_bias * (left * own["model_root"] / totals["decided"]) ** 2
+    # What the weights that clipping took away would have corrected, beyond chance.
+    alone += max(own["lost"] ** 2 - own["lost_sq"], 0.0) / events**2
     mean_squares = ((own["value_sq"], value), (own["gain_sq"], gain))
     variance, gain_variance = ((square / events - mean**2) / events + alone for square, mean in mean_squares)
     return Moments(value, variance, on_model, gain, gain_variance)
