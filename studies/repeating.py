@@ -56,6 +56,11 @@ def draw(seed: int, a_context: int, source: str) -> Drawn:
     return Drawn(columns, named, means[context], p[context], shown, chosen, rewards, names, options)
 
 
+def weight(row: Row) -> float:
+    """Return the mean weight, which should be 1; of counts, the share of the traffic that weights stand for."""
+    return 1 - float(row["on_model"]) if row["mean_weight"] is None else float(row["mean_weight"])
+
+
 def summary(rows: list[Row]) -> list[Row]:
     """Return error and coverage of every source and number of events a context, both policies together."""
     found = []
@@ -79,28 +84,34 @@ def summary(rows: list[Row]) -> list[Row]:
                     "none": sum(row["lower"] is None for row in some) / len(some),
                     "withheld": sum(row["withheld"] is not None for row in some) / len(some),
                     "z": moments(scores(some)),
+                    "weight": float(np.mean([weight(row) for row in some])),
                 }
             )
     return found
 
 
 def picture(rows: list[Row]) -> None:
-    """Draw the error, and how many intervals held the truth."""
+    """Draw the error, how many intervals held the truth, and the mean weight."""
     import altair as alt
 
     order = [str(number) for number in A_CONTEXT]
     x = alt.X("events a context:N", sort=order, title="events a context", axis=alt.Axis(labelAngle=0))
     color = alt.Color("source:N", title=None, sort=list(SOURCES), legend=alt.Legend(orient="top"))
-    errors = alt.Y("size:Q", title="root mean square error")
-    inside = alt.Y("held:Q", title=None, axis=alt.Axis(format="%"), scale=alt.Scale(zero=False))
-    of_error = alt.Chart(alt.Data(values=rows)).mark_line(point=True).encode(x, errors, color)
-    shown = [row for row in rows if row["held"] is not None]
-    of_ends = alt.Chart(alt.Data(values=shown)).mark_line(point=True).encode(x, inside, color)
-    nominal = alt.Chart(alt.Data(values=[{"held": 0.95}])).mark_rule(strokeDash=[4, 4]).encode(inside)
-    panels = [of_error.properties(title="Error of the best estimate", width=280, height=200)]
-    panels.append((of_ends + nominal).properties(title="95 % intervals that hold the truth", width=280, height=200))
+    drawn = (
+        ("size", "Error of the best estimate (root mean square)", alt.Axis(), alt.Scale(), None),
+        ("held", "95 % intervals that hold the truth", alt.Axis(format="%"), alt.Scale(domain=[0.7, 1]), 0.95),
+        ("weight", "Mean weight (1 if propensities are right)", alt.Axis(), alt.Scale(zero=False), 1.0),
+    )
+    panels = []
+    for name, title, axis, scale, due in drawn:
+        y = alt.Y(f"{name}:Q", title=None, axis=axis, scale=scale)
+        known = [row for row in rows if row[name] is not None]
+        panel = alt.layer(alt.Chart(alt.Data(values=known)).mark_line(point=True).encode(x, y, color))
+        if due is not None:
+            panel += alt.Chart(alt.Data(values=[{name: due}])).mark_rule(strokeDash=[4, 4]).encode(y)
+        panels.append(panel.properties(title=title, width=270, height=190))
     FIGURE.parent.mkdir(exist_ok=True)
-    alt.concat(*panels, columns=2, background="white").save(str(FIGURE))
+    alt.concat(*panels, columns=3, background="white").save(str(FIGURE))
 
 
 def main() -> None:
@@ -128,6 +139,7 @@ def main() -> None:
             "root mean square error": f"{row['size']:.4f}",
             "95 % intervals that hold": row["coverage"],
             "z": row["z"],
+            "mean weight": f"{row['weight']:.2f}",
             "no interval": f"{row['none']:.0%}",
             "ips withheld": f"{row['withheld']:.0%}",
         }
