@@ -97,12 +97,14 @@ def summary(runs: list[dict[str, Any]]) -> Rows:
             ended = [run["held"] for run in some if run["held"] is not None]
             rows[f"{name}, {source}"] = {
                 "dr": bias("dr, auto"),
+                "dr, tau .0005": bias("dr, 0.0005"),
                 "ips": bias("ips, auto"),
                 "ips, tau .0005": bias("ips, 0.0005"),
                 "mean weight": round(float(np.mean([run["mean_weight"] for run in some])), 3),
                 "ips withheld": f"{sum(run['withheld'] is not None for run in some)} of {len(some)}",
                 "dr's 95 % interval holds": f"{sum(ended)} of {len(ended)}",
                 "left to the model": round(float(np.mean([run["on_model"] for run in some])), 3),
+                "never shown": round(float(np.mean([run["unsupported"] for run in some])), 3),
             }
     return rows
 

@@ -141,7 +141,7 @@ TABLES = {
     "blocks": Table(
         "A deterministic logger that changes by block: bias, and its standard error",
         default=BIAS_RMSE,
-        formats={"mean weight": decimal(2), "left to the model": percent(1)},
+        formats={"mean weight": decimal(2), "left to the model": percent(1), "never shown": percent(1)},
     ),
     "best-estimate": Table("Intervals of the best estimate that hold the truth", corner="propensities and support"),
     "repeating": Table("Best estimates as contexts repeat less", corner="events a context, source"),
