@@ -138,6 +138,13 @@ TABLES = {
         "Accuracy of the learned policy", default=decimal(3), formats={"ours - best VW": decimal(3, "+")}
     ),
     "uci-values": Table("Bias and RMSE of the learned policy's estimated value", default=BIAS_RMSE),
+    "blocks": Table(
+        "A deterministic logger that changes by block: bias, and its standard error",
+        default=BIAS_RMSE,
+        formats={"mean weight": decimal(2), "left to the model": percent(1), "never shown": percent(1)},
+    ),
+    "best-estimate": Table("Intervals of the best estimate that hold the truth", corner="propensities and support"),
+    "repeating": Table("Best estimates as contexts repeat less", corner="events a context, source"),
     "choose-tau": Table(
         'tau="auto" against the best tau in hindsight',
         formats=dict.fromkeys(("RMSE, auto", "RMSE, best"), decimal(5)),

@@ -105,19 +105,26 @@ def estimators(seeds: int) -> dict[str, Rows]:
     return {"uci-estimators": rows}
 
 
-def hidden_log(x: Floats, y: Numbers, rng: np.random.Generator) -> Numbers:
-    """Actions of a logger that is deterministic inside a block: each time a weak classifier of few labels."""
+def block_votes(x: Floats, y: Numbers, rng: np.random.Generator, blocks: int) -> Numbers:
+    """What each block's logger would show of every row, [block, row]: each a weak classifier of few labels."""
     from sklearn.linear_model import LogisticRegression
 
-    shown = np.empty(len(x), dtype=np.int64)
-    for block in np.array_split(np.arange(len(x)), BLOCKS):
+    votes = np.empty((blocks, len(x)), dtype=np.int64)
+    for block in range(blocks):
         few = rng.choice(len(x), WEAK, replace=False)
         labels = np.where(rng.random(WEAK) < 0.5, y[few], rng.integers(y.max() + 1, size=WEAK))
         if len(np.unique(labels)) < 2:
-            shown[block] = labels[0]
+            votes[block] = labels[0]
         else:
-            shown[block] = LogisticRegression(max_iter=200).fit(x[few], labels).predict(x[block])
-    return shown
+            votes[block] = LogisticRegression(max_iter=200).fit(x[few], labels).predict(x)
+    return votes
+
+
+def hidden_log(x: Floats, y: Numbers, rng: np.random.Generator) -> Numbers:
+    """Actions of a logger that is deterministic inside a block."""
+    votes = block_votes(x, y, rng, BLOCKS)
+    parts = np.array_split(np.arange(len(x)), BLOCKS)
+    return np.concatenate([votes[block, rows] for block, rows in enumerate(parts)])
 
 
 def wabbit(kind: str, x: Floats, new: Floats, *, a: Numbers, r: Floats, p: Floats, kinds: int) -> Numbers:

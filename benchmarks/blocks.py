@@ -1,0 +1,137 @@
+"""``python -m benchmarks.blocks``: full-information sets behind a deterministic logger that changes by block.
+
+satimage (UCI, 6,435 events) in 20 blocks and scikit-learn's digits (1,797) in 8: bias of a classifier's estimated
+accuracy, with propensities from a mixture over the blocks, from one model, and with the true ones: the share of
+blocks that would show an action. With --out, what is done is kept there and not done again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+import warmstart as ws
+from benchmarks.records import Rows
+from benchmarks.tables import publish
+from benchmarks.uci import Floats, Numbers, block_votes, columns, distinct, read
+
+SETS = {"satimage": 20, "digits": 8}
+# The smallest tau that is ever chosen: it clips nothing here, and hides nothing.
+TAUS: tuple[Any, ...] = ("auto", 0.0005)
+MIXTURE, MODEL, TRUE = "mixture", "one model", "true propensities"
+SOURCES: dict[str, tuple[str, dict[str, str]]] = {
+    MIXTURE: ("mixture", {"epoch": "block"}),
+    MODEL: ("model", {}),
+    TRUE: ("logged", {"propensity": "p"}),
+}
+
+
+def load(name: str) -> tuple[Floats, Numbers]:
+    """Return standardised features and labels."""
+    if name != "digits":
+        return read(name)
+    from sklearn.datasets import load_digits
+
+    x, y = load_digits(return_X_y=True)
+    spread = x.std(axis=0)
+    return (x - x.mean(axis=0)) / np.where(spread > 0, spread, 1), y
+
+
+def errors(name: str, seed: int) -> list[dict[str, Any]]:
+    """Return the errors of dr and ips with every source, for a classifier learned from half of the labels."""
+    from sklearn.linear_model import LogisticRegression
+
+    x, y = load(name)
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(len(x))
+    x, y = x[order], y[order]
+    votes = block_votes(x, y, rng, SETS[name])
+    rows = np.arange(len(x))
+    block = rows * SETS[name] // len(x)
+    shown = votes[block, rows]
+    chosen = LogisticRegression(max_iter=300).fit(x[::2], y[::2]).predict(x)
+    truth = float((chosen == y).mean())
+    log = {**columns(x), "a": shown, "r": (shown == y).astype(float), "i": rows, "block": block}
+    log["p"] = (votes == shown).mean(axis=0)
+    policy = distinct({**columns(x), "a": chosen})
+    names: dict[str, Any] = {"context": [*columns(x)], "action": "a", "reward": "r", "event_id": "i"}
+    found = []
+    for source, (propensities, how) in SOURCES.items():
+        events = ws.read_events(pa.table(log), **names, **how)
+        result = ws.evaluate({"h": policy}, events, tau=TAUS, propensities=propensities, estimators=["dr", "ips"])
+        row: dict[str, Any] = {"set": name, "seed": seed, "source": source, "truth": truth}
+        row["unsupported"] = float(((votes == chosen).mean(axis=0) == 0).mean())
+        for tau, one in zip(TAUS, result, strict=True):
+            points = {point.estimator: point for point in one.estimates}
+            row |= {f"{kind}, {tau}": point.value - truth for kind, point in points.items()}
+            row |= {"mean_weight": one.mean_weight, "withheld": one.withheld}
+            if tau == "auto":
+                ends = points["dr"]
+                row["held"] = None if ends.lower is None else ends.lower <= truth <= ends.upper
+                row["on_model"] = ends.on_model
+        found.append(row)
+    return found
+
+
+def summary(runs: list[dict[str, Any]]) -> Rows:
+    """Return a row for every set and source: means over draws."""
+    rows: Rows = {}
+    for name in SETS:
+        for source in SOURCES:
+            some = [run for run in runs if (run["set"], run["source"]) == (name, source)]
+            if not some:
+                continue
+
+            def bias(kind: str, some: list[dict[str, Any]] = some) -> list[float] | None:
+                values = np.array([run[kind] for run in some if kind in run])
+                if not len(values):
+                    return None
+                return [round(float(values.mean()), 4), round(float(values.std(ddof=1) / np.sqrt(len(values))), 4)]
+
+            ended = [run["held"] for run in some if run["held"] is not None]
+            rows[f"{name}, {source}"] = {
+                "dr": bias("dr, auto"),
+                "dr, tau .0005": bias("dr, 0.0005"),
+                "ips": bias("ips, auto"),
+                "ips, tau .0005": bias("ips, 0.0005"),
+                "mean weight": round(float(np.mean([run["mean_weight"] for run in some])), 3),
+                "ips withheld": f"{sum(run['withheld'] is not None for run in some)} of {len(some)}",
+                "dr's 95 % interval holds": f"{sum(ended)} of {len(ended)}",
+                "left to the model": round(float(np.mean([run["on_model"] for run in some])), 3),
+                "never shown": round(float(np.mean([run["unsupported"] for run in some])), 3),
+            }
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20)
+    parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
+    parser.add_argument("--out", type=Path, help="a folder of results, which are added to")
+    parser.add_argument("--record", action="store_true", help="keep the results in benchmarks/results")
+    options = parser.parse_args()
+    path = options.out and options.out / "blocks.jsonl"
+    runs = [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
+    done = {(run["set"], run["seed"]) for run in runs}
+    for seed in range(options.seeds):
+        for name in options.sets:
+            if (name, seed) in done:
+                continue
+            new = errors(name, seed)
+            runs += new
+            if path:
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with path.open("a") as file:
+                    file.write("".join(json.dumps(run) + "\n" for run in new))
+    publish("blocks", summary(runs), {"seeds": options.seeds}, record=options.record)
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    main()
