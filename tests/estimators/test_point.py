@@ -7,6 +7,7 @@ from tests.support.logs import decisions, random_log, read, some_policy
 
 import warmstart as ws
 from warmstart.estimators import ESTIMATORS, Levels, estimate_policy, open_weighted_rows
+from warmstart.estimators.dr import SMALLEST_TAU
 from warmstart.estimators.estimate import summed
 from warmstart.estimators.point import declared, left_to_model
 from warmstart.events import open_cells
@@ -103,7 +104,11 @@ def test_sums_over_the_weighted_table_equal_a_mean_over_events(duckdb, name, mon
         assert found.variance is None
         return
     missing = max((columns["context_n"] * columns["probability"]).sum() - e.sum(), 0.0) / len(e)
-    model = missing**2 * bias_by_hand(e, rewards, f) * mean_root(columns) ** 2 if name != "ips" else 0.0
+    model = 0.0
+    if name != "ips":
+        lost = (weights_by_hand(name, h / p, p, h, SMALLEST_TAU) - e) * (rewards - f)
+        model = missing**2 * bias_by_hand(e, rewards, f) * mean_root(columns) ** 2
+        model += max(lost.sum() ** 2 - (lost**2).sum(), 0.0) / len(e) ** 2
     assert found.variance == pytest.approx(terms.var() / len(terms) + model, abs=CLOSE)
     if name != "ips":
         gains = terms - decided * rewards
