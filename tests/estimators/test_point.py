@@ -171,6 +171,17 @@ def test_without_overlap_there_is_an_estimate_and_no_interval(duckdb):
     assert "no overlap" in str(found)
 
 
+def test_rewards_that_never_differ_tell_nothing_of_an_error(duckdb):
+    """No click in 300 events is no proof that there never is one: the certified end says how far that goes."""
+    rows = [(x, a, 0.0, day) for x, a, _, day in random_log(2)]
+    found = ws.evaluate("uniform", read(rows, duckdb), tau=0.05)
+    best, gain = found["uniform"].best, found["uniform"].gain.estimated
+    assert (best.value, best.lower, best.upper) == (pytest.approx(0.0, abs=1e-6), None, None)
+    assert (gain.lower, gain.upper) == (None, None)
+    assert 0 < found["uniform"].upper < 0.1
+    assert "no overlap" not in str(found)
+
+
 def test_dm_and_one_event_have_no_interval(duckdb):
     rows = [("x", "a", 1.0, 0), ("x", "b", 0.0, 0), ("y", "b", 1.0, 0)]
     found = ws.evaluate("constant:a", read(rows, duckdb), tau=0.1, estimators=["dm", "snips"]).policies[0]

@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 LEAST_SHARE, FEWEST_EVENTS = 0.5, 10
 # Weights that are clipped below this only would be all there are.
 SMALLEST_TAU = 0.0005
+ROUNDING = 1e-12
 # So much of the traffic may be left to the model without a word: it is lost in noise.
 UNNOTICED = 0.001
 
@@ -146,7 +147,10 @@ def judging_terms(rows: ir.Table, tau: float, weight: Weight) -> Sums:
 
 
 def finish(totals: Mapping[str, float], events: float, weight: Weight) -> Moments:
-    """Return the mean of D + e * (r - f), its difference to logging, and their variances; none without overlap."""
+    """Return the mean of D + e * (r - f), its difference to logging, and their variances; none without overlap.
+
+    Nor where rewards never differed: that tells nothing of an error.
+    """
     prefix = f"{weight.__name__}_"
     own = {name.removeprefix(prefix): total for name, total in totals.items() if name.startswith(prefix)}
     corrected = own["model"] + own.get("residual", own["reward"])
@@ -155,7 +159,8 @@ def finish(totals: Mapping[str, float], events: float, weight: Weight) -> Moment
     left = own.get("left", max(totals["decided"] - own["events"], 0.0)) / events
     on_model = left if left > UNNOTICED else 0.0
     overlaps = own["events"] >= LEAST_SHARE * totals["decided"] and own["weighted"] >= FEWEST_EVENTS
-    if not overlaps or own["off_root"] <= 0:
+    differs = 0 < own["reward"] < own["events"] * (1 - ROUNDING)
+    if not (overlaps and differs) or own["off_root"] <= 0:
         return Moments(value, None, on_model, gain)
     if "left" in own:
         # What is left may be off as far as what was shown: together, less what chance explains, and each for itself.

@@ -127,7 +127,7 @@ def estimated_gain(
         moments = ESTIMATORS[name].finish(totals, events)
         if moments.gain is None:
             continue
-        if moments.gain_variance is None:
+        if moments.gain_variance is None or _ends(moments, delta)[0] is None:
             return EstimatedGain(name, moments.gain, None, None, moments.on_model)
         # Of the difference to a mean of logging that is taken as it is, so that only the policy's value moves.
         logging = moments.value - moments.gain
@@ -137,8 +137,8 @@ def estimated_gain(
 
 
 def _ends(moments: Moments, delta: float) -> tuple[float | None, float | None]:
-    """Return the ends of a confidence interval, inside the range of rewards."""
-    if moments.variance is None:
+    """Return the ends of a confidence interval, inside the range of rewards; none where rewards never differed."""
+    if not moments.variance or moments.variance < 0:
         return None, None
     lower, upper = score_ends(moments.value, moments.variance, delta)
     return min(max(lower, 0.0), 1.0), min(max(upper, 0.0), 1.0)
