@@ -200,6 +200,13 @@ class ValueEstimate:
         named = {point.estimator: point for point in self.estimates}
         return next((named[name] for name in BEST_FIRST if name in named), None)
 
+    @property
+    def without_overlap(self) -> bool:
+        """Tell whether the best estimate is mostly a reward model's word, and has no interval for that."""
+        best, decided = self.best, 1 - self.support.undecided
+        unsure = best is not None and best.lower is None and best.estimator != "dm"
+        return unsure and best is not None and best.on_model >= decided / 2
+
     def with_estimates(self, estimates: Iterable[PointEstimate], reward_range: tuple[float, float]) -> ValueEstimate:
         """Return the estimate with point estimates of all traffic in place of its own."""
         low, high = reward_range

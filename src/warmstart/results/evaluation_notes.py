@@ -130,9 +130,9 @@ def _about_best(evaluation: Evaluation) -> list[str]:
             "shown ones do that were left out of it. If the logging policy knew more of them than the context columns "
             "say, it does not."
         )
-    if any(one.lower is None and one.estimator != "dm" and one.on_model > 0 for one in best_ones):
+    if any(estimate.without_overlap for estimate in evaluation):
         lines.append(
-            "'no overlap': weights stand for less than half of the traffic that the policy decides, or for fewer than "
-            "ten events, so the best estimate is mostly the reward model's word and has no interval."
+            "'no overlap': weights stand for less than half of the traffic that the policy decides, so the best "
+            "estimate is mostly the reward model's word and has no interval."
         )
     return lines

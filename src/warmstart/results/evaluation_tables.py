@@ -44,7 +44,7 @@ def _best(evaluation: Evaluation, estimate: ValueEstimate) -> tuple[str, str]:
     if best is None:
         return "-", "-"
     if best.lower is None:
-        return evaluation.number(best.value), "no overlap" if best.estimator != "dm" and best.on_model > 0 else "-"
+        return evaluation.number(best.value), "no overlap" if estimate.without_overlap else "-"
     return evaluation.number(best.value), _span(evaluation, best.lower, best.upper) + ("*" if best.on_model > 0 else "")
 
 
