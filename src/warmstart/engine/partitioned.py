@@ -76,25 +76,17 @@ def sample_by_key(rows: ir.Table, keys: Sequence[str], share: float) -> ir.Table
 
 
 def add_predictions(
-    engine: LocalEngine,
-    rows: ir.Table,
-    name: str,
-    predict: Predict,
-    inputs: Any,
-    *,
-    reads: Sequence[str],
-    keep: Sequence[str] | None = None,
+    engine: LocalEngine, rows: ir.Table, name: str, predict: Predict, inputs: Any, *, reads: Sequence[str]
 ) -> ir.Table:
     """Add a column of numbers that a Python model computes in batches, where the rows are; null for NaN.
 
     Args:
         engine: Where the rows are.
-        rows: A table that is held in the engine; or any, if ``keep`` is given.
+        rows: A table that is held in the engine.
         name: The column to add, or to replace.
         predict: A function of a module: a batch and the inputs to an array.
         inputs: What ``predict`` needs beside the batch; broadcast to the workers where there are any.
         reads: The columns that it reads.
-        keep: Columns of numbers. In this process only these come back, and rows are computed once.
     """
     import ibis
     import pyarrow as pa
@@ -103,20 +95,16 @@ def add_predictions(
     if is_partitioned(engine):
         schema = ibis.schema({**{column: rows[column].type() for column in others}, name: "float64"})
         mapped = engine.map_batches(rows.select(*others), _with_predictions, schema, inputs=(name, predict, inputs))
-        return mapped if keep is not None else engine.materialise(mapped)
-    numbered = rows if keep is not None else rows.mutate(**{ROW: rows.rowid()}).select(ROW, *others)
-    numbers = [ROW] if keep is None else list(keep)
-    batches: dict[str, list[NDArray[Any]]] = {column: [] for column in (*numbers, name)}
-    for batch in engine.stream(numbered.select(*reads, *numbers)):
+        return engine.materialise(mapped)
+    numbered = rows.mutate(**{ROW: rows.rowid()}).select(ROW, *others)
+    batches: dict[str, list[NDArray[Any]]] = {ROW: [], name: []}
+    for batch in engine.stream(numbered.select(*reads, ROW)):
         table = pa.Table.from_batches([batch])
-        for column in numbers:
-            batches[column].append(to_numpy(table[column]))
+        batches[ROW].append(to_numpy(table[ROW]))
         batches[name].append(predict(table, inputs))
     columns = engine.open_columns({column: np.concatenate(parts or [np.empty(0)]) for column, parts in batches.items()})
-    floats = [column for column in columns.columns if columns[column].type().is_floating()]
-    known = {column: columns[column].isnan().ifelse(ibis.null("float64"), columns[column]) for column in floats}
-    columns = columns.mutate(**known)
-    return columns if keep is not None else numbered.join(columns, ROW).drop(ROW)
+    known = columns[name].isnan().ifelse(ibis.null("float64"), columns[name])
+    return numbered.join(columns.mutate(**{name: known}), ROW).drop(ROW)
 
 
 def _with_predictions(rows: pa.Table, inputs: tuple[str, Predict, Any]) -> pa.Table:
