@@ -154,7 +154,8 @@ def test_given_actions_only_rewards_vary_and_the_model_where_it_stands_alone(duc
     assert found.variance == pytest.approx(((e**2 * inside).sum() + alone) / total**2, abs=CLOSE)
     decided, rewards = h.sum(axis=1, keepdims=True), s.sum(axis=1, keepdims=True)
     whole = rewards - rewards**2 / n.sum(axis=1, keepdims=True)
-    of_gain = (((e - decided) ** 2 - decided**2) * inside).sum() + (decided**2 * whole).sum()
+    squares = s - s * s / np.maximum(n, 1)
+    of_gain = ((e - decided) ** 2 * inside).sum() + (decided**2 * (whole - squares.sum(axis=1, keepdims=True))).sum()
     assert found.gain_variance == pytest.approx((of_gain + alone) / total**2, abs=CLOSE)
 
 

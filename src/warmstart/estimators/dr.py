@@ -61,8 +61,10 @@ def sums(rows: ir.Table, tau: float, weight: Weight) -> Sums:
         inside, d = _variance_inside(rows), rows[DECIDED]
         mean = rows.context_reward_sum / rows.context_n.nullif(0.0)
         rest = h * d * (rows.context_reward_sq_sum - mean * rows.context_reward_sum)
-        # Of the gain, a reward counts e - decided, and that of an action which is not chosen -decided.
-        own |= {"noise": e * e * inside, "gain_noise": (e - 2.0 * d) * e * inside + rest}
+        squares = (rows.reward_sq_sum - rows.reward_sum * rows.reward_sum / rows.n.nullif(0.0)).coalesce(0.0)
+        # Of the gain, a reward counts e - decided, and that of an action which is not chosen -decided: these have what
+        # the squares of the chosen ones leave of the context's.
+        own |= {"noise": e * e * inside, "gain_noise": (e - d) * (e - d) * inside + rest - d * d * squares}
     shared = {"logging_on_decided": h * rows.context_reward_sum, "decided": h * rows.context_n}
     return {name: term.sum() for name, term in {**shared, **_named(own, weight)}.items()}
 
