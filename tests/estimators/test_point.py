@@ -318,3 +318,18 @@ def test_uniform_over_all_actions_has_point_estimates_too(duckdb, source):
 def test_an_unknown_estimator_is_refused(duckdb):
     with pytest.raises(ws.UsageError, match="switch-dr"):
         ws.evaluate("uniform", read(random_log(1), duckdb), estimators=["magic"])
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.5])
+def test_the_gain_of_a_policy_that_does_what_logging_did_on_average_covers_nothing(duckdb, rate):
+    """Uniform against logging at random: rewards hardly count, and yet their error is not zero."""
+    rng = np.random.default_rng(0)
+    scores = []
+    for _ in range(40):
+        log = {"x": rng.integers(30, size=2_000), "a": rng.integers(3, size=2_000), "r": rng.random(2_000) < rate}
+        events = ws.read_events(pa.table(log), context="x", action="a", reward="r", engine=duckdb)
+        gain = ws.evaluate("uniform", events, tau=0.01).policies[0].gain.estimated
+        scores.append(2 * 1.96 * gain.difference / (gain.upper - gain.lower))
+    assert np.mean(np.abs(scores) > 1.96) <= 0.1
+    assert np.mean(np.abs(scores) > 0.674) <= 0.6
+    assert np.std(scores) > 0.3
