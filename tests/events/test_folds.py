@@ -4,6 +4,7 @@ import hashlib
 from collections import Counter
 from datetime import datetime
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests.support.logs import START, random_log, read, table
@@ -130,3 +131,15 @@ def test_a_saved_policy_remembers_its_folds(duckdb, tmp_path):
 def test_large_float_ids_are_told_apart(duckdb):
     log = table(random_log(10)).append_column("id", pa.array([1.7e12 + i for i in range(300)]))
     assert len(read(log, duckdb, event_id="id").split(folds=5)) == 5
+
+
+def test_no_unit_straddles_folds():
+    rng = np.random.default_rng(0)
+    columns = {name: rng.integers(0, size, 2_000) for name, size in (("x", 5), ("a", 3), ("r", 2), ("user", 60))}
+    events = ws.read_events(pa.table(columns), context="x", action="a", reward="r", unit="user")
+    users = [
+        {row["unit_0"] for row in events.engine.fetch(test.table.select("unit_0").distinct())}
+        for _, test in events.split(folds=4)
+    ]
+    assert sum(map(len, users)) == len(set.union(*users)) == 60
+    assert min(map(len, users)) > 5

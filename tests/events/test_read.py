@@ -327,3 +327,37 @@ def test_control_characters_in_names_do_not_reach_the_message(log):
 def test_something_that_is_no_source(engine):
     with pytest.raises(ws.UsageError, match="Cannot read a log from 'int'"):
         ws.read_events(7, **NAMES, engine=engine)
+
+
+class TestUnits:
+    LOG = pa.table(
+        {
+            "page": ["p", "p", "q", "q"],
+            "ad": [1, 2, 1, 2],
+            "click": [0, 1, 0, 1],
+            "user": ["u", "v", "u", None],
+            "device": [1, 1, 2, 2],
+        }
+    )
+
+    def test_a_unit_may_be_several_columns_and_is_shown(self):
+        events = ws.read_events(
+            self.LOG, context="page", action="ad", reward="click", unit=["user", "device"], drop_nulls=True
+        )
+        assert events.columns.unit_keys == ("unit_0", "unit_1")
+        assert {"unit_0", "unit_1"} <= set(events.table.columns)
+        assert "unit=user, device" in repr(events)
+
+    def test_a_null_unit_is_an_error_unless_it_is_dropped_and_counted(self):
+        with pytest.raises(ws.MissingValueError, match="'user' in 1 row"):
+            ws.read_events(self.LOG, context="page", action="ad", reward="click", unit="user")
+        events = ws.read_events(self.LOG, context="page", action="ad", reward="click", unit="user", drop_nulls=True)
+        assert (len(events), events.dropped) == (3, 1)
+
+    def test_a_unit_may_be_a_context_but_not_what_was_shown(self):
+        names = {"action": "ad", "reward": "click", "drop_nulls": True}
+        events = ws.read_events(self.LOG, context=["page", "user"], unit="user", **names)
+        assert events.columns.fixed_to_given["context_1"] == events.columns.fixed_to_given["unit_0"] == "user"
+        for unit in ("ad", "click", ["device", "device"]):
+            with pytest.raises(ws.UsageError, match="is given 2 times"):
+                ws.read_events(self.LOG, context="page", unit=unit, **names)

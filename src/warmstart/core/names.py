@@ -49,6 +49,7 @@ class Columns:
     propensity: str | None = None
     event_id: str | None = None
     epoch: str | None = None
+    unit: tuple[str, ...] = ()
 
     @property
     def context_keys(self) -> tuple[str, ...]:
@@ -61,9 +62,15 @@ class Columns:
         return (*self.context_keys, ACTION)
 
     @property
+    def unit_keys(self) -> tuple[str, ...]:
+        """Return the fixed names of the columns that identify a unit; none if events are independent."""
+        return tuple(f"unit_{i}" for i in range(len(self.unit)))
+
+    @property
     def fixed_to_given(self) -> dict[str, str]:
         """Map each fixed name to the user's."""
         given = dict(zip(self.keys, (*self.context, self.action), strict=True))
         given[REWARD] = self.reward
         optional = {TIME: self.time, PROPENSITY: self.propensity, EVENT_ID: self.event_id, EPOCH: self.epoch}
-        return given | {fixed: name for fixed, name in optional.items() if name is not None}
+        given |= {fixed: name for fixed, name in optional.items() if name is not None}
+        return given | dict(zip(self.unit_keys, self.unit, strict=True))

@@ -56,15 +56,20 @@ class Folds:
 
 
 def hashed_columns(log: LogTable) -> list[str]:
-    """Return the columns that identify events: the id, or else context, action and time."""
+    """Return the columns that are hashed: the unit, so that none straddles folds; else what identifies events.
+
+    That is the id, or else context, action and time.
+    """
     columns = log.table.columns
+    if log.columns.unit:
+        return list(log.columns.unit_keys)
     return [EVENT_ID] if EVENT_ID in columns else [*log.columns.keys, *([TIME] if TIME in columns else [])]
 
 
 def with_folds(log: LogTable, folds: int, seed: int, *, name: str, salt: str = "") -> ir.Table:
-    """Return the log's table with the fold of each event: the MD5 of its id, or of context, action and time.
+    """Return the log's table with the fold of each event: the MD5 of its unit, its id, or context, action and time.
 
-    Without an id, events with equal keys are numbered by reward, the same on every engine: else all events of a cell
+    Without a unit or an id, events with equal keys are numbered by reward, the same on every engine: else all events of a cell
     would fall into one fold.
 
     Args:
@@ -76,7 +81,7 @@ def with_folds(log: LogTable, folds: int, seed: int, *, name: str, salt: str = "
     """
     table, keys = log.table, hashed_columns(log)
     others = [column for column in table.columns if column != name]
-    if keys != [EVENT_ID]:
+    if not log.columns.unit and keys != [EVENT_ID]:
         equal_keys = ibis.window(group_by=keys, order_by=REWARD)
         table, keys = table.mutate(copy_number=ibis.row_number().over(equal_keys)), [*keys, "copy_number"]
     hashed = with_key_folds(table, log.engine, keys, folds, name=name, salt=f"{salt}{seed}")

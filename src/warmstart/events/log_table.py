@@ -94,6 +94,8 @@ def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
             cast[EVENT_ID] = as_key(table[EVENT_ID], columns.event_id, where)
         if columns.epoch is not None:
             cast[EPOCH] = as_key(table[EPOCH], columns.epoch, where, what="an epoch")
+        for name, unit in zip(columns.unit_keys, columns.unit, strict=True):
+            cast[name] = as_key(table[name], unit, where, what="a unit")
         if columns.time is not None:
             cast |= as_time(engine, table[TIME], columns.time, where)
     except ColumnError:

@@ -26,6 +26,7 @@ def read_events(
     propensity: str | None = None,
     event_id: str | None = None,
     epoch: str | None = None,
+    unit: str | Sequence[str] = (),
     table: str | None = None,
     reward_range: tuple[float, float] = (0.0, 1.0),
     drop_nulls: bool = False,
@@ -49,6 +50,8 @@ def read_events(
         epoch: Stretches of the log in which the logging policy did not change: ``"hour"``, ``"day"``, ``"week"``
             (all UTC) or a column, such as the version of the model that chose (``"column:day"`` if it is called like
             one of these words). ``"auto"`` compares several lengths. For ``propensities="mixture"``.
+        unit: The column, or the columns, of whoever comes back (user, session, household): rewards may depend on each
+            other within a unit, not across units. Bounds, intervals and folds are then by unit. It may be a context.
         table: The table in a DuckDB file with several, in a database (with its schema if need be) or, without a
             source, in the engine.
         reward_range: The lowest and the highest possible reward.
@@ -64,7 +67,8 @@ def read_events(
     contexts = (context,) if isinstance(context, str) else tuple(context)
     epochs = Epochs.parse(epoch)
     named = None if epochs is None else epochs.column
-    columns = Columns(contexts, action, reward, time, propensity, event_id, named)
+    units = (unit,) if isinstance(unit, str) else tuple(unit or ())
+    columns = Columns(contexts, action, reward, time, propensity, event_id, named, units)
     _check_call(columns, reward_range)
     if epochs is not None and epochs.column is None and time is None:
         raise UsageError(f"Epochs by {epochs.kind} need a time column.", "Name it with time=... (--time).")
@@ -78,11 +82,14 @@ def read_events(
 def _check_call(columns: Columns, reward_range: tuple[float, float]) -> None:
     if not columns.context:
         raise UsageError("Name at least one context column.")
-    for name, times in Counter(columns.fixed_to_given.values()).items():
+    named = Counter(columns.fixed_to_given.values())
+    # Who comes back may be known before acting.
+    named.subtract(name for name in set(columns.unit) if name in columns.context)
+    for name, times in named.items():
         if times > 1:
             raise UsageError(
                 f"Column {quoted(name)} is given {times} times.",
-                "Context, action, reward, time, propensity, id and epoch are different columns.",
+                "Context, action, reward, time, propensity, id and epoch are different columns; a unit may be a context.",
             )
     low, high = reward_range
     if not (math.isfinite(low) and math.isfinite(high) and low < high):

@@ -72,7 +72,7 @@ class Events:
             at: Events before this moment come first.
             fraction: About this share of the time-ordered events comes first; events of the same time stay together.
             folds: Return this many pairs of (train, test), each event in one test window. The fold is a hash of the
-                event's id, if the log has one, else of context, action and time, the same on every engine.
+                unit, if the log has one, else of the event's id, else of context, action and time, the same on every engine.
             seed: Of the folds.
         """
         if folds is not None:
@@ -139,6 +139,7 @@ class Events:
     def __repr__(self) -> str:
         named: dict[str, Any] = {"context": ", ".join(self.columns.context), "action": self.columns.action}
         named |= {"reward": self.columns.reward} | ({"time": self.columns.time} if self.columns.time else {})
+        named |= {"unit": ", ".join(self.columns.unit)} if self.columns.unit else {}
         return f"Events({self.window}; {', '.join(f'{key}={value}' for key, value in named.items())})"
 
 

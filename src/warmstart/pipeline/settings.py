@@ -78,6 +78,10 @@ class LogSettings:
             words=EPOCHS,
         ),
     )
+    unit: list[str] | None = field(
+        default=None,
+        metadata=_shown("Who comes back (user, session): rewards may depend within it. May be repeated.", "COLUMN"),
+    )
     table: str | None = field(
         default=None,
         metadata=_shown("The table, [SCHEMA.]NAME, of a database; alone, one that the engine knows.", "NAME"),
@@ -98,7 +102,7 @@ class LogSettings:
         from warmstart.events import read_events
 
         columns = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "events"}
-        return read_events(self.events, engine=engine, **columns)
+        return read_events(self.events, engine=engine, **columns | {"unit": self.unit or ()})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,7 +82,7 @@ def load_policy(folder: str | Path) -> FittedPolicy:
         decided = pq.read_schema(path / DECISIONS).names
         folds = about.get("folds")
         policy = FittedPolicy(
-            columns=Columns(**{**about["columns"], "context": tuple(about["columns"]["context"])}),
+            columns=_columns(about["columns"]),
             window=Window(**about["window"]),
             folds=None if folds is None else Folds(**{**folds, "keys": tuple(folds["keys"])}),
             ranked=RankingFile(path.resolve() / DECISIONS),
@@ -115,6 +115,10 @@ def _check(policy: FittedPolicy, where: str, decided: list[str]) -> None:
     )
     if not fits:
         raise SourceError(f"{where} is damaged: its parts do not fit together.", "Fit again.")
+
+
+def _columns(saved: dict[str, Any]) -> Columns:
+    return Columns(**{**saved, "context": tuple(saved["context"]), "unit": tuple(saved.get("unit", ()))})
 
 
 def _settings(saved: dict[str, Any]) -> FeatureSettings:

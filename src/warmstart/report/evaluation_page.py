@@ -113,7 +113,7 @@ def _gains(evaluation: Evaluation) -> Section:
             if gain is not None and gain.lower is not None:
                 ends = {"value": gain.difference, "lower": gain.lower, "upper": gain.upper}
                 colour = charts.GOOD if gain.lower > 0 else charts.PLAIN
-                rows.append({"what": f"{_label(e)}, {kind}", **ends, "colour": colour})
+                rows.append({"what": f"{kind}, {_label(e)}", **ends, "colour": colour})
                 better += [shortened(e.policy, 30)] if gain.lower > 0 and gain is e.gain.certified else []
     names = ", ".join(dict.fromkeys(better))
     title = f"Better than logging where supported: {names}" if better else "None is proven better than logging"
