@@ -69,8 +69,8 @@ def hashed_columns(log: LogTable) -> list[str]:
 def with_folds(log: LogTable, folds: int, seed: int, *, name: str, salt: str = "") -> ir.Table:
     """Return the log's table with the fold of each event: the MD5 of its unit, its id, or context, action and time.
 
-    Without a unit or an id, events with equal keys are numbered by reward, the same on every engine: else all events of a cell
-    would fall into one fold.
+    Without a unit or an id, events with equal keys are numbered by reward, the same on every engine: else all events of
+    a cell would fall into one fold.
 
     Args:
         log: The log.

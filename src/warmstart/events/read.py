@@ -89,7 +89,7 @@ def _check_call(columns: Columns, reward_range: tuple[float, float]) -> None:
         if times > 1:
             raise UsageError(
                 f"Column {quoted(name)} is given {times} times.",
-                "Context, action, reward, time, propensity, id and epoch are different columns; a unit may be a context.",
+                "They are different columns: context, action, reward, time, propensity, id, epoch. A unit may be a context.",
             )
     low, high = reward_range
     if not (math.isfinite(low) and math.isfinite(high) and low < high):

@@ -72,7 +72,8 @@ class Events:
             at: Events before this moment come first.
             fraction: About this share of the time-ordered events comes first; events of the same time stay together.
             folds: Return this many pairs of (train, test), each event in one test window. The fold is a hash of the
-                unit, if the log has one, else of the event's id, else of context, action and time, the same on every engine.
+                unit or of the event's id, if the log has one, else of context, action and time, the same on every
+                engine.
             seed: Of the folds.
         """
         if folds is not None:
