@@ -89,7 +89,7 @@ def _check_call(columns: Columns, reward_range: tuple[float, float]) -> None:
         if times > 1:
             raise UsageError(
                 f"Column {quoted(name)} is given {times} times.",
-                "They are different columns: context, action, reward, time, propensity, id, epoch. A unit may be a context.",
+                "Context, action, reward, time, propensity, id and epoch differ; only a unit may be a context too.",
             )
     low, high = reward_range
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
