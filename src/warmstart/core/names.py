@@ -18,6 +18,8 @@ PROPENSITY = "propensity"
 EVENT_ID = "event_id"
 FOLD = "fold"
 EPOCH = "epoch"
+# What an event counts, where every unit counts the same: one over the events of its unit.
+EVENT_WEIGHT = "event_weight"
 # Columns of the weighted table: the policy's whole share in a context, the reward model's expectation of an action, the
 # same without the rewards of its own cell, and that of the policy's choice in the context.
 DECIDED = "decided"

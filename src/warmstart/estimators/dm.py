@@ -20,6 +20,6 @@ def model_terms(rows: ir.Table, _: float) -> dict[str, ir.Value]:
     return {"model": rows.context_n * rows[PROBABILITY] * rows[EXPECTED]}
 
 
-def finish(totals: Mapping[str, float], events: float) -> Moments:
+def finish(totals: Mapping[str, float], events: float, _: Mapping[str, float] | None = None) -> Moments:
     """Return the mean of D, all of it by the model."""
     return Moments(totals["model"] / events, None, on_model=1.0)

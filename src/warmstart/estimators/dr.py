@@ -35,7 +35,7 @@ from warmstart.core import (
     SPREAD,
 )
 from warmstart.engine import float_literal
-from warmstart.estimators.moments import Moments
+from warmstart.estimators.moments import Moments, Terms
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -148,10 +148,51 @@ def judging_terms(rows: ir.Table, tau: float, weight: Weight) -> Sums:
     return _named(own, weight)
 
 
-def finish(totals: Mapping[str, float], events: float, weight: Weight) -> Moments:
+def influence(rows: ir.Table, tau: float, moments: Moments, per_row: float, weight: Weight) -> Terms:
+    """Return what an event adds to the errors of value and gain, for sums by unit.
+
+    With counts that is e times the reward less the mean of its cell, without the part of it that the unit itself makes
+    up: a unit has ``per_row`` of a cell's events on average. Where that may be all of them, the context's others stand
+    for the mean.
+
+    Args:
+        rows: All rows that were shown.
+        tau: The clipping constant.
+        moments: The value, and the gain, that the estimator found.
+        per_row: Events of a unit in a cell that it has events in, weighted by these events.
+        weight: The weight of the estimator.
+    """
+    e, d = weight(rows, tau), rows[DECIDED]
+    if PART in rows.columns:
+        f, rest = rows[EXPECTED], weight(rows, SMALLEST_TAU) - e
+        model = rows[MODEL_VALUE] - e * f
+        return {
+            "value": (model - float_literal(moments.value), e),
+            "gain": (model - float_literal(moments.gain or 0.0), e - d),
+            "residual": (-e * f, e),
+            "lost": (-rest * f, rest),
+        }
+    n, rewards = rows.n, rows.reward_sum
+    others = ((rows.context_reward_sum - rewards) / (rows.context_n - n).nullif(0.0)).coalesce(0.0)
+    enough = n >= 2 * per_row
+    mean = enough.ifelse(rewards / n, others)
+    factor = enough.ifelse((n / (n - per_row).nullif(0.0)).sqrt(), 1.0)
+    slopes = {"noise": e * factor, "gain_noise": (e - d) * factor}
+    return {name: (-slope * mean, slope) for name, slope in slopes.items()}
+
+
+def finish(
+    totals: Mapping[str, float], events: float, by_unit: Mapping[str, float] | None = None, *, weight: Weight
+) -> Moments:
     """Return the mean of D + e * (r - f), its difference to logging, and their variances; none without overlap.
 
     Nor where rewards never differed: that tells nothing of an error.
+
+    Args:
+        totals: The sums over the weighted table.
+        events: T, all events of the window.
+        by_unit: The sums over units of the squared terms of ``influence``, where events of a unit go together.
+        weight: The weight of the estimator.
     """
     prefix = f"{weight.__name__}_"
     own = {name.removeprefix(prefix): total for name, total in totals.items() if name.startswith(prefix)}
@@ -168,12 +209,17 @@ def finish(totals: Mapping[str, float], events: float, weight: Weight) -> Moment
         # What is left may be off as far as what was shown: together, less what chance explains, and each for itself.
         squared_bias = max(own["off"] ** 2 - own["off_by_chance"], 0.0) / own["off_root"] ** 2
         alone = own["alone"] + squared_bias * own["left_root"] ** 2
-        variance, gain_variance = ((own[name] + alone) / events**2 for name in ("noise", "gain_noise"))
+        noise = by_unit or own
+        variance, gain_variance = ((noise[name] + alone) / events**2 for name in ("noise", "gain_noise"))
         return Moments(value, variance, on_model, gain, gain_variance)
-    squared_bias = max(own["residual"] ** 2 - own["residual_sq"], 0.0) / own["off_root"] ** 2
+    by_chance, lost_by_chance = own["residual_sq"], own["lost_sq"]
+    mean_squares = ((own["value_sq"], value), (own["gain_sq"], gain))
+    squares = [square - events * mean**2 for square, mean in mean_squares]
+    if by_unit:
+        by_chance, lost_by_chance, *squares = (by_unit[name] for name in ("residual", "lost", "value", "gain"))
+    squared_bias = max(own["residual"] ** 2 - by_chance, 0.0) / own["off_root"] ** 2
     alone = squared_bias * (left * own["model_root"] / totals["decided"]) ** 2
     # What the weights that clipping took away would have corrected, beyond chance.
-    alone += max(own["lost"] ** 2 - own["lost_sq"], 0.0) / events**2
-    mean_squares = ((own["value_sq"], value), (own["gain_sq"], gain))
-    variance, gain_variance = ((square / events - mean**2) / events + alone for square, mean in mean_squares)
+    alone += max(own["lost"] ** 2 - lost_by_chance, 0.0) / events**2
+    variance, gain_variance = (square / events**2 + alone for square in squares)
     return Moments(value, variance, on_model, gain, gain_variance)

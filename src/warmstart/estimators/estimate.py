@@ -11,8 +11,17 @@ from warmstart.core import PROPENSITY
 from warmstart.estimators import gain, ips, support, weight_ratio
 from warmstart.estimators.gain import Levels
 from warmstart.estimators.intervals import NEED_COEFFICIENTS, TermSums, interval
-from warmstart.estimators.point import ESTIMATORS, Kind, declared, estimated_gain, left_to_model, point_estimates
+from warmstart.estimators.point import (
+    ESTIMATORS,
+    Kind,
+    by_event,
+    declared,
+    estimated_gain,
+    left_to_model,
+    point_estimates,
+)
 from warmstart.estimators.tau import choose_tau, matched_rate
+from warmstart.estimators.units import UnitSums, open_unit_sums
 from warmstart.estimators.weights import OWN
 from warmstart.results import CertifiedGain, Gain, IntervalName, Tau, TauChoice, ValueEstimate
 
@@ -52,11 +61,12 @@ def estimate_policy(
     for kind, rows in _modelled(weighted, names, floors):
         further = _fetch(weighted, [declared(names, kind, rows, floor) for floor in floors], partial(summed, rows))
         totals = [{**one, **other} for one, other in zip(totals, further, strict=True)]
-    estimates = []
-    for (tau, choice), some in zip(chosen, totals, strict=True):
-        estimate = _estimate(weighted, tau, choice, some, levels=levels, method=method, names=names)
-        estimates.append(estimate.scaled(weighted.reward_range))
-    return estimates
+    with open_unit_sums(weighted, floors, names, totals, levels) as by_unit:
+        estimates = [
+            _estimate(weighted, tau, choice, some, units, levels=levels, method=method, names=names)
+            for (tau, choice), some, units in zip(chosen, totals, by_unit, strict=True)
+        ]
+    return [estimate.scaled(weighted.reward_range) for estimate in estimates]
 
 
 def _tau(weighted: WeightedRows, tau: Tau, rate: float | None) -> tuple[float, TauChoice | None]:
@@ -115,29 +125,32 @@ def _estimate(
     tau: float,
     choice: TauChoice | None,
     totals: Mapping[str, float],
+    units: UnitSums | None,
     *,
     levels: Levels,
     method: IntervalName,
     names: Sequence[str],
 ) -> ValueEstimate:
     events, rows = weighted.events, weighted.table
-    terms = _terms(weighted, totals, tau, method, PROPENSITY)
+    terms = _terms(weighted, totals, tau, method=method, propensity=PROPENSITY, units=units)
+    squares_of = by_event if units is None else units.squares
     ends = interval(terms, delta=levels.delta, method=method)
     joint = ends if levels.looks == 1 else interval(terms, delta=levels.joint, method=method)
     own, other = (OWN, True) if OWN in rows.columns else (PROPENSITY, False)
     certified = ends
     if other:
-        certified = interval(_terms(weighted, totals, tau, method, OWN), delta=levels.delta, method=method)
+        of_window = _terms(weighted, totals, tau, method=method, propensity=OWN, units=units)
+        certified = interval(of_window, delta=levels.delta, method=method)
     proven = weighted.certified and certified.guarantee == "finite-sample"
     lost = max(1 - totals[f"{own}_weight"] / events, 0.0)
     squares = totals["propensity_weight_sq"]
     # No policy earns more than 1; what counts of another window make of that is shown beside the value.
     most = math.inf if weighted.certified else 1.0
-    estimated = None if weighted.is_logging else estimated_gain(names, totals, events, levels.delta)
+    estimated = None if weighted.is_logging else estimated_gain(names, totals, events, levels.delta, squares_of)
     return ValueEstimate(
         policy=weighted.policy,
         tau=tau,
-        value=min(terms.mean, most),
+        value=min(totals["propensity_reward"] / events, most),
         lower=min(ends.lower, most),
         upper=min(ends.upper, most),
         delta=levels.delta,
@@ -152,18 +165,26 @@ def _estimate(
         certified_lower=certified.lower if proven else None,
         certified_upper=min(certified.upper + lost, 1.0) if proven else None,
         is_logging=weighted.is_logging,
-        gain=Gain(_certified_gain(weighted, totals, tau, levels), estimated),
+        gain=Gain(_certified_gain(weighted, totals, tau, levels, units), estimated),
         weight_ratio=weight_ratio.weight_ratio(totals, events) if other else None,
         propensity_error=weight_ratio.propensity_error(totals, events) if other else None,
         tau_choice=choice,
-        estimates=point_estimates(names, totals, events, levels.delta),
+        estimates=point_estimates(names, totals, events, levels.delta, squares_of),
     )
 
 
 def _terms(
-    weighted: WeightedRows, totals: Mapping[str, float], tau: float, method: IntervalName, propensity: str
+    weighted: WeightedRows,
+    totals: Mapping[str, float],
+    tau: float,
+    *,
+    method: IntervalName,
+    propensity: str,
+    units: UnitSums | None,
 ) -> TermSums:
     """Return the sums that the confidence interval of the value needs, with one of the columns of propensities."""
+    if units is not None:
+        return units.terms(totals, weighted.events, propensity, by_total=method in NEED_COEFFICIENTS)
     floor, bound = weighted.floor(tau), 1.0 if weighted.is_logging else 1 / tau
     needed = method in NEED_COEFFICIENTS
     by_weight = ips.events_by_weight(weighted.engine, weighted.table, floor, propensity) if needed else None
@@ -171,12 +192,14 @@ def _terms(
 
 
 def _certified_gain(
-    weighted: WeightedRows, totals: Mapping[str, float], tau: float, levels: Levels
+    weighted: WeightedRows, totals: Mapping[str, float], tau: float, levels: Levels, units: UnitSums | None
 ) -> CertifiedGain | None:
     if not weighted.certified:
         return None
     if weighted.is_logging:
         return gain.certified_gain(totals, None, weighted.events, levels)
+    if units is not None:
+        return gain.certified_gain(totals, units.gains(), weighted.events, levels)
     rate = gain.usable_rate(weighted.table, levels.rate)
     by_u = weighted.engine.fetch(gain.events_by_u(weighted.table, weighted.groups, tau, rate))
     gains = gain.gain_sums(by_u, totals["supported"], known=rate is not None)

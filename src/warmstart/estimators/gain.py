@@ -15,7 +15,9 @@ import ibis
 import numpy as np
 
 from warmstart.core import PROBABILITY
-from warmstart.estimators.intervals import Coefficients, GainSums, bin_ends, gain_ends
+from warmstart.engine import float_literal
+from warmstart.estimators.intervals import Coefficients, GainSums, UnitTotals, bin_ends, gain_ends, unit_gain_ends
+from warmstart.estimators.moments import Terms
 from warmstart.estimators.weights import is_supported, log_bin, supported_ratio
 from warmstart.results import CertifiedGain
 
@@ -40,12 +42,14 @@ def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
     }
 
 
-def certified_gain(totals: Mapping[str, float], gains: GainSums | None, events: float, levels: Levels) -> CertifiedGain:
+def certified_gain(
+    totals: Mapping[str, float], gains: GainSums | UnitTotals | None, events: float, levels: Levels
+) -> CertifiedGain:
     """Return D and its finite-sample interval; logging itself (no ``gains``) gains nothing over logging, for certain.
 
     Args:
         totals: The sums over the weighted table.
-        gains: Events and rewards by u, None for the logging policy.
+        gains: Events and rewards by u, or units by what they gain; None for the logging policy.
         events: T, all events of the window.
         levels: The confidence levels.
     """
@@ -55,23 +59,31 @@ def certified_gain(totals: Mapping[str, float], gains: GainSums | None, events: 
         return CertifiedGain(share, contested, None, None, None, None, None, "finite-sample")
     value, logging = totals["policy_on_supported"] / traffic, totals["logging_on_supported"] / traffic
     difference = value - logging
-    ends = (0.0, 0.0) if gains is None else gain_ends(gains, levels.delta)
-    joint = ends if gains is None or levels.looks == 1 else gain_ends(gains, levels.joint)
+    ends = _ends(gains, traffic, levels.delta)
+    joint = ends if levels.looks == 1 else _ends(gains, traffic, levels.joint)
     lower, upper, joint_lower = min(ends[0], difference), max(ends[1], difference), min(joint[0], difference)
     gain, lower, upper, joint_lower = (share * end for end in (difference, lower, upper, joint_lower))
     return CertifiedGain(share, contested, value, logging, gain, lower, upper, "finite-sample", joint_lower)
+
+
+def _ends(gains: GainSums | UnitTotals | None, traffic: float, delta: float) -> tuple[float, float]:
+    if gains is None:
+        return 0.0, 0.0
+    return unit_gain_ends(gains, traffic, delta) if isinstance(gains, UnitTotals) else gain_ends(gains, delta)
 
 
 @dataclass(frozen=True)
 class Levels:
     """``delta``: the share of intervals that may miss; ``looks``: how many estimates share it in joint ends.
 
-    ``rate``: the mean reward that was known before the window, if any.
+    ``rate``, ``icc``: the mean reward, and the intraclass correlation of rewards of a unit, that were known before the
+    window, if any.
     """
 
     delta: float
     looks: int = 1
     rate: float | None = None
+    icc: float | None = None
 
     @property
     def joint(self) -> float:
@@ -117,6 +129,43 @@ def events_by_u(rows: ir.Table, groups: Sequence[str], tau: float, rate: float |
         )
         .order_by(*bins)
     )
+
+
+def share_at(i: int) -> str:
+    """Return the column of the policy's supported share in a context, at the i-th tau."""
+    return f"share_{i}"
+
+
+def with_shares(rows: ir.Table, groups: Sequence[str], taus: Sequence[float]) -> ir.Table:
+    """Add to all rows that were shown the policy's supported share in their context, at every tau."""
+    shares = {share_at(i): is_supported(rows, tau).ifelse(rows[PROBABILITY], 0.0).sum() for i, tau in enumerate(taus)}
+    contexts = rows.group_by(*groups).agg(**shares)
+    joined = rows.join(contexts, list(groups))
+    return joined.select(*rows.columns, *shares)
+
+
+def unit_terms(rows: ir.Table, tau: float, rate: float | None, share: ir.Value) -> Terms:
+    """Return what a unit could gain, what it gains more than at worst, and what that would be with expected rewards.
+
+    See intervals.unit_bets. Without expected rewards, the part of what it could gain that has positive u stands for
+    them. And what bets are planned with: sums of u^2, and of u, for variances if rewards of a unit do not go together,
+    or do.
+
+    Args:
+        rows: All rows that were shown, with shares.
+        tau: The floor of the propensity.
+        rate: The mean reward of training, if it is usable.
+        share: The policy's supported share in the context.
+    """
+    u = supported_ratio(rows, tau) - share
+    above, below = (u > 0).ifelse(u, 0.0), (u < 0).ifelse(-u, 0.0)
+    expected, deviation = above, float_literal(1)
+    if rate is not None:
+        b = _expected(rows, rate)
+        expected, deviation = above * b + below * (1.0 - b), (b * (1.0 - b)).sqrt()
+    terms: Terms = {"size": (u.abs(), None), "won": (below, u), "expected": (expected, None)}
+    terms |= {"squares": (u * u * deviation * deviation, None), "net": (u * deviation, None)}
+    return {f"gain_{name}": term for name, term in terms.items()}
 
 
 def _expected(rows: ir.Table, rate: float | None) -> ir.Value:

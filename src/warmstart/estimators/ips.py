@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warmstart.core import PROBABILITY, PROPENSITY
+from warmstart.engine import float_literal
 from warmstart.estimators.intervals import RATIO, SMALLEST, Coefficients, TermSums, bin_ends
-from warmstart.estimators.moments import Moments
-from warmstart.estimators.weights import importance_weight, log_bin
+from warmstart.estimators.moments import Moments, Terms
+from warmstart.estimators.weights import clipped, importance_weight, log_bin
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -35,10 +36,23 @@ def sums(rows: ir.Table, tau: float, propensity: str = PROPENSITY) -> dict[str, 
     return {f"{propensity}_{name}": total for name, total in totals.items()}
 
 
-def finish(totals: Mapping[str, float], events: float) -> Moments:
-    """Return the mean of c * reward and its variance."""
+def finish(totals: Mapping[str, float], events: float, by_unit: Mapping[str, float] | None = None) -> Moments:
+    """Return the mean of c * reward and its variance, ``by_unit`` if that is known."""
     value = totals["propensity_reward"] / events
+    if by_unit:
+        return Moments(value, by_unit["value"] / events**2)
     return Moments(value, (totals["propensity_reward_sq"] / events - value**2) / events)
+
+
+def influence(rows: ir.Table, tau: float, moments: Moments, _: float) -> Terms:
+    """Return c * reward less the value, for sums by unit."""
+    return {"value": (float_literal(-moments.value), clipped(rows, tau))}
+
+
+def unit_terms(rows: ir.Table, tau: float, propensity: str) -> Terms:
+    """Return what a unit could earn, c, and what it earns, c * reward."""
+    c = importance_weight(rows[PROBABILITY], rows[propensity], tau)
+    return {f"{propensity}_weight": (c, None), f"{propensity}_reward": (None, c)}
 
 
 def terms(

@@ -3,6 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+# What an event of a row adds to totals of its unit, by name: constant + slope * reward; None for zero.
+Terms = dict[str, tuple["ir.Value | None", "ir.Value | None"]]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ import ibis
 
 from warmstart.estimators import dm, dr, ips, snips
 from warmstart.estimators.intervals import score_ends
-from warmstart.estimators.moments import Moments
+from warmstart.estimators.moments import Moments, Terms
 from warmstart.estimators.weights import OWN, clipped, is_supported, shrunk, switched
 from warmstart.results import BEST_FIRST, EstimatedGain, PointEstimate
 
@@ -25,17 +25,24 @@ if TYPE_CHECKING:
 Kind = Literal["sums", "model_terms", "judging_terms"]
 
 
+def _no_terms(_rows: ir.Table, _tau: float, _moments: Moments, _per_row: float) -> Terms:
+    return {}
+
+
 @dataclass(frozen=True)
 class Estimator:
     """An estimator of the value of all traffic.
 
     ``sums(rows, tau)``: expressions over the weighted table by name (equal names are equal sums, computed once).
-    ``finish(totals, events)``: the value and its variance. What reads the reward model has terms of further sums:
-    ``model_terms``, over rows with its expectations, of which it needs those that are ``left`` to the model where
-    propensities are counts (all without it); and there ``judging_terms``, over shown cells, for how wrong it may be.
+    ``finish(totals, events[, by_unit])``: the value and its variance. ``influence(rows, tau, moments, per_row)``: what
+    an event adds to its error, constant + slope * reward; finish takes the squares of its sums by unit. What reads the
+    reward model has terms of further sums: ``model_terms``, over rows with its expectations, of which it needs those
+    that are ``left`` to the model where propensities are counts (all without it); and there ``judging_terms``, over
+    shown cells, for how wrong it may be.
     """
 
-    finish: Callable[[Mapping[str, float], float], Moments]
+    finish: Callable[..., Moments]
+    influence: Callable[[ir.Table, float, Moments, float], Terms] = _no_terms
     sums: Declared | None = None
     model_terms: Declared | None = None
     judging_terms: Declared | None = None
@@ -54,6 +61,7 @@ def _unsupported(rows: ir.Table, tau: float) -> ir.BooleanValue:
 def _doubly_robust(weight: Any, left: Any = None) -> Estimator:
     return Estimator(
         finish=partial(dr.finish, weight=weight),
+        influence=partial(dr.influence, weight=weight),
         sums=partial(dr.sums, weight=weight),
         model_terms=partial(dr.model_terms, weight=weight),
         judging_terms=partial(dr.judging_terms, weight=weight),
@@ -62,8 +70,8 @@ def _doubly_robust(weight: Any, left: Any = None) -> Estimator:
 
 
 ESTIMATORS: Mapping[str, Estimator] = {
-    "ips": Estimator(ips.finish, ips.sums),
-    "snips": Estimator(snips.finish, snips.sums),
+    "ips": Estimator(ips.finish, ips.influence, ips.sums),
+    "snips": Estimator(snips.finish, snips.influence, snips.sums),
     "dm": Estimator(dm.finish, model_terms=dm.model_terms),
     "dr": _doubly_robust(clipped, _unsupported),
     "switch-dr": _doubly_robust(switched, _unsupported),
@@ -93,8 +101,15 @@ def left_to_model(names: Sequence[str], rows: ir.Table, taus: Sequence[float]) -
     return rows.filter(ibis.or_(*conditions))
 
 
+ByUnit = Callable[[str], Mapping[str, float] | None]
+
+
+def by_event(_: str) -> None:
+    """Return nothing by unit, for any estimator: every event is a unit of its own."""
+
+
 def point_estimates(
-    names: Sequence[str], totals: Mapping[str, float], events: float, delta: float
+    names: Sequence[str], totals: Mapping[str, float], events: float, delta: float, by_unit: ByUnit = by_event
 ) -> tuple[PointEstimate, ...]:
     """Return the estimates whose values are finite, with confidence intervals; skip the others.
 
@@ -103,8 +118,9 @@ def point_estimates(
         totals: What the sums of ``declared`` came to.
         events: T, all events of the window.
         delta: The share of intervals that may miss.
+        by_unit: The sums over units of an estimator's squared influence terms, if there are units.
     """
-    finished = {name: ESTIMATORS[name].finish(totals, events) for name in names}
+    finished = {name: ESTIMATORS[name].finish(totals, events, by_unit(name)) for name in names}
     return tuple(
         PointEstimate(name, min(max(moments.value, 0.0), 1.0), *_ends(moments, delta), moments.on_model)
         for name, moments in finished.items()
@@ -113,7 +129,7 @@ def point_estimates(
 
 
 def estimated_gain(
-    names: Sequence[str], totals: Mapping[str, float], events: float, delta: float
+    names: Sequence[str], totals: Mapping[str, float], events: float, delta: float, by_unit: ByUnit = by_event
 ) -> EstimatedGain | None:
     """Return the gain over logging of the best doubly robust estimator among some; None if there is none.
 
@@ -122,9 +138,10 @@ def estimated_gain(
         totals: What the sums of ``declared`` came to.
         events: T, all events of the window.
         delta: The share of intervals that may miss.
+        by_unit: The sums over units of an estimator's squared influence terms, if there are units.
     """
     for name in sorted(names, key=BEST_FIRST.index):
-        moments = ESTIMATORS[name].finish(totals, events)
+        moments = ESTIMATORS[name].finish(totals, events, by_unit(name))
         if moments.gain is None:
             continue
         if moments.gain_variance is None or _ends(moments, delta)[0] is None:

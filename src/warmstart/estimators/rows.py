@@ -33,6 +33,7 @@ from warmstart.core import (
     WindowName,
 )
 from warmstart.engine import float_literal
+from warmstart.estimators.shown import shown_cells, shown_strata
 from warmstart.estimators.weight_ratio import REGRET
 from warmstart.estimators.weights import OWN
 from warmstart.events import counted_propensity, counted_within
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from warmstart.engine import LocalEngine
-    from warmstart.events import Cells, Strata
+    from warmstart.events import Cells, Strata, Visits
     from warmstart.policy import Policy
 
 SUMS = ("n", "reward_sum", "reward_sq_sum")
@@ -66,7 +67,8 @@ class WeightedRows:
     ``modelled``: the rows by fold with the reward model's expectations, where an estimator asks for them; with counts
     ``model``: to be asked for few rows. ``groups``: the columns that divide the traffic of ``table``: context and
     further keys. ``certified``: whether propensities are counts of the evaluated window, or those are beside them, so
-    that finite-sample bounds hold. ``events``: T. ``names``: the user's names of the context columns.
+    that finite-sample bounds hold. ``events``: T. ``names``: the user's names of the context columns. ``visits``: the
+    events with their units, if these come back, and then ``shown``: all rows that were shown, chosen or not.
     """
 
     policy: str
@@ -81,6 +83,8 @@ class WeightedRows:
     reward_range: tuple[float, float]
     certified: bool
     names: tuple[str, ...] = ()
+    visits: Visits | None = None
+    shown: ir.Table | None = None
 
     def floor(self, tau: float) -> float:
         """Return the clipping constant in use: logging's own weights are 1 and need none."""
@@ -95,6 +99,7 @@ def open_weighted_rows(
     window: WindowName = "evaluated",
     strata: Strata | None = None,
     model: RewardModel | None = None,
+    visits: Visits | None = None,
 ) -> Iterator[WeightedRows]:
     """Join a policy with the evaluated log; what is held in the engine is released on leaving.
 
@@ -104,6 +109,7 @@ def open_weighted_rows(
         window: Where counts come from, if there are no strata.
         strata: The cells divided by further keys, with propensities unless these are counts.
         model: A reward model, learned without the row's own cell or, with strata, its own fold.
+        visits: The events with their units, if these come back.
     """
     strata, window = (None, "evaluated") if policy.is_logging else (strata, window)
     with ExitStack() as resources:
@@ -123,6 +129,13 @@ def open_weighted_rows(
             rows = keep(_divided(policy.choices(cells), strata))
             if model is not None:
                 modelled = _with_model(model.expect(rows), strata)
+        shown = None
+        if visits is not None:
+            shown = (
+                shown_cells(rows, cells)
+                if strata is None
+                else shown_strata(rows if modelled is None else modelled, strata)
+            )
         yield WeightedRows(
             policy=policy.name,
             is_logging=policy.is_logging,
@@ -136,6 +149,8 @@ def open_weighted_rows(
             reward_range=cells.evaluated.log.reward_range,
             certified=strata is None or PROPENSITY not in strata.table.columns,
             names=cells.columns.context,
+            visits=visits,
+            shown=shown,
         )
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from warmstart.events.log_table import *  # noqa: F403
     from warmstart.events.read import *  # noqa: F403
     from warmstart.events.strata import *  # noqa: F403
+    from warmstart.events.visits import *  # noqa: F403
     from warmstart.events.window import *  # noqa: F403
 
 _door = Door.to(
@@ -28,6 +29,7 @@ _door = Door.to(
         "log_table": "TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing ticks_per_second",
         "read": "read_events",
         "strata": "FOLDS Strata fetch_to_learn_from open_strata",
+        "visits": "Visits unit_visits",
         "window": "Events",
     },
 )

@@ -34,7 +34,7 @@ class Strata:
     reward_sq_sum`` and, once a source has put it there, ``propensity``. ``traffic``: a row for every (context, *by):
     ``context_n, context_reward_sum, context_reward_sq_sum``, with epochs ``context_actions`` (shown in the context in
     its epoch), and with folds ``other_n, other_reward_sum``, of the context's other folds. ``by``: of epoch and fold.
-    ``folds, seed``: how many folds, and their seed.
+    ``folds, seed``: how many folds, and their seed. ``epoch``, ``by_propensity``: what else they were divided by.
     """
 
     cells: Cells
@@ -43,6 +43,8 @@ class Strata:
     by: tuple[str, ...]
     folds: int | None = FOLDS
     seed: int = 0
+    epoch: str | int | None = None
+    by_propensity: bool = False
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -60,7 +62,7 @@ class Strata:
 
     def by_epoch(self, epoch: str | int) -> pa.Table:
         """Fetch the context columns, action, epoch, fold and n, in order; a bounded sample from a cluster."""
-        table, keys = _divided(self.cells, self.folds, self.seed, epoch)
+        table, keys = divided(self.cells, self.folds, self.seed, epoch)
         engine, held = self.cells.evaluated.engine.collect(table.group_by(**keys).agg(n=table.count().cast("float64")))
         try:
             if is_partitioned(engine):
@@ -106,7 +108,7 @@ def open_strata(
     """
     events = cells.evaluated
     by = (*((EPOCH,) if epoch is not None else ()), *((FOLD,) if folds else ()))
-    table, keys = _divided(cells, folds, seed, epoch)
+    table, keys = divided(cells, folds, seed, epoch)
     logged = {PROPENSITY: table[PROPENSITY]} if by_propensity else {}
     reward = table[REWARD]
     summed = table.group_by(**keys, **logged).agg(
@@ -118,10 +120,10 @@ def open_strata(
         check_sums(cells.engine, held, events)
         traffic = engine.materialise(_traffic(held, cells, by))
         resources.callback(traffic.release)
-        yield Strata(cells, held, traffic, by, folds, seed)
+        yield Strata(cells, held, traffic, by, folds, seed, epoch, by_propensity)
 
 
-def _divided(
+def divided(
     cells: Cells, folds: int | None, seed: int, epoch: str | int | None
 ) -> tuple[ir.Table, dict[str, ir.Value]]:
     """Return the evaluated events and the columns to group them by."""

@@ -120,7 +120,7 @@ def evaluate(
     learned = {p.name for p in named if _learned_here(p.fitted, events) or p.name in fitted_here}
     unknown, alarms = dict[str, float](), dict[str, Alarms]()
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
-    levels = Levels(delta, looks, _known_rate(train))
+    levels = Levels(delta, looks, _known_rate(train), _known_icc(train, events))
     on_progress("summing events into cells")
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
     estimates, parts = list[ValueEstimate](), list[Contribution]()
@@ -176,6 +176,27 @@ def _known_rate(train: Events | None) -> float | None:
     if train is None:
         return None
     return train.engine.fetch(train.table.agg(rate=train.table[REWARD].mean()))[0]["rate"] or None
+
+
+def _known_icc(train: Events | None, events: Events) -> float | None:
+    """Return the intraclass correlation of rewards by unit in the training window; None if nobody knows it."""
+    if train is None or not events.columns.unit or len(train.columns.unit) != len(events.columns.unit):
+        return None
+    table = train.table
+    units = table.group_by(*train.columns.unit_keys).agg(
+        n=table.count().cast("float64"), rewards=table[REWARD].sum(), squares=(table[REWARD] * table[REWARD]).sum()
+    )
+    n, rewards = units.n, units.rewards
+    sums = {"n": n.sum(), "rewards": rewards.sum(), "squares": units.squares.sum()}
+    sums |= {"pairs": (n * (n - 1.0)).sum(), "n_sq": (n * n).sum()}
+    sums |= {"rewards_sq": (rewards * rewards).sum(), "both": (n * rewards).sum()}
+    totals = {name: float(total or 0.0) for name, total in train.engine.fetch(units.agg(**sums))[0].items()}
+    mean = totals["rewards"] / totals["n"]
+    variance = totals["squares"] - totals["n"] * mean**2
+    together = totals["rewards_sq"] - 2 * mean * totals["both"] + mean**2 * totals["n_sq"] - variance
+    if variance <= 0 or totals["pairs"] <= 0:
+        return None
+    return min(max((together / totals["pairs"]) / (variance / totals["n"]), 0.0), 1.0)
 
 
 def _learned_here(fitted: FittedPolicy | None, events: Events) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from warmstart.estimators import ESTIMATORS, RewardModel, WeightedRows, open_weighted_rows
-from warmstart.events import open_strata
+from warmstart.events import open_strata, unit_visits
 from warmstart.pipeline.sources import (
     COUNTED,
     REPEATING,
@@ -23,7 +23,7 @@ from warmstart.reward import open_cell_means, open_left_out_means
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager, ExitStack
 
-    from warmstart.events import Cells, Strata
+    from warmstart.events import Cells, Strata, Visits
     from warmstart.policy import Policy
 
 
@@ -31,18 +31,24 @@ if TYPE_CHECKING:
 class EvaluationInputs:
     """What all policies of an evaluation share: cells, a source of propensities, and a reward model where asked for.
 
-    ``strata``: cells divided by fold, with propensities that are not counts; None with counts.
+    ``strata``: cells divided by fold, with propensities that are not counts; None with counts. ``visits``: the events
+    with their units, to be joined with rows by cell and by stratum, if the log names a unit.
     """
 
     cells: Cells
     source: PropensitySource
     strata: Strata | None = None
     model: RewardModel | None = None
+    visits: tuple[Visits, Visits] | None = None
 
     def weigh(self, policy: Policy) -> AbstractContextManager[WeightedRows]:
         """Open the weighted table of a policy."""
         window = COUNTED.get(self.source.name, "evaluated")
-        return open_weighted_rows(policy, self.cells, window=window, strata=self.strata, model=self.model)
+        by_cell, by_stratum = self.visits or (None, None)
+        visits = by_cell if policy.is_logging else by_stratum
+        return open_weighted_rows(
+            policy, self.cells, window=window, strata=self.strata, model=self.model, visits=visits
+        )
 
 
 def prepare(
@@ -68,17 +74,29 @@ def prepare(
     modelled = any(ESTIMATORS[estimator].modelled for estimator in estimators)
     if name in COUNTED:
         model = _model_of_cells(cells, resources, reward_model) if modelled else None
-        return EvaluationInputs(cells, PropensitySource(name, reason), model=model)
+        return EvaluationInputs(cells, PropensitySource(name, reason), None, model, _visits(cells, None, resources))
     strata = resources.enter_context(open_strata(cells, by_propensity=name == "logged"))
     check_folds(strata)
     strata, source = with_propensities(strata, name, reason, coarser=coarser, model=classifier)
-    if not modelled:
-        return EvaluationInputs(cells, source, strata)
+    model = _model_of_strata(strata, resources, reward_model) if modelled else None
+    return EvaluationInputs(cells, source, strata, model, _visits(cells, strata, resources))
+
+
+def _visits(cells: Cells, strata: Strata | None, resources: ExitStack) -> tuple[Visits, Visits] | None:
+    if not cells.columns.unit:
+        return None
+    by_cell = unit_visits(cells, None, resources)
+    return by_cell, by_cell if strata is None else unit_visits(cells, strata, resources)
+
+
+def _model_of_strata(strata: Strata, resources: ExitStack, reward_model: Any) -> RewardModel:
+    """Learn what strata are expected to earn by other folds."""
+    cells = strata.cells
     if reward_model is None and not _is_described(cells) and repeating_share(cells) >= REPEATING:
-        return EvaluationInputs(cells, source, strata, resources.enter_context(open_cell_means(strata)))
+        return resources.enter_context(open_cell_means(strata))
     from warmstart.reward import Regressions
 
-    return EvaluationInputs(cells, source, strata, Regressions.learn(strata, reward_model))
+    return Regressions.learn(strata, reward_model)
 
 
 def _model_of_cells(cells: Cells, resources: ExitStack, reward_model: Any) -> RewardModel:

@@ -10,6 +10,7 @@ from warmstart.estimators.intervals.kl import relative_entropy
 from warmstart.estimators.intervals.methods import METHODS, NEED_COEFFICIENTS, interval
 from warmstart.estimators.intervals.normal import normal_ends, score_ends
 from warmstart.estimators.intervals.terms import RATIO, SMALLEST, Coefficients, TermSums, bin_ends, first_bin
+from warmstart.estimators.intervals.unit_bets import UnitTotals, unit_gain_ends, unit_value_ends
 
 __all__ = [
     "METHODS",
@@ -19,6 +20,7 @@ __all__ = [
     "Coefficients",
     "GainSums",
     "TermSums",
+    "UnitTotals",
     "bets_ends",
     "bin_ends",
     "first_bin",
@@ -27,4 +29,6 @@ __all__ = [
     "normal_ends",
     "relative_entropy",
     "score_ends",
+    "unit_gain_ends",
+    "unit_value_ends",
 ]

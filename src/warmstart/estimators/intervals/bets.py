@@ -65,13 +65,13 @@ def lower_share(coefficients: Coefficients, limit: float) -> float:
     effective, largest = (c * n).sum() / typical, float(c.max())
 
     def is_ruled_out(bets: Floats, logit: float) -> bool:
-        p, q = _share(logit), _share(-logit)
+        p, q = share_of(logit), share_of(-logit)
         logs = np.log1p(np.outer(bets, c * q)) @ s + np.log1p(np.outer(-bets, c * p)) @ others
         return log_mean(logs, WEIGHTS) >= limit
 
     logits = math.log(SPAN) * np.arange(-SPANS, SPANS + 1.0)
-    planned = np.outer(_chernoff_bets(logits, effective, limit) / typical, FACTORS)
-    planned = np.minimum(planned, MOST_AT_RISK / (largest * _share(logits)[:, None]))
+    planned = np.outer(chernoff_bets(logits, effective, limit) / typical, FACTORS)
+    planned = np.minimum(planned, MOST_AT_RISK / (largest * share_of(logits)[:, None]))
     ruled_out = -math.inf
     for until, bets in zip(logits.tolist(), planned, strict=True):
         if not is_ruled_out(bets, until):
@@ -80,20 +80,21 @@ def lower_share(coefficients: Coefficients, limit: float) -> float:
             ruled_out = last_ruled_out(partial(is_ruled_out, bets), ruled_out, until)
             break
         ruled_out = until
-    return float(_share(ruled_out))
+    return float(share_of(ruled_out))
 
 
-def _share(logit: Floats | float) -> Floats:
+def share_of(logit: Floats | float) -> Floats:
+    """Return the share whose logit this is."""
     shares: Floats = 1 / (1 + np.exp(-np.asarray(logit)))
     return shares
 
 
-def _chernoff_bets(logits: Floats, events: float, limit: float) -> Floats:
+def chernoff_bets(logits: Floats, events: float, limit: float) -> Floats:
     """Return the bets that are best where a share p is only just ruled out, if all coefficients were 1.
 
     The mean x above p at which events * KL(x || p) is the limit; then L = (x - p) / (p * (1 - p)).
     """
-    p, q, allowed = _share(logits), _share(-logits), limit / events
+    p, q, allowed = share_of(logits), share_of(-logits), limit / events
     near, far = p, np.ones_like(p)
     for _ in range(STEPS):
         middle = (near + far) / 2

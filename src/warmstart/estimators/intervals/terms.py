@@ -10,6 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from warmstart.estimators.intervals.unit_bets import UnitTotals
+
     Floats = NDArray[np.float64]
 
 # Lower and upper end.
@@ -79,6 +81,10 @@ class TermSums:
     ``total``: sum of the terms; ``square_total``: of their squares; ``range_total, range_square_total``: of their
     coefficients and the squares of those; ``largest``: the largest coefficient present; ``bound``: what no coefficient
     exceeds, known beforehand (1 / tau). ``coefficients``, for bets and the bootstrap: events and rewards by them.
+
+    Where rewards of a unit may depend on each other, the terms are the totals of units: ``units`` by what they could
+    earn and what they earned, instead of coefficients; ``heaviest``: the largest total. The mean over events is
+    ``scale`` times that over units.
     """
 
     events: float
@@ -89,8 +95,11 @@ class TermSums:
     largest: float
     bound: float
     coefficients: Coefficients | None = None
+    units: UnitTotals | None = None
+    heaviest: float | None = None
+    scale: float = 1.0
 
     @property
     def mean(self) -> float:
-        """Return the mean term: the value."""
+        """Return the mean term."""
         return self.total / self.events

@@ -1,0 +1,194 @@
+"""Betting confidence intervals where rewards depend on each other within units (clusters), not across them.
+
+A unit u (a user, a session) could earn R_u at the most, and earns the share g_u of it, whatever its events do to one
+another. If its expectation were the share e_u, the product over units of
+
+    1 + L * R_u * (g_u - e_u)             if L * R_u * e_u is small, else
+    (1 + L * R_u * g_u) * exp(-L * R_u * e_u)
+
+would have expectation at most exp(L * sum of R_u * (E g_u - e_u)), so at most 1 for all claims with sum of R_u * E g_u
+<= sum of R_u * e_u, and a claim is ruled out from below where it exceeds 2 / delta (Markov). Which form a unit has, and
+every L > 0, are chosen from R and e alone, never from what was earned: the second form lets light units bet more than
+a heavy one could lose. The upper end is the lower end of 1 - g and 1 - e.
+
+value  R = sum of coefficients c, g * R = sum of c * reward, e = p for every unit
+gain   R = sum of |u|, g * R = sum of u+ * reward + u- * (1 - reward): so much more than at worst; e * R is what that
+       would be if rewards were b, and a gain of m is spread over the units in proportion to R
+
+How much rewards of a unit go together decides which L is best, and nobody knows it without a training window: bets for
+several intraclass correlations are averaged, from none to one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from warmstart.estimators.intervals.bets import FACTORS, SPAN, SPANS, WEIGHTS, chernoff_bets, log_mean, share_of
+from warmstart.estimators.intervals.bisection import last_ruled_out
+from warmstart.estimators.intervals.gain_bets import UNKNOWN
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warmstart.estimators.intervals.terms import Ends
+
+    Floats = NDArray[np.float64]
+
+# A unit that could lose more than this has the exponential form.
+MOST_AT_RISK = 0.95
+# Bets are planned among these parts of the one that would be best if no unit could lose all, to win so much.
+PARTS = 2.0 ** -np.arange(0.0, 8.0, 0.5)
+PROMISED = 5.0
+# Without a training window: variances between those of independent and of equal rewards, in steps of this ratio.
+VARIANCE_STEP = 4.0
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTotals:
+    """Units by what they could earn, what they earned and what was expected: ``units[i]`` of them at each point.
+
+    ``size``: R; ``earned``: g, a share of R; ``expected``: e, likewise, None for a value; with ``known`` False it is
+    the share of R that has positive u, from which e follows for every mean reward. ``independent``, ``dependent``: sums
+    over units of the squared coefficients of their rewards, and of their squared sums; ``icc``: the intraclass
+    correlation of rewards that was known before the window.
+    """
+
+    size: Floats
+    earned: Floats
+    units: Floats
+    independent: float
+    dependent: float
+    expected: Floats | None = None
+    known: bool = True
+    icc: float | None = None
+
+    @property
+    def flipped(self) -> UnitTotals:
+        """Return the same units with 1 - reward in the place of every reward."""
+        expected = 1 - self.expected if self.expected is not None and self.known else self.expected
+        return replace(self, earned=1 - self.earned, expected=expected)
+
+    @property
+    def total(self) -> float:
+        """Return what all units could earn."""
+        return float((self.size * self.units).sum())
+
+    def variances(self) -> tuple[Floats, Floats]:
+        """Return the variances that bets are planned with, relative to that of one reward, and the bets' weights."""
+        least, most = self.independent, max(self.dependent, self.independent)
+        if self.icc is not None:
+            planned = (1 - self.icc) * least + self.icc * most
+            return planned / FACTORS**2, WEIGHTS
+        steps = 1 + math.ceil(math.log(max(most / least, 1.0)) / math.log(VARIANCE_STEP) - 1e-9)
+        return np.geomspace(least, most, steps), np.full(steps, 1 / steps)
+
+
+def unit_value_ends(units: UnitTotals, events: float, delta: float) -> Ends:
+    """Return the ends of the mean over T events of coefficient * reward; each fails with chance at most delta / 2."""
+    most = units.total / events
+    if units.total <= 0 or units.independent <= 0:
+        return 0.0, most
+    limit = math.log(2 / delta)
+    return most * _lower_share(units, limit), most * (1 - _lower_share(units.flipped, limit))
+
+
+def _lower_share(units: UnitTotals, limit: float) -> float:
+    """Return the first p = expected share of all that could be earned that the bets do not rule out."""
+    present = (units.size > 0) & (units.units > 0)
+    size, earned, n = (part[present] for part in (units.size, units.earned, units.units))
+    variances, weights = units.variances()
+    typical = variances / units.total
+    logits = math.log(SPAN) * np.arange(-SPANS, SPANS + 1.0)
+    # A row of bets for every span of claims.
+    planned = np.stack([chernoff_bets(logits, units.total / one, limit) / one for one in typical], axis=1)
+
+    def is_ruled_out(bets: Floats, until: float, logit: float) -> bool:
+        forms = _at_risk(bets, size, share_of(until)) > MOST_AT_RISK
+        return log_mean(_logs(bets, size, earned, share_of(logit), forms) @ n, weights) >= limit
+
+    ruled_out = -math.inf
+    for until, best in zip(logits.tolist(), planned, strict=True):
+        bets = _affordable(best, size, share_of(until), n)
+        if not is_ruled_out(bets, until, until):
+            if ruled_out == -math.inf:
+                return 0.0
+            ruled_out = last_ruled_out(partial(is_ruled_out, bets, until), ruled_out, until)
+            break
+        ruled_out = until
+    return float(share_of(ruled_out))
+
+
+def _at_risk(bets: Floats, size: Floats, expected: Floats) -> Floats:
+    risk: Floats = np.outer(bets, size) * expected
+    return risk
+
+
+def _affordable(bets: Floats, size: Floats, expected: Floats, units: Floats) -> Floats:
+    """Return for each bet the part of it that promises most, what heavy units lose for certain taken off.
+
+    At the distance where a bet L0 that is best without these wins 1, a part y of it wins 2y - y^2; relative to that, a
+    heavy unit with a = L * size * expected loses a - log(1 + a).
+
+    Args:
+        bets: Bets that are best without heavy units.
+        size: What units could earn.
+        expected: The share of it that is expected, for each unit or for all.
+        units: How many there are.
+    """
+    chosen = []
+    for best in bets:
+        a = _at_risk(best * PARTS, size, expected)
+        lost = np.where(a > MOST_AT_RISK, a - np.log1p(a), 0.0) @ units
+        chosen.append(best * PARTS[np.argmax((2 * PARTS - PARTS**2) * PROMISED - lost)])
+    return np.array(chosen)
+
+
+def _logs(bets: Floats, size: Floats, earned: Floats, expected: Floats, heavy: NDArray[np.bool_]) -> Floats:
+    """Return the logarithm of every unit's factor, a row for each bet; ``heavy`` units have the exponential form.
+
+    A factor that is not above zero leaves nothing of its product.
+    """
+    at_stake = np.outer(bets, size)
+    lost, won = at_stake * expected, at_stake * earned
+    logs: Floats = np.log(np.maximum(1.0 + won - np.where(heavy, 0.0, lost), 1e-300)) - np.where(heavy, lost, 0.0)
+    return logs
+
+
+def unit_gain_ends(units: UnitTotals, traffic: float, delta: float) -> Ends:
+    """Return the ends of the gain over logging on T_B = ``traffic`` events; each fails with chance delta / 2."""
+    if traffic <= 0:
+        return 0.0, 0.0
+    most = units.total / traffic
+    if units.independent <= 0:
+        return -most, most
+    limit = math.log(2 / delta)
+    return _lower_gain(units, traffic, limit), -_lower_gain(units.flipped, traffic, limit)
+
+
+def _lower_gain(units: UnitTotals, traffic: float, limit: float) -> float:
+    present = (units.size > 0) & (units.units > 0)
+    size, earned, n = (part[present] for part in (units.size, units.earned, units.units))
+    expected = np.zeros_like(size) if units.expected is None else units.expected[present]
+    variances, weights = units.variances()
+    most, per_size = units.total / traffic, traffic / units.total
+    rates = [None] if units.known else UNKNOWN.tolist()
+    claims = []
+    for b in rates:
+        share = expected if b is None else b * expected + (1 - b) * (1 - expected)
+        best = np.sqrt(2 * limit / (variances if b is None else variances * b * (1 - b)))
+        # The form is the same for all gains, so that the evidence falls as they grow; room is left to double rewards.
+        room = float((np.minimum(share, 1 - share) * size * n).sum()) / units.total
+        bets = _affordable(best, size, share + room, n)
+        claims.append((share, bets, _at_risk(bets, size, share + room) > MOST_AT_RISK))
+    weights = np.tile(weights, len(claims)) / len(claims)
+
+    def evidence(m: float) -> float:
+        logs = [_logs(bets, size, earned, share + m * per_size, heavy) @ n for share, bets, heavy in claims]
+        return log_mean(np.concatenate(logs), weights)
+
+    return last_ruled_out(lambda m: evidence(m) >= limit, -most, most)
