@@ -15,7 +15,7 @@ from warmstart.results import select as find_best
 WORDS = {"policy": POLICIES, "tau": AUTO, "propensities": PROPENSITIES, "feasible_from": WINDOWS}
 
 
-@command(**WORDS, interval=INTERVALS, estimator=ESTIMATORS, trained_until=NEVER)
+@command(**WORDS, interval=INTERVALS, estimator=ESTIMATORS, trained_until=NEVER, per=("event", "unit"))
 def evaluate(
     *,
     log: LogSettings,
@@ -30,6 +30,7 @@ def evaluate(
     estimator: list[str] | None = None,
     trained_until: list[str] | None = None,
     allow_unknown_actions: bool = False,
+    per: str = "event",
     no_live: bool = False,
     select: bool = False,
     html: HtmlOption = None,
@@ -60,6 +61,7 @@ def evaluate(
         trained_until ([NAME=]T|never): When decisions were fitted on rewards of the log last: a time, or never. No
             end is certified if that is inside the evaluated window. Without NAME, of all files. May be repeated.
         allow_unknown_actions: Let decisions name actions that the log never shows; they count as unsupported.
+        per (event|unit): Whose mean: that of events, or of units, each counting the same however often it comes.
         no_live: Let policies choose actions on days not live.
         select: Name the policy certified to gain most, or none.
 
@@ -69,6 +71,7 @@ def evaluate(
             --test-fraction 0.35 --policy logging --policy new=decisions.csv --tau 0.01 --tau 0.05 --json
         warmstart evaluate log.parquet --context page --context hour --action ad --reward click --time shown_at \
             --policy uniform-all --policy new=decisions.csv --trained-until new=never --allow-unknown-actions
+        warmstart evaluate log.parquet --context page --action ad --reward click --unit user --policy uniform
         warmstart evaluate log.parquet --context age --context city --action ad --reward click \
             --propensities model --policy new=by-city.csv --estimator dr
     """
@@ -104,6 +107,7 @@ def evaluate(
             contributions=0 if html is None else 10,
             trained_until=pipeline.parse_trained_until(trained_until or (), named),
             allow_unknown_actions=allow_unknown_actions,
+            per=cast("Any", per),
             on_progress=progress,
         )
     if html is not None:

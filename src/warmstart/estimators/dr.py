@@ -35,7 +35,7 @@ from warmstart.core import (
     SPREAD,
 )
 from warmstart.engine import float_literal
-from warmstart.estimators.moments import Moments, Terms
+from warmstart.estimators.moments import Moments, Term, Terms
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -167,10 +167,10 @@ def influence(rows: ir.Table, tau: float, moments: Moments, per_row: float, weig
         f, rest = rows[EXPECTED], weight(rows, SMALLEST_TAU) - e
         model = rows[MODEL_VALUE] - e * f
         return {
-            "value": (model - float_literal(moments.value), e),
-            "gain": (model - float_literal(moments.gain or 0.0), e - d),
-            "residual": (-e * f, e),
-            "lost": (-rest * f, rest),
+            "value": Term(model - float_literal(moments.value), e),
+            "gain": Term(model - float_literal(moments.gain or 0.0), e - d),
+            "residual": Term(-e * f, e),
+            "lost": Term(-rest * f, rest),
         }
     n, rewards = rows.n, rows.reward_sum
     others = ((rows.context_reward_sum - rewards) / (rows.context_n - n).nullif(0.0)).coalesce(0.0)
@@ -178,7 +178,7 @@ def influence(rows: ir.Table, tau: float, moments: Moments, per_row: float, weig
     mean = enough.ifelse(rewards / n, others)
     factor = enough.ifelse((n / (n - per_row).nullif(0.0)).sqrt(), 1.0)
     slopes = {"noise": e * factor, "gain_noise": (e - d) * factor}
-    return {name: (-slope * mean, slope) for name, slope in slopes.items()}
+    return {name: Term(-slope * mean, slope) for name, slope in slopes.items()}
 
 
 def finish(

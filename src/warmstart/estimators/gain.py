@@ -17,7 +17,7 @@ import numpy as np
 from warmstart.core import PROBABILITY
 from warmstart.engine import float_literal
 from warmstart.estimators.intervals import Coefficients, GainSums, UnitTotals, bin_ends, gain_ends, unit_gain_ends
-from warmstart.estimators.moments import Terms
+from warmstart.estimators.moments import Term, Terms
 from warmstart.estimators.weights import is_supported, log_bin, supported_ratio
 from warmstart.results import CertifiedGain
 
@@ -163,8 +163,9 @@ def unit_terms(rows: ir.Table, tau: float, rate: float | None, share: ir.Value) 
     if rate is not None:
         b = _expected(rows, rate)
         expected, deviation = above * b + below * (1.0 - b), (b * (1.0 - b)).sqrt()
-    terms: Terms = {"size": (u.abs(), None), "won": (below, u), "expected": (expected, None)}
-    terms |= {"squares": (u * u * deviation * deviation, None), "net": (u * deviation, None)}
+    planned = u * deviation
+    terms = {"size": Term(u.abs()), "won": Term(below, u), "expected": Term(expected)}
+    terms |= {"squares": Term(square=planned * planned), "net": Term(planned)}
     return {f"gain_{name}": term for name, term in terms.items()}
 
 

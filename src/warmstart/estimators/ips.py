@@ -13,7 +13,7 @@ import numpy as np
 from warmstart.core import PROBABILITY, PROPENSITY
 from warmstart.engine import float_literal
 from warmstart.estimators.intervals import RATIO, SMALLEST, Coefficients, TermSums, bin_ends
-from warmstart.estimators.moments import Moments, Terms
+from warmstart.estimators.moments import Moments, Term, Terms
 from warmstart.estimators.weights import clipped, importance_weight, log_bin
 
 if TYPE_CHECKING:
@@ -46,13 +46,14 @@ def finish(totals: Mapping[str, float], events: float, by_unit: Mapping[str, flo
 
 def influence(rows: ir.Table, tau: float, moments: Moments, _: float) -> Terms:
     """Return c * reward less the value, for sums by unit."""
-    return {"value": (float_literal(-moments.value), clipped(rows, tau))}
+    return {"value": Term(float_literal(-moments.value), clipped(rows, tau))}
 
 
 def unit_terms(rows: ir.Table, tau: float, propensity: str) -> Terms:
-    """Return what a unit could earn, c, and what it earns, c * reward."""
+    """Return what a unit could earn, c, what it earns, c * reward, and c^2, as if its events were on their own."""
     c = importance_weight(rows[PROBABILITY], rows[propensity], tau)
-    return {f"{propensity}_weight": (c, None), f"{propensity}_reward": (None, c)}
+    terms = {"weight": Term(constant=c), "reward": Term(slope=c), "squares": Term(square=c * c)}
+    return {f"{propensity}_{name}": term for name, term in terms.items()}
 
 
 def terms(

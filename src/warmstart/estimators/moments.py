@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-# What an event of a row adds to totals of its unit, by name: constant + slope * reward; None for zero.
-Terms = dict[str, tuple["ir.Value | None", "ir.Value | None"]]
+
+class Term(NamedTuple):
+    """What an event of weight w (1, unless units count the same) adds to a total of its unit; None for zero.
+
+    w * constant + w * slope * reward + w^2 * square.
+    """
+
+    constant: ir.Value | None = None
+    slope: ir.Value | None = None
+    square: ir.Value | None = None
+
+
+Terms = dict[str, Term]
 
 
 @dataclass(frozen=True)

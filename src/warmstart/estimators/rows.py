@@ -145,7 +145,7 @@ def open_weighted_rows(
             model=model if strata is None else None,
             context_keys=cells.columns.context_keys,
             groups=cells.columns.context_keys if strata is None else strata.groups,
-            events=float(cells.evaluated.window.events),
+            events=cells.evaluated.total,
             reward_range=cells.evaluated.log.reward_range,
             certified=strata is None or PROPENSITY not in strata.table.columns,
             names=cells.columns.context,

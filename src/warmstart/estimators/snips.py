@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from warmstart.engine import float_literal
 from warmstart.estimators import ips
-from warmstart.estimators.moments import Moments, Terms
+from warmstart.estimators.moments import Moments, Term, Terms
 from warmstart.estimators.weights import clipped
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
 def influence(rows: ir.Table, tau: float, moments: Moments, _: float) -> Terms:
     """Return c * (reward - value), for sums by unit."""
     c = clipped(rows, tau)
-    return {"value": (c * float_literal(-moments.value), c)}
+    return {"value": Term(c * float_literal(-moments.value), c)}
 
 
 def finish(totals: Mapping[str, float], _: float, by_unit: Mapping[str, float] | None = None) -> Moments:

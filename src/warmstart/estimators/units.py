@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warmstart.core import PROPENSITY
-from warmstart.engine import float_literal
 from warmstart.estimators import gain, ips
 from warmstart.estimators.histogram import Coordinate, histogram
 from warmstart.estimators.intervals import TermSums, UnitTotals
+from warmstart.estimators.moments import Term, Terms
 from warmstart.estimators.point import ESTIMATORS
 from warmstart.estimators.weights import OWN
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from warmstart.engine import LocalEngine
     from warmstart.estimators.gain import Levels
-    from warmstart.estimators.moments import Terms
     from warmstart.estimators.rows import WeightedRows
 
 
@@ -59,7 +58,7 @@ class UnitSums:
             by_total: Whether the interval needs to know how units spread over their totals.
         """
         weight, reward = f"{propensity}_weight", f"{propensity}_reward"
-        units = self._value(totals[f"{weight}_sq"], propensity) if by_total else None
+        units = self._value(propensity) if by_total else None
         return TermSums(
             events=self.sums["units"],
             total=totals[reward],
@@ -73,13 +72,13 @@ class UnitSums:
             units=units,
         )
 
-    def _value(self, independent: float, propensity: str) -> UnitTotals:
+    def _value(self, propensity: str) -> UnitTotals:
         size, reward = (self.table[f"{self.prefix}{propensity}_{name}"] for name in ("weight", "reward"))
         rows = self.table.filter(size > 0)
         coordinates = {"size": Coordinate(size, "size"), "earned": Coordinate(reward / size, "share")}
         points, units = histogram(self.engine, rows, coordinates)
-        dependent = self.sums[f"{propensity}_weight_sq"]
-        return UnitTotals(points["size"], points["earned"], units, independent, dependent, icc=self.levels.icc)
+        variances = (self.sums[f"{propensity}_squares_sum"], self.sums[f"{propensity}_weight_sq"])
+        return UnitTotals(points["size"], points["earned"], units, *variances, icc=self.levels.icc)
 
     def gains(self) -> UnitTotals:
         """Return the units by what they could gain, what they gained and what was expected."""
@@ -147,17 +146,19 @@ def _by_unit(weighted: WeightedRows, rows: ir.Table, terms: Terms) -> ir.Table:
     """Join events with the coefficients of their rows, and sum by unit."""
     visits = weighted.visits
     assert visits is not None
-    nothing = float_literal(0)
-    parts: dict[str, ir.Value] = {}
-    for name, (constant, slope) in terms.items():
-        parts |= {} if constant is None else {f"{name}_constant": constant}
-        parts |= {} if slope is None else {f"{name}_slope": slope}
-    coefficients = rows.select(*visits.keys, **parts)
-    joined = visits.table.join(coefficients, list(visits.keys))
+    factors = Term("n", "reward_sum", "n_squared")
+    parts = {
+        (name, factor): coefficient
+        for name, term in terms.items()
+        for factor, coefficient in zip(factors, term, strict=True)
+        if coefficient is not None
+    }
+    named = {f"{name}_by_{factor}": coefficient for (name, factor), coefficient in parts.items()}
+    joined = visits.table.join(rows.select(*visits.keys, **named), list(visits.keys))
     sums = {"n": joined.n.sum()}
-    for name, (constant, slope) in terms.items():
-        term = nothing if constant is None else joined.n * joined[f"{name}_constant"]
-        sums[name] = (term if slope is None else term + joined.reward_sum * joined[f"{name}_slope"]).sum()
+    for name in terms:
+        added = [joined[factor] * joined[f"{name}_by_{factor}"] for own, factor in parts if own == name]
+        sums[name] = sum(added[1:], start=added[0]).sum()
     return joined.group_by(*visits.units).agg(**sums)
 
 

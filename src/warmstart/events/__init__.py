@@ -30,7 +30,7 @@ _door = Door.to(
         "read": "read_events",
         "strata": "FOLDS Strata fetch_to_learn_from open_strata",
         "visits": "Visits unit_visits",
-        "window": "Events",
+        "window": "Events event_weight per_unit",
     },
 )
 __all__ = [*_door.homes]  # noqa: PLE0604

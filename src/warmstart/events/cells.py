@@ -12,7 +12,7 @@ import ibis.expr.types as ir
 from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, EngineError, WindowName
 from warmstart.engine import LocalEngine
 from warmstart.events.epochs import day_of
-from warmstart.events.window import Events, in_one_engine
+from warmstart.events.window import Events, event_count, event_weight, in_one_engine
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ def open_cells(evaluated: Events, train: Events | None = None, *, live: bool = F
 
 def check_sums(engine: LocalEngine, summed: ir.Table, events: Events, *, column: str = "n") -> None:
     """Refuse sums from a database that has got, or lost, events since it was asked how many there are."""
-    if not events.engine.remote:
+    if not events.engine.remote or events.units is not None:
         return
     now = engine.fetch(summed.agg(events=summed[column].sum()))[0]["events"]
     if now != len(events):
@@ -119,7 +119,7 @@ def by_context_and_day(events: Events) -> ir.Table:
     """Count the events of a window by context and day: context_0, ..., day, n."""
     table = events.table
     keys = {name: table[name] for name in events.columns.context_keys}
-    return table.group_by(**keys, day=day_of(table[TIME])).agg(n=table.count().cast("float64"))
+    return table.group_by(**keys, day=day_of(table[TIME])).agg(n=event_count(table))
 
 
 def with_context_sums(summed: ir.Table, evaluated: Events, shown: ir.Table | None) -> ir.Table:
@@ -187,7 +187,8 @@ def cell_sums(evaluated: Events, train: Events | None, *, live: bool = False) ->
 
 def _marked(events: Events, in_window: ir.Value, in_train: ir.Value, *, timed: bool) -> ir.Table:
     table = events.log.table
-    marks = {"in_window": in_window.cast("float64"), "in_train": in_train.cast("float64")}
+    weight = event_weight(table)
+    marks = {"in_window": in_window.ifelse(weight, 0.0), "in_train": in_train.ifelse(weight, 0.0)}
     times = [TIME] if timed else []
     return table.filter(in_window | in_train).select(*events.columns.keys, REWARD, *times, **marks)
 

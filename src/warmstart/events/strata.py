@@ -14,6 +14,7 @@ from warmstart.engine import fetch_streamed, is_partitioned, sample_by_key
 from warmstart.events.cells import Cells, check_sums
 from warmstart.events.epochs import epoch_of
 from warmstart.events.folds import with_folds
+from warmstart.events.window import event_count, event_weight
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -63,7 +64,7 @@ class Strata:
     def by_epoch(self, epoch: str | int) -> pa.Table:
         """Fetch the context columns, action, epoch, fold and n, in order; a bounded sample from a cluster."""
         table, keys = divided(self.cells, self.folds, self.seed, epoch)
-        engine, held = self.cells.evaluated.engine.collect(table.group_by(**keys).agg(n=table.count().cast("float64")))
+        engine, held = self.cells.evaluated.engine.collect(table.group_by(**keys).agg(n=event_count(table)))
         try:
             if is_partitioned(engine):
                 return _sampled(engine, held, list(keys))
@@ -110,9 +111,9 @@ def open_strata(
     by = (*((EPOCH,) if epoch is not None else ()), *((FOLD,) if folds else ()))
     table, keys = divided(cells, folds, seed, epoch)
     logged = {PROPENSITY: table[PROPENSITY]} if by_propensity else {}
-    reward = table[REWARD]
+    n, reward = event_weight(table), table[REWARD]
     summed = table.group_by(**keys, **logged).agg(
-        n=table.count().cast("float64"), reward_sum=reward.sum(), reward_sq_sum=(reward * reward).sum()
+        n=event_count(table), reward_sum=(n * reward).sum(), reward_sq_sum=(n * reward * reward).sum()
     )
     with ExitStack() as resources:
         engine, held = events.engine.collect(summed)

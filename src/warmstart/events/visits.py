@@ -6,10 +6,10 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warmstart.core import EVENT_WEIGHT, PROPENSITY, REWARD
-from warmstart.engine import float_literal
+from warmstart.core import PROPENSITY, REWARD
 from warmstart.events.folds import with_key_folds
 from warmstart.events.strata import divided
+from warmstart.events.window import event_weight
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -20,20 +20,24 @@ if TYPE_CHECKING:
 # Enough units to tell how often one comes back to a cell.
 MOST_UNITS = 20_000
 DRAWN = "drawn"
+# Over events: what they count, that times their reward, and its square.
+SUMS = ("n", "reward_sum", "n_squared")
 
 
 @dataclass(frozen=True)
 class Visits:
-    """The evaluated events, or their sums by unit and row: unit_0, ..., the keys of rows, ``n`` and ``reward_sum``.
+    """The evaluated events, or their sums by unit and row: unit_0, ..., the keys of rows, n, reward_sum, n_squared.
 
     ``keys``: what identifies a row of the weighted table: context, action, and the fold and logged propensity, if any.
-    ``per_row``: how many events a unit has in a cell that it has events in, weighted by these events.
+    ``number``: how many units there are; ``per_row``: how many events a unit has in a cell that it has events in,
+    weighted by these events.
     """
 
     table: ir.Table
     keys: tuple[str, ...]
     units: tuple[str, ...]
-    per_row: float = 1.0
+    number: int
+    per_row: float
 
 
 def unit_visits(cells: Cells, strata: Strata | None, resources: ExitStack) -> Visits:
@@ -52,20 +56,20 @@ def unit_visits(cells: Cells, strata: Strata | None, resources: ExitStack) -> Vi
         table, keys = divided(cells, strata.folds, strata.seed, strata.epoch)
         keys |= {PROPENSITY: table[PROPENSITY]} if strata.by_propensity else {}
     units = {name: table[name] for name in cells.columns.unit_keys}
-    n = table[EVENT_WEIGHT] if EVENT_WEIGHT in table.columns else float_literal(1)
-    rows = table.select(**units, **keys, n=n, reward_sum=n * table[REWARD])
+    n = event_weight(table)
+    rows = table.select(**units, **keys, n=n, reward_sum=n * table[REWARD], n_squared=n * n)
     if events.engine.remote:
-        grouped = rows.group_by(*units, *keys).agg(n=rows.n.sum(), reward_sum=rows.reward_sum.sum())
+        grouped = rows.group_by(*units, *keys).agg(**{name: rows[name].sum() for name in SUMS})
         _, rows = events.engine.collect(grouped)
         resources.callback(rows.release)
-    return Visits(rows, tuple(keys), tuple(units), _events_per_row(cells, rows))
+    everybody = rows.select(*units).distinct()
+    number = int(cells.engine.fetch(everybody.agg(units=everybody.count()))[0]["units"])
+    return Visits(rows, tuple(keys), tuple(units), number, _events_per_row(cells, rows, everybody, number))
 
 
-def _events_per_row(cells: Cells, rows: ir.Table) -> float:
+def _events_per_row(cells: Cells, rows: ir.Table, everybody: ir.Table, number: int) -> float:
     """Return the mean over events of the events of the same unit in the same cell, from a sample of the units."""
     units, keys = list(cells.columns.unit_keys), list(cells.columns.keys)
-    everybody = rows.select(*units).distinct()
-    number = cells.engine.fetch(everybody.agg(units=everybody.count()))[0]["units"]
     if number > MOST_UNITS:
         drawn = with_key_folds(everybody, cells.engine, units, number // MOST_UNITS, name=DRAWN, salt="visits")
         drawn = drawn.filter(drawn[DRAWN] == 0).drop(DRAWN)

@@ -10,24 +10,40 @@ from typing import Any, overload
 import ibis
 import ibis.expr.types as ir
 
-from warmstart.core import TIME, ColumnError, Columns, EmptyWindowError, Moment, UsageError, Window, iso, quoted
-from warmstart.engine import Engine, StoredTable
+from warmstart.core import (
+    EVENT_WEIGHT,
+    TIME,
+    ColumnError,
+    Columns,
+    EmptyWindowError,
+    Moment,
+    UsageError,
+    Window,
+    iso,
+    quoted,
+)
+from warmstart.engine import Engine, StoredTable, float_literal
 from warmstart.events.folds import FOLD_OF_SPLIT, MOST_FOLDS, Folds, hashed_columns
 from warmstart.events.log_table import LogTable
 from warmstart.events.split import Cut, cut_at, cut_at_rank
+
+# Which window an event is in, while units are counted.
+PLACE = "place"
 
 
 @dataclass(frozen=True)
 class Events:
     """A log whose columns and values were checked when it was read, or a window of one.
 
-    ``log``: the whole log as a table of fixed columns; ``dropped``: rows left out because a value was missing.
+    ``log``: the whole log as a table of fixed columns; ``dropped``: rows left out because a value was missing;
+    ``units``: how many the window has, where each counts the same, and an event one over the events of its unit.
     """
 
     log: LogTable
     window: Window
     dropped: int = 0
     folds: Folds | None = None
+    units: int | None = None
 
     @property
     def columns(self) -> Columns:
@@ -38,6 +54,11 @@ class Events:
     def engine(self) -> Engine:
         """Return the engine that holds the log."""
         return self.log.engine
+
+    @property
+    def total(self) -> float:
+        """Return what all events count: T, or the units where each of these counts the same."""
+        return float(len(self) if self.units is None else self.units)
 
     @property
     def inside(self) -> ir.BooleanValue:
@@ -142,6 +163,39 @@ class Events:
         named |= {"reward": self.columns.reward} | ({"time": self.columns.time} if self.columns.time else {})
         named |= {"unit": ", ".join(self.columns.unit)} if self.columns.unit else {}
         return f"Events({self.window}; {', '.join(f'{key}={value}' for key, value in named.items())})"
+
+
+def event_weight(table: ir.Table) -> ir.Value:
+    """Return what each event counts: 1, unless units count the same."""
+    return table[EVENT_WEIGHT] if EVENT_WEIGHT in table.columns else float_literal(1)
+
+
+def event_count(table: ir.Table) -> ir.Value:
+    """Return what all events of a table, or of a group of it, count together."""
+    return table[EVENT_WEIGHT].sum() if EVENT_WEIGHT in table.columns else table.count().cast("float64")
+
+
+def per_unit(evaluated: Events, train: Events | None) -> tuple[Events, Events | None]:
+    """Return windows in which every unit counts the same: an event counts one over its unit's events in the window."""
+    if train is not None and train.log is not evaluated.log:
+        return _per_unit(evaluated)[0], _per_unit(train)[0] if train.columns.unit else train
+    return _per_unit(evaluated, train)
+
+
+def _per_unit(evaluated: Events, train: Events | None = None) -> tuple[Events, Events | None]:
+    """Weigh the events of one or two windows of a log."""
+    log, units = evaluated.log, list(evaluated.columns.unit_keys)
+    place = evaluated.inside.ifelse(0, 1 if train is None else train.inside.ifelse(1, 2))
+    table = log.table.mutate(**{PLACE: place})
+    counts = table.group_by(*units, PLACE).agg(events_of_unit=table.count().cast("float64"))
+    joined = table.join(counts, [*units, PLACE])
+    weight = {EVENT_WEIGHT: float_literal(1) / joined.events_of_unit}
+    weighed = replace(log, table=joined.select(*log.table.columns, **weight))
+    found = {row[PLACE]: row["units"] for row in log.engine.fetch(counts.group_by(PLACE).agg(units=counts.count()))}
+    return (
+        replace(evaluated, log=weighed, units=found[0]),
+        None if train is None else replace(train, log=weighed, units=found[1]),
+    )
 
 
 def in_one_engine(train: Events, evaluated: Events) -> Events:

@@ -50,6 +50,14 @@ def check_level(delta: float, interval: str, estimators: Sequence[str]) -> None:
             raise UsageError(f"There is no estimator {quoted(name)}.", f"Choose among {', '.join(ESTIMATORS)}.")
 
 
+def check_per(per: str, events: Events) -> None:
+    """Refuse values per unit of a log without units."""
+    if per not in ("event", "unit"):
+        raise UsageError(f"per must be 'event' or 'unit', and is {quoted(per)}.")
+    if per == "unit" and not events.columns.unit:
+        raise UsageError("The log was read without a unit.", "Name it: unit=... (--unit).")
+
+
 def check_coarser(coarser: Sequence[Sequence[str]], events: Events) -> None:
     """Refuse coarser contexts that are none."""
     for column in (column for level in coarser for column in level):

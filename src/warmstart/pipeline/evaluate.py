@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from warmstart.core import (
     ACTION,
@@ -19,11 +19,12 @@ from warmstart.core import (
     silent,
 )
 from warmstart.estimators import Levels, check_weights, estimate_policy, top_contributions
-from warmstart.events import Cells, Events, days_known, open_cells, window_counts
+from warmstart.events import Cells, Events, days_known, open_cells, per_unit, window_counts
 from warmstart.pipeline.checks import (
     check_coarser,
     check_events,
     check_level,
+    check_per,
     check_uniform,
     checked_taus,
     feasible_window,
@@ -45,6 +46,8 @@ from warmstart.results import (
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from warmstart.pipeline.prepare import EvaluationInputs
 
 
 class World(Protocol):
@@ -72,6 +75,7 @@ def evaluate(
     contributions: int = 0,
     trained_until: Any = None,
     allow_unknown_actions: bool = False,
+    per: Literal["event", "unit"] = "event",
     on_progress: Progress = silent,
 ) -> Evaluation:
     """Estimate what policies would have earned on the events of a window: off-policy (counterfactual) evaluation.
@@ -102,6 +106,7 @@ def evaluate(
         trained_until: When decisions were fitted on rewards of the log last: a time (like those of ``split``),
             "never", or a mapping from policies to these. No end is certified for those fitted inside the window.
         allow_unknown_actions: Whether decisions may name actions that the log never shows: unsupported traffic.
+        per: "event", or "unit": every unit counts the same, however often it comes, in values and propensities alike.
         on_progress: Called with the step that begins.
 
     >>> import pyarrow as pa, warmstart as ws
@@ -112,6 +117,7 @@ def evaluate(
     """
     check_events(events, *([] if train is None else [train]))
     named = parse_policies(policies)
+    check_per(per, events)
     taus = checked_taus(tau)
     check_level(delta, interval, estimators)
     check_coarser(coarser, events)
@@ -121,17 +127,20 @@ def evaluate(
     unknown, alarms = dict[str, float](), dict[str, Alarms]()
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     levels = Levels(delta, looks, _known_rate(train), _known_icc(train, events))
+    if per == "unit":
+        on_progress("counting the events of units")
+        events, train = per_unit(events, train)
     on_progress("summing events into cells")
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
     estimates, parts = list[ValueEstimate](), list[Contribution]()
     with open_cells(events, train, live=live) as cells, ExitStack() as resources:
-        summary = _summary(cells)
         if any(policy.keyword == "uniform" for policy in named):
             check_uniform(cells, feasible_from)
         on_progress("learning propensities and rewards")
         inputs = prepare(
             cells, resources, propensities, coarser=coarser, estimators=estimators, reward_model=reward_model
         )
+        summary = _summary(cells, inputs)
         for policy in named:
             on_progress(f"valuing {policy.name}")
             built = build_policy(
@@ -168,6 +177,7 @@ def evaluate(
         contributions=tuple(parts),
         propensities=inputs.source,
         remarks=remarks,
+        per=per,
     )
 
 
@@ -260,14 +270,13 @@ def true_value(
     return world.true_value(table, events=events)
 
 
-def _summary(cells: Cells) -> LogSummary:
+def _summary(cells: Cells, inputs: EvaluationInputs) -> LogSummary:
     table = cells.table
     total, in_context = window_counts(table, "all")
     totals = cells.engine.fetch(
         table.agg(
             # Every event adds 1 / (events of its context): the contexts, without grouping by them.
             contexts=(total / in_context).sum(),
-            events=total.sum(),
             cells=table.count(),
             evaluated=table.n.sum(),
             alone=(table.context_actions == 1).ifelse(table.n, 0.0).sum(),
@@ -278,10 +287,12 @@ def _summary(cells: Cells) -> LogSummary:
     same_log = cells.train is None or cells.train.log is cells.evaluated.log
     dropped = cells.evaluated.dropped + (0 if same_log or cells.train is None else cells.train.dropped)
     return LogSummary(
-        events=round(totals["events"]),
+        events=len(cells.evaluated) + (0 if cells.train is None else len(cells.train)),
         contexts=round(totals["contexts"]),
         actions=kinds,
         cells=totals["cells"],
         dropped=dropped,
         one_action_share=totals["alone"] / totals["evaluated"],
+        unit=cells.columns.unit,
+        units=None if inputs.visits is None else inputs.visits[0].number,
     )

@@ -20,7 +20,7 @@ def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name:
     if not live:
         feasible = feasible_cells(cells, feasible_from)
         table = feasible.mutate(**{PROBABILITY: 1.0 / feasible_count(feasible, feasible_from)})
-    elif cells.engine.in_process:
+    elif cells.engine.in_process and cells.evaluated.units is None:
         table = swept_here(cells, feasible_from)
     else:
         table = swept_in_engine(cells, feasible_from)

@@ -18,7 +18,11 @@ from warmstart.results.remarks import Remark
 
 @dataclass(frozen=True)
 class LogSummary:
-    """The whole log given: training and evaluated windows together."""
+    """The whole log given: training and evaluated windows together.
+
+    ``unit``: the columns of whoever comes back, if they were named; ``units``: how many of these the evaluated window
+    has.
+    """
 
     events: int
     contexts: int
@@ -26,6 +30,8 @@ class LogSummary:
     cells: int
     dropped: int
     one_action_share: float
+    unit: tuple[str, ...] = ()
+    units: int | None = None
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,7 @@ class Evaluation(Result):
     learned_here: tuple[str, ...] = ()
     contributions: tuple[Contribution, ...] = ()
     remarks: tuple[Remark, ...] = ()
+    per: Literal["event", "unit"] = "event"
 
     def __iter__(self) -> Iterator[ValueEstimate]:
         return iter(self.policies)
@@ -92,6 +99,7 @@ class Evaluation(Result):
             "windows": parts["windows"],
             "log": {**parts["log"], "reward_range": parts["reward_range"]},
             "propensities": parts["propensities"],
+            "per": self.per,
             "notes": parts["remarks"],
             "warmstart_version": self.version,
             **({"contributions": parts["contributions"]} if self.contributions else {}),

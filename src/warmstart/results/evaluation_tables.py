@@ -32,10 +32,13 @@ def values_table(evaluation: Evaluation) -> TextTable:
         )
         for names, e in evaluation.shown()
     ]
-    level = f"{100 * (1 - first.delta):.6g} % confidence intervals"
+    units = f" by unit ({', '.join(evaluation.log.unit)})" if evaluation.log.unit else ""
+    level = f"{100 * (1 - first.delta):.6g} % confidence intervals{units}"
     clipped = f"clipped value: {first.interval}, {first.guarantee}"
     header = ("policy", "tau", "best estimate", "interval", "at least", "at most", "clipped value", "interval")
-    return TextTable(f"Value per event ({level}; best estimate: approximate, {clipped})", header, rows, left=1)
+    return TextTable(
+        f"Value per {evaluation.per} ({level}; best estimate: approximate, {clipped})", header, rows, left=1
+    )
 
 
 def _best(evaluation: Evaluation, estimate: ValueEstimate) -> tuple[str, str]:
@@ -90,7 +93,7 @@ def gain_table(evaluation: Evaluation) -> TextTable | None:
             rows.append((*names, *both, f"{e.support.supported:.1%}", contested))
     if not rows:
         return None
-    return TextTable("Gain over logging, per event of all traffic", header, rows, left=1)
+    return TextTable(f"Gain over logging, per {evaluation.per} of all traffic", header, rows, left=1)
 
 
 def _gain(evaluation: Evaluation, gain: CertifiedGain | EstimatedGain | None) -> tuple[str, str]:

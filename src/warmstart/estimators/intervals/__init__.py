@@ -10,7 +10,7 @@ from warmstart.estimators.intervals.kl import relative_entropy
 from warmstart.estimators.intervals.methods import METHODS, NEED_COEFFICIENTS, interval
 from warmstart.estimators.intervals.normal import normal_ends, score_ends
 from warmstart.estimators.intervals.terms import RATIO, SMALLEST, Coefficients, TermSums, bin_ends, first_bin
-from warmstart.estimators.intervals.unit_bets import UnitTotals, unit_gain_ends, unit_value_ends
+from warmstart.estimators.intervals.unit_bets import UnitTotals, gain_evidence, unit_gain_ends, unit_value_ends
 
 __all__ = [
     "METHODS",
@@ -25,6 +25,7 @@ __all__ = [
     "bin_ends",
     "first_bin",
     "gain_ends",
+    "gain_evidence",
     "interval",
     "normal_ends",
     "relative_entropy",

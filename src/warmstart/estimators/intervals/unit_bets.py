@@ -33,6 +33,8 @@ from warmstart.estimators.intervals.bisection import last_ruled_out
 from warmstart.estimators.intervals.gain_bets import UNKNOWN
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from warmstart.estimators.intervals.terms import Ends
@@ -171,14 +173,25 @@ def unit_gain_ends(units: UnitTotals, traffic: float, delta: float) -> Ends:
 
 
 def _lower_gain(units: UnitTotals, traffic: float, limit: float) -> float:
+    most, evidence = units.total / traffic, gain_evidence(units, traffic, limit)
+    return last_ruled_out(lambda m: evidence(m) >= limit, -most, most)
+
+
+def gain_evidence(units: UnitTotals, traffic: float, limit: float) -> Callable[[float], float]:
+    """Return a function of m: the logarithm of what bets win if the gain on ``traffic`` events were m or less.
+
+    Args:
+        units: Units by what they could gain, what they gained and what was expected.
+        traffic: T_B, the events that a gain is told for.
+        limit: The logarithm of what bets must win: ln(2 / delta).
+    """
     present = (units.size > 0) & (units.units > 0)
     size, earned, n = (part[present] for part in (units.size, units.earned, units.units))
     expected = np.zeros_like(size) if units.expected is None else units.expected[present]
     variances, weights = units.variances()
-    most, per_size = units.total / traffic, traffic / units.total
-    rates = [None] if units.known else UNKNOWN.tolist()
+    per_size = traffic / units.total
     claims = []
-    for b in rates:
+    for b in [None] if units.known else UNKNOWN.tolist():
         share = expected if b is None else b * expected + (1 - b) * (1 - expected)
         best = np.sqrt(2 * limit / (variances if b is None else variances * b * (1 - b)))
         # The form is the same for all gains, so that the evidence falls as they grow; room is left to double rewards.
@@ -191,4 +204,4 @@ def _lower_gain(units: UnitTotals, traffic: float, limit: float) -> float:
         logs = [_logs(bets, size, earned, share + m * per_size, heavy) @ n for share, bets, heavy in claims]
         return log_mean(np.concatenate(logs), weights)
 
-    return last_ruled_out(lambda m: evidence(m) >= limit, -most, most)
+    return evidence

@@ -1,0 +1,232 @@
+"""Intervals by unit through the API against sums by unit made with NumPy."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from tests.support.unit_worlds import TAU, Users, binned, decisions, draw, unit_totals
+
+import warmstart as ws
+
+SMALL = Users(users=120, visits=12, contexts=6, actions=3, rate=0.2, sticky="action", heavy=2)
+
+EVEN = Users(users=1_500, visits=4, contexts=6, actions=3, rate=0.2, sticky="action")
+
+
+def table(log, **more):
+    time = 1_700_000_000 + 600 * np.arange(len(log.x))
+    return pa.table({"x": log.x, "a": log.a, "r": log.r, "user": log.unit, "when": time, **more})
+
+
+def read(log, **options):
+    return ws.read_events(table(log), context="x", action="a", reward="r", **{"unit": "user", **options})
+
+
+def policy(settings, seed=3):
+    return pa.table({"x": np.arange(settings.contexts), "a": decisions(settings, seed)})
+
+
+@pytest.fixture(scope="module")
+def log():
+    return draw(SMALL, 0)
+
+
+class TestAgainstNumPy:
+    @pytest.mark.parametrize("per", ["event", "unit"])
+    def test_bounds_of_value_and_gain(self, log, per):
+        found = unit_totals(log, decisions(SMALL), per=per)
+        value, gains = binned(found.value), binned(found.gains)
+        for delta in (0.05, 0.5):
+            result = ws.evaluate({"p": policy(SMALL)}, read(log), tau=TAU, delta=delta, per=per)["p"]
+            ends = found.__class__(value, gains, found.events, found.traffic, {}, 0.0).ends(delta)
+            assert result.value == pytest.approx(found.estimate, rel=1e-12)
+            assert (result.lower, result.upper) == pytest.approx(ends["value"], abs=1e-9)
+            share = found.traffic / found.events
+            certified = result.gain.certified
+            assert (certified.lower, certified.upper) == pytest.approx([share * end for end in ends["gain"]], abs=1e-9)
+
+    def test_bins_cost_next_to_nothing(self, log):
+        found = unit_totals(log, decisions(SMALL))
+        exact, coarse = found.ends(0.05), binned(found.value)
+        ends = found.__class__(coarse, binned(found.gains), found.events, found.traffic, {}, 0.0).ends(0.05)
+        for name, (lower, upper) in exact.items():
+            width = upper - lower
+            assert lower - 0.03 * width < ends[name][0] <= lower + 1e-9
+            assert upper - 1e-9 <= ends[name][1] < upper + 0.03 * width
+
+    def test_the_other_intervals(self):
+        log, h = draw(EVEN, 0), decisions(SMALL)
+        n = np.zeros((SMALL.contexts, SMALL.actions))
+        np.add.at(n, (log.x, log.a), 1)
+        p = n / n.sum(axis=1, keepdims=True)
+        c = (np.eye(SMALL.actions)[h] / np.maximum(p, TAU))[log.x, log.a]
+        could, did, events = np.bincount(log.unit, c), np.bincount(log.unit, c * log.r), len(log.x)
+        value, units = did.sum() / events, len(could)
+
+        def ends(interval):
+            found = ws.evaluate({"p": policy(SMALL)}, read(log), tau=TAU, interval=interval)["p"]
+            return found.lower, found.upper
+
+        reach = np.sqrt(np.log(2 / 0.05) * (could**2).sum() / 2) / events
+        assert ends("hoeffding") == pytest.approx((max(value - reach, 0), value + reach), rel=1e-9)
+        variance = did.var(ddof=1)
+        reach = np.sqrt(2 * variance * np.log(80) / units) + 7 * could.max() * np.log(80) / (3 * (units - 1))
+        reach *= units / events
+        assert ends("bernstein") == pytest.approx((max(value - reach, 0), value + reach), rel=1e-9)
+        lower, upper = ends("kl")
+        mean, most = did.mean() / could.max(), could.max() * units / events
+        for q in (lower / most, upper / most):
+            entropy = mean * np.log(mean / q) + (1 - mean) * np.log((1 - mean) / (1 - q))
+            assert units * entropy == pytest.approx(np.log(40), rel=1e-6)
+        from scipy.stats import gamma
+
+        total, square, heaviest = did.sum(), (did**2).sum(), did.max()
+        low = gamma.ppf(0.025, total**2 / square) * square / total / events
+        more, squares = total + heaviest, square + heaviest**2
+        high = gamma.ppf(0.975, more**2 / squares) * squares / more / events
+        assert ends("gamma") == pytest.approx((low, high), rel=1e-9)
+        normal = 1.96 * np.sqrt(((did - value * np.bincount(log.unit)) ** 2).sum()) / events
+        lower, upper = ends("bootstrap")
+        assert value - lower == pytest.approx(normal, rel=0.3)
+        assert upper - value == pytest.approx(normal, rel=0.5)
+
+
+class TestPointEstimates:
+    def test_variances_are_by_unit(self, log):
+        result = ws.evaluate({"p": policy(SMALL)}, read(log), tau=TAU, estimators=("ips", "snips", "dr"))["p"]
+        points = {point.estimator: point for point in result.estimates}
+        h = decisions(SMALL)
+        n = np.zeros((SMALL.contexts, SMALL.actions))
+        np.add.at(n, (log.x, log.a), 1)
+        s = np.zeros_like(n)
+        np.add.at(s, (log.x, log.a), log.r)
+        p = n / n.sum(axis=1, keepdims=True)
+        c, events = (np.eye(SMALL.actions)[h] / np.maximum(p, TAU))[log.x, log.a], len(log.x)
+        value = (c * log.r).sum() / events
+        own = np.bincount(log.unit, c * log.r - value)
+        assert half_variance(points["ips"]) == pytest.approx((own**2).sum() / events**2, rel=1e-6)
+        ratio = (c * log.r).sum() / c.sum()
+        own = np.bincount(log.unit, c * (log.r - ratio))
+        assert half_variance(points["snips"]) == pytest.approx((own**2).sum() / c.sum() ** 2, rel=1e-6)
+        cell = np.stack([log.unit, log.x, log.a])
+        _, position, together = np.unique(cell, axis=1, return_inverse=True, return_counts=True)
+        per_row = together[position.ravel()].mean()
+        # Cells that a single unit may have filled are told by the other actions of their context.
+        enough = n >= 2 * per_row
+        assert enough.any()
+        assert not enough.all()
+        others = (s.sum(axis=1, keepdims=True) - s) / (n.sum(axis=1, keepdims=True) - n)
+        mean, factor = np.where(enough, s / n, others), np.sqrt(np.where(enough, n / np.maximum(n - per_row, 1), 1.0))
+        own = np.bincount(log.unit, c * factor[log.x, log.a] * (log.r - mean[log.x, log.a]))
+        assert half_variance(points["dr"]) == pytest.approx((own**2).sum() / events**2, rel=1e-6)
+
+    def test_events_that_are_units_of_their_own_change_nothing(self, log):
+        whole = table(log, event=np.arange(len(log.x)))
+        names = {"context": "x", "action": "a", "reward": "r"}
+        plain, single = ws.read_events(whole, **names), ws.read_events(whole, unit="event", **names)
+        options = {"tau": TAU, "estimators": ("ips", "snips", "dr"), "interval": "gamma"}
+        one, other = (ws.evaluate({"p": policy(SMALL)}, events, **options)["p"] for events in (plain, single))
+        assert (one.value, one.lower, one.upper) == pytest.approx((other.value, other.lower, other.upper), rel=1e-9)
+        for own, by_unit in zip(one.estimates, other.estimates, strict=True):
+            assert (own.lower, own.upper) == pytest.approx((by_unit.lower, by_unit.upper), rel=1e-3)
+
+    @pytest.mark.parametrize("source", ["model", "back-off"])
+    def test_propensities_that_are_no_counts(self, log, source):
+        wide = ws.evaluate({"p": policy(SMALL)}, read(log), tau=TAU, propensities=source)["p"]
+        narrow = ws.evaluate({"p": policy(SMALL)}, read(log, unit=()), tau=TAU, propensities=source)["p"]
+        assert wide.certified_lower is None
+        assert wide.best.value == pytest.approx(narrow.best.value, rel=0.1)
+        assert wide.best.upper - wide.best.lower > 1.2 * (narrow.best.upper - narrow.best.lower)
+
+
+def half_variance(point, delta=0.05):
+    """The variance that a score interval was made with."""
+    from statistics import NormalDist
+
+    z, center = NormalDist().inv_cdf(1 - delta / 2), (point.lower + point.upper) / 2
+    spread = point.value * (1 - point.value)
+    # (2v + k) / (2 (1 + k)) is the centre, k = z^2 * variance / spread.
+    k = (2 * center - 2 * point.value) / (1 - 2 * center)
+    return k * spread / z**2
+
+
+class TestBetsArePlannedWithoutRewards:
+    def test_other_rewards_change_no_bet(self, log, monkeypatch):
+        from warmstart.estimators.intervals import unit_bets
+
+        planned = []
+        affordable = unit_bets._affordable
+        monkeypatch.setattr(unit_bets, "_affordable", lambda *args: planned.append(affordable(*args)) or planned[-1])
+        found = unit_totals(log, decisions(SMALL))
+        bets = []
+        for earned in (found.gains.earned, np.zeros_like(found.gains.earned)):
+            planned.clear()
+            unit_bets.gain_evidence(unit_bets.replace(found.gains, earned=earned), found.traffic, 3.0)
+            bets.append(np.concatenate(planned))
+        assert np.array_equal(*bets)
+        assert len(bets[0])
+
+
+class TestPerUnit:
+    def test_it_is_the_mean_of_units(self, log):
+        visits = np.bincount(log.unit)
+        result = ws.evaluate("logging", read(log), per="unit")["logging"]
+        assert result.value == pytest.approx((np.bincount(log.unit, log.r) / visits).mean(), rel=1e-12)
+        assert result.events == len(visits)
+
+    def test_windows_count_for_themselves(self, log):
+        train, test = read(log, time="when").split(fraction=0.4)
+        rows = test.engine.fetch_arrow(test.table.select("unit_0", "reward")).to_pandas()
+        expected = rows.groupby("unit_0")["reward"].mean().mean()
+        assert ws.evaluate("logging", test, train=train, per="unit")["logging"].value == pytest.approx(expected)
+
+    def test_it_needs_a_unit(self, log):
+        with pytest.raises(ws.UsageError, match="without a unit"):
+            ws.evaluate("logging", read(log, unit=()), per="unit")
+        with pytest.raises(ws.UsageError, match="'event' or 'unit'"):
+            ws.evaluate("logging", read(log), per="user")
+
+
+class TestWords:
+    def test_the_result_says_whose_intervals_these_are(self, log):
+        result = ws.evaluate("logging", read(log))
+        assert result.log.unit == ("user",)
+        assert result.log.units == SMALL.users
+        text = str(result)
+        assert "by unit (user)" in text
+        assert "independent across units" in text
+        assert result.to_dict()["per"] == "event"
+
+    def test_without_a_unit_it_says_what_users_would_do(self, log):
+        text = str(ws.evaluate("logging", read(log, unit=())))
+        assert "unit=... (--unit)" in text
+        assert "independent across events" in text
+
+
+def test_several_columns_are_one_unit(log):
+    pairs = table(log, half=log.unit % 2, rest=log.unit // 2)
+    names = {"context": "x", "action": "a", "reward": "r"}
+    single, both = (
+        ws.evaluate({"p": policy(SMALL)}, ws.read_events(pairs, unit=unit, **names), tau=TAU)["p"]
+        for unit in ("user", ["half", "rest"])
+    )
+    assert (single.lower, single.upper) == pytest.approx((both.lower, both.upper), rel=1e-12)
+
+
+def test_the_engine_sends_no_unit(log, monkeypatch):
+    """Only sums and histograms leave the engine: no result has a row for every unit."""
+    from warmstart.engine.duckdb_engine import DuckDBEngine
+
+    largest = []
+    fetch = DuckDBEngine.fetch_arrow
+    many = draw(Users(users=4_000, visits=3, contexts=4, actions=2, rate=0.5, shape=None, sticky="none"), 1)
+    events = read(many)
+
+    def counting(self, expression):
+        found = fetch(self, expression)
+        largest.append(found.num_rows)
+        return found
+
+    monkeypatch.setattr(DuckDBEngine, "fetch_arrow", counting)
+    ws.evaluate({"p": pa.table({"x": np.arange(4), "a": [0, 1, 0, 1]})}, events, tau=TAU)
+    assert largest
+    assert max(largest) < 2_000

@@ -1,0 +1,141 @@
+"""Bounds by unit miss no more often than they promise, where users come back; bounds by event do."""
+
+import numpy as np
+import pytest
+from tests.support.unit_worlds import Users, decisions, draw, event_ends, unit_totals
+
+DELTAS = (0.05, 0.5)
+WORLDS = {
+    f"{sticky}, {shape:g}": Users(shape=shape, sticky=sticky, users=500)
+    for sticky in ("none", "action", "both")
+    for shape in (1.0, 0.25, 0.1)
+} | {
+    "heavy": Users(shape=0.25, heavy=50),
+    "heavy, frequent": Users(shape=0.25, heavy=50, rate=0.3, sticky="action"),
+    "even, frequent": Users(shape=1.0, rate=0.5, users=500),
+}
+
+
+def misses(settings, logs, *, delta, first=0, **options):
+    """How often the ends of value and gain miss the truth, by end."""
+    h, missed = decisions(settings), []
+    for seed in range(first, first + logs):
+        log = draw(settings, seed)
+        found = unit_totals(log, h, **{name: make(log) for name, make in options.items()})
+        ends = event_ends(found, delta) if "unit" in options else found.ends(delta)
+        missed.append([side for name in ends for side in beyond(ends[name], found.truth[name])])
+    return np.mean(missed, axis=0)
+
+
+def beyond(ends, truth):
+    return ends[0] > truth, ends[1] < truth
+
+
+def allowed(delta, logs):
+    """Each end's share, and two standard errors."""
+    return delta / 2 + 2 * np.sqrt(delta / 2 * (1 - delta / 2) / logs)
+
+
+def every_event(log):
+    return np.arange(len(log.x))
+
+
+def per_unit(_):
+    return "unit"
+
+
+class TestCoverage:
+    @pytest.mark.parametrize("world", ["both, 0.1", "none, 0.25"])
+    def test_no_end_misses_more_than_its_share(self, world):
+        logs = 60
+        assert (misses(WORLDS[world], logs, delta=0.5) <= allowed(0.5, logs)).all()
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("delta", DELTAS)
+    @pytest.mark.parametrize("world", WORLDS)
+    def test_no_end_misses_more_than_its_share_in_any_world(self, world, delta):
+        logs = 300
+        assert (misses(WORLDS[world], logs, delta=delta, first=1_000) <= allowed(delta, logs)).all()
+
+    def test_bounds_by_event_would_be_caught(self):
+        logs = 60
+        settings = Users(shape=0.1, users=150, rate=0.1)
+        missed = misses(settings, logs, delta=0.05, unit=every_event)
+        assert missed.max() > 2 * allowed(0.05, logs)
+        assert (misses(settings, logs, delta=0.05) <= allowed(0.05, logs)).all()
+
+
+class TestPerUnit:
+    """Heavy users earn less: per event, a policy is valued on their traffic; per unit, all users count the same."""
+
+    SETTINGS = Users(users=400, visits=4, heavy=40, slope=0.5, shape=None, sticky="action", rate=0.5, contexts=3)
+
+    def test_no_end_misses_more_than_its_share(self):
+        logs = 60
+        missed = misses(self.SETTINGS, logs, delta=0.5, per=per_unit)
+        assert (missed <= allowed(0.5, logs)).all()
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("delta", DELTAS)
+    def test_no_end_misses_more_than_its_share_in_many_logs(self, delta):
+        logs = 300
+        assert (misses(self.SETTINGS, logs, delta=delta, first=1_000, per=per_unit) <= allowed(delta, logs)).all()
+
+    def test_propensities_counted_by_event_would_be_caught(self):
+        logs = 60
+        missed = misses(self.SETTINGS, logs, delta=0.05, per=per_unit, counted=lambda log: np.ones(len(log.x)))
+        assert missed.max() > 2 * allowed(0.05, logs)
+
+
+class TestSelection:
+    """Among 20 policies that gain nothing, one is certified in no more than delta of the logs."""
+
+    @staticmethod
+    def certified(settings, logs, delta, **options):
+        policies = [decisions(settings, seed) for seed in range(20)]
+        found = []
+        for seed in range(logs):
+            log = draw(settings, seed)
+            some = {name: make(log) for name, make in options.items()}
+            totals = (unit_totals(log, h, **some) for h in policies)
+            if options:
+                found.append(any(event_ends(one, delta / 20)["gain"][0] > 0 for one in totals))
+            else:
+                found.append(any(one.certified(delta / 20) for one in totals))
+        return np.mean(found)
+
+    def test_few_logs(self):
+        settings = Users(users=150, shape=0.1, null=True, rate=0.1)
+        assert self.certified(settings, 25, 0.5) <= 0.5
+        assert self.certified(settings, 25, 0.05) <= allowed(0.1, 25)
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("settings", [Users(users=150, shape=0.1, null=True, rate=0.1), Users(null=True, heavy=50)])
+    def test_many_logs(self, settings):
+        logs = 1_000 if settings.heavy == 0 else 200
+        for delta in DELTAS:
+            assert self.certified(settings, logs, delta) <= delta + 2 * np.sqrt(delta * (1 - delta) / logs)
+
+    def test_by_event_it_would_be_caught(self):
+        settings = Users(users=60, shape=0.1, null=True, rate=0.1)
+        assert self.certified(settings, 25, 0.05, unit=every_event) > 0.3
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.2, 0.5])
+def test_without_dependence_bounds_are_not_much_farther_than_by_event(rate):
+    settings = Users(shape=None, sticky="none", rate=rate)
+    h, distances = decisions(settings), []
+    for seed in range(3):
+        log = draw(settings, seed)
+        by_unit, by_event = unit_totals(log, h), unit_totals(log, h, unit=every_event(log))
+        estimates = {"value": by_unit.estimate, "gain": by_unit.gain}
+        own, others = by_unit.ends(0.05), event_ends(by_event, 0.05)
+        distances.append(
+            [
+                [abs(end - estimates[name]) for end in pair]
+                for name in estimates
+                for pair in zip(own[name], others[name], strict=True)
+            ]
+        )
+    own, others = np.mean(distances, axis=0).T
+    assert (own <= 1.5 * others).all()
