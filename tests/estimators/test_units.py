@@ -190,7 +190,7 @@ class TestWords:
     def test_the_result_says_whose_intervals_these_are(self, log):
         result = ws.evaluate("logging", read(log))
         assert result.log.unit == ("user",)
-        assert result.log.units == SMALL.users
+        assert result.first.units == SMALL.users
         text = str(result)
         assert "by unit (user)" in text
         assert "independent across units" in text

@@ -123,8 +123,12 @@ def unit_totals(log, h, *, per="event", counted=None, unit=None):
     sizes, size = np.bincount(unit, w * c), np.bincount(unit, w * np.abs(u))
     earned, won = np.bincount(unit, w * c * log.r), np.bincount(unit, w * np.where(u > 0, u * log.r, -u * (1 - log.r)))
     above, net = np.bincount(unit, w * np.maximum(u, 0)), np.bincount(unit, w * u)
-    value = UnitTotals(*_shares(sizes, earned), (w * w * c * c).sum(), (sizes**2).sum())
-    gains = UnitTotals(*_shares(size, won), (w * w * u * u).sum(), (net**2).sum(), _shares(size, above)[1], known=False)
+    # Bets are planned as if weights were the same within all cells.
+    spread = (w * w).sum() / total
+    ratio = u + share[log.x]
+    value = UnitTotals(*_shares(sizes, earned), spread * (w * c * c).sum(), (sizes**2).sum())
+    independent = spread * ((w * ratio**2).sum() - traffic)
+    gains = UnitTotals(*_shares(size, won), independent, (net**2).sum(), _shares(size, above)[1], known=False)
     return Found(value, gains, total, traffic, truth, (w * c * log.r).sum() / total)
 
 
@@ -201,8 +205,11 @@ def binned(units):
     size = RATIO ** keys[:, 0].astype(float)
     earned, share = (np.sin(np.minimum(keys[:, i], STEPS) * STEP) ** 2 for i in (1, 2))
     kept = mass > 0
-    expected = None if units.expected is None else share[kept]
-    return replace(units, size=size[kept], earned=earned[kept], units=mass[kept], expected=expected)
+    found = replace(units, size=size[kept], earned=earned[kept], units=mass[kept])
+    if units.expected is None:
+        return found
+    net = size[kept] * (2 * share[kept] - 1)
+    return replace(found, expected=share[kept], dependent=float((mass[kept] * net**2).sum()))
 
 
 def _size_ends(size):

@@ -36,6 +36,7 @@ from warmstart.core import (
 )
 from warmstart.engine import float_literal
 from warmstart.estimators.moments import Moments, Term, Terms
+from warmstart.estimators.shown import CELL_MEAN, INFLATION
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -148,18 +149,15 @@ def judging_terms(rows: ir.Table, tau: float, weight: Weight) -> Sums:
     return _named(own, weight)
 
 
-def influence(rows: ir.Table, tau: float, moments: Moments, per_row: float, weight: Weight) -> Terms:
+def influence(rows: ir.Table, tau: float, moments: Moments, weight: Weight) -> Terms:
     """Return what an event adds to the errors of value and gain, for sums by unit.
 
-    With counts that is e times the reward less the mean of its cell, without the part of it that the unit itself makes
-    up: a unit has ``per_row`` of a cell's events on average. Where that may be all of them, the context's others stand
-    for the mean.
+    With counts that is e times the reward less the mean reward of its cell.
 
     Args:
-        rows: All rows that were shown.
+        rows: All rows that were shown (see ``shown``).
         tau: The clipping constant.
         moments: The value, and the gain, that the estimator found.
-        per_row: Events of a unit in a cell that it has events in, weighted by these events.
         weight: The weight of the estimator.
     """
     e, d = weight(rows, tau), rows[DECIDED]
@@ -172,13 +170,8 @@ def influence(rows: ir.Table, tau: float, moments: Moments, per_row: float, weig
             "residual": Term(-e * f, e),
             "lost": Term(-rest * f, rest),
         }
-    n, rewards = rows.n, rows.reward_sum
-    others = ((rows.context_reward_sum - rewards) / (rows.context_n - n).nullif(0.0)).coalesce(0.0)
-    enough = n >= 2 * per_row
-    mean = enough.ifelse(rewards / n, others)
-    factor = enough.ifelse((n / (n - per_row).nullif(0.0)).sqrt(), 1.0)
-    slopes = {"noise": e * factor, "gain_noise": (e - d) * factor}
-    return {name: Term(-slope * mean, slope) for name, slope in slopes.items()}
+    slopes = {"noise": e * rows[INFLATION], "gain_noise": (e - d) * rows[INFLATION]}
+    return {name: Term(-slope * rows[CELL_MEAN], slope) for name, slope in slopes.items()}
 
 
 def finish(

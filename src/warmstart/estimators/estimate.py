@@ -169,6 +169,7 @@ def _estimate(
         weight_ratio=weight_ratio.weight_ratio(totals, events) if other else None,
         propensity_error=weight_ratio.propensity_error(totals, events) if other else None,
         tau_choice=choice,
+        units=None if units is None else round(units.sums["units"]),
         estimates=point_estimates(names, totals, events, levels.delta, squares_of),
     )
 
@@ -184,7 +185,7 @@ def _terms(
 ) -> TermSums:
     """Return the sums that the confidence interval of the value needs, with one of the columns of propensities."""
     if units is not None:
-        return units.terms(totals, weighted.events, propensity, by_total=method in NEED_COEFFICIENTS)
+        return units.terms(weighted.events, propensity, by_total=method in NEED_COEFFICIENTS)
     floor, bound = weighted.floor(tau), 1.0 if weighted.is_logging else 1 / tau
     needed = method in NEED_COEFFICIENTS
     by_weight = ips.events_by_weight(weighted.engine, weighted.table, floor, propensity) if needed else None

@@ -15,7 +15,6 @@ import ibis
 import numpy as np
 
 from warmstart.core import PROBABILITY
-from warmstart.engine import float_literal
 from warmstart.estimators.intervals import Coefficients, GainSums, UnitTotals, bin_ends, gain_ends, unit_gain_ends
 from warmstart.estimators.moments import Term, Terms
 from warmstart.estimators.weights import is_supported, log_bin, supported_ratio
@@ -30,6 +29,8 @@ if TYPE_CHECKING:
 RATIO, SMALLEST = 1.05, 1e-4
 # Expected rewards b are multiples of 1 / LEVELS, and each context's is shrunk by so many events of the average.
 LEVELS, STRENGTH = 32, 20.0
+# A column of rows that were shown: the reward that was expected in a context before the window.
+BEFORE = "before"
 NUMBERS = ("positive", "level", "n", "weight", "rewards", "won", "variance")
 
 
@@ -39,6 +40,7 @@ def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
     return {
         "policy_on_supported": (ratio * rows.reward_sum).sum(),
         "logging_on_supported": supported.ifelse(h * rows.context_reward_sum, 0.0).sum(),
+        "supported_weight_sq": (ratio * ratio * rows.n).sum(),
     }
 
 
@@ -136,36 +138,36 @@ def share_at(i: int) -> str:
     return f"share_{i}"
 
 
-def with_shares(rows: ir.Table, groups: Sequence[str], taus: Sequence[float]) -> ir.Table:
-    """Add to all rows that were shown the policy's supported share in their context, at every tau."""
-    shares = {share_at(i): is_supported(rows, tau).ifelse(rows[PROBABILITY], 0.0).sum() for i, tau in enumerate(taus)}
-    contexts = rows.group_by(*groups).agg(**shares)
-    joined = rows.join(contexts, list(groups))
-    return joined.select(*rows.columns, *shares)
+def shares(rows: ir.Table, taus: Sequence[float]) -> dict[str, ir.Value]:
+    """Sum the policy's supported probabilities at every tau: its supported share in a context."""
+    h = rows[PROBABILITY]
+    return {share_at(i): is_supported(rows, tau).ifelse(h, 0.0).sum() for i, tau in enumerate(taus)}
 
 
-def unit_terms(rows: ir.Table, tau: float, rate: float | None, share: ir.Value) -> Terms:
+def expected_before(rows: ir.Table, rate: float | None) -> dict[str, ir.Value]:
+    """Return what rewards of a context are expected to be, if anything is known of that."""
+    return {} if rate is None else {BEFORE: _expected(rows, rate)}
+
+
+def unit_terms(rows: ir.Table, tau: float, share: ir.Value) -> Terms:
     """Return what a unit could gain, what it gains more than at worst, and what that would be with expected rewards.
 
     See intervals.unit_bets. Without expected rewards, the part of what it could gain that has positive u stands for
-    them. And what bets are planned with: sums of u^2, and of u, for variances if rewards of a unit do not go together,
-    or do.
+    them. And what bets are planned with: sums of u, times the deviation of rewards if that is known.
 
     Args:
-        rows: All rows that were shown, with shares.
+        rows: All rows that were shown.
         tau: The floor of the propensity.
-        rate: The mean reward of training, if it is usable.
         share: The policy's supported share in the context.
     """
     u = supported_ratio(rows, tau) - share
     above, below = (u > 0).ifelse(u, 0.0), (u < 0).ifelse(-u, 0.0)
-    expected, deviation = above, float_literal(1)
-    if rate is not None:
-        b = _expected(rows, rate)
-        expected, deviation = above * b + below * (1.0 - b), (b * (1.0 - b)).sqrt()
-    planned = u * deviation
-    terms = {"size": Term(u.abs()), "won": Term(below, u), "expected": Term(expected)}
-    terms |= {"squares": Term(square=planned * planned), "net": Term(planned)}
+    terms = {"size": Term(u.abs()), "won": Term(below, u)}
+    if BEFORE in rows.columns:
+        b = rows[BEFORE]
+        terms |= {"expected": Term(above * b + below * (1.0 - b)), "net": Term(u * (b * (1.0 - b)).sqrt())}
+    else:
+        terms["expected"] = Term(above)
     return {f"gain_{name}": term for name, term in terms.items()}
 
 

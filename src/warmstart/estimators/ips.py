@@ -44,16 +44,15 @@ def finish(totals: Mapping[str, float], events: float, by_unit: Mapping[str, flo
     return Moments(value, (totals["propensity_reward_sq"] / events - value**2) / events)
 
 
-def influence(rows: ir.Table, tau: float, moments: Moments, _: float) -> Terms:
+def influence(rows: ir.Table, tau: float, moments: Moments) -> Terms:
     """Return c * reward less the value, for sums by unit."""
     return {"value": Term(float_literal(-moments.value), clipped(rows, tau))}
 
 
 def unit_terms(rows: ir.Table, tau: float, propensity: str) -> Terms:
-    """Return what a unit could earn, c, what it earns, c * reward, and c^2, as if its events were on their own."""
+    """Return what a unit could earn, c, and what it earns, c * reward."""
     c = importance_weight(rows[PROBABILITY], rows[propensity], tau)
-    terms = {"weight": Term(constant=c), "reward": Term(slope=c), "squares": Term(square=c * c)}
-    return {f"{propensity}_{name}": term for name, term in terms.items()}
+    return {f"{propensity}_weight": Term(constant=c), f"{propensity}_reward": Term(slope=c)}
 
 
 def terms(

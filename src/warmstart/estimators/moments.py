@@ -10,14 +10,10 @@ if TYPE_CHECKING:
 
 
 class Term(NamedTuple):
-    """What an event of weight w (1, unless units count the same) adds to a total of its unit; None for zero.
-
-    w * constant + w * slope * reward + w^2 * square.
-    """
+    """What an event adds to a total of its unit: constant + slope * reward; None for zero."""
 
     constant: ir.Value | None = None
     slope: ir.Value | None = None
-    square: ir.Value | None = None
 
 
 Terms = dict[str, Term]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Kind = Literal["sums", "model_terms", "judging_terms"]
 
 
-def _no_terms(_rows: ir.Table, _tau: float, _moments: Moments, _per_row: float) -> Terms:
+def _no_terms(_rows: ir.Table, _tau: float, _moments: Moments) -> Terms:
     return {}
 
 
@@ -34,15 +34,15 @@ class Estimator:
     """An estimator of the value of all traffic.
 
     ``sums(rows, tau)``: expressions over the weighted table by name (equal names are equal sums, computed once).
-    ``finish(totals, events[, by_unit])``: the value and its variance. ``influence(rows, tau, moments, per_row)``: what
-    an event adds to its error, constant + slope * reward; finish takes the squares of its sums by unit. What reads the
+    ``finish(totals, events[, by_unit])``: the value and its variance. ``influence(rows, tau, moments)``: what an
+    event adds to its error, constant + slope * reward; finish takes the squares of its sums by unit. What reads the
     reward model has terms of further sums: ``model_terms``, over rows with its expectations, of which it needs those
     that are ``left`` to the model where propensities are counts (all without it); and there ``judging_terms``, over
     shown cells, for how wrong it may be.
     """
 
     finish: Callable[..., Moments]
-    influence: Callable[[ir.Table, float, Moments, float], Terms] = _no_terms
+    influence: Callable[[ir.Table, float, Moments], Terms] = _no_terms
     sums: Declared | None = None
     model_terms: Declared | None = None
     judging_terms: Declared | None = None

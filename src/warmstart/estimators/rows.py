@@ -68,7 +68,8 @@ class WeightedRows:
     ``model``: to be asked for few rows. ``groups``: the columns that divide the traffic of ``table``: context and
     further keys. ``certified``: whether propensities are counts of the evaluated window, or those are beside them, so
     that finite-sample bounds hold. ``events``: T. ``names``: the user's names of the context columns. ``visits``: the
-    events with their units, if these come back, and then ``shown``: all rows that were shown, chosen or not.
+    events with their units, if these come back, and then ``shown``: all rows that were shown, chosen or not, unless
+    the policy is logging.
     """
 
     policy: str
@@ -130,12 +131,10 @@ def open_weighted_rows(
             if model is not None:
                 modelled = _with_model(model.expect(rows), strata)
         shown = None
-        if visits is not None:
-            shown = (
-                shown_cells(rows, cells)
-                if strata is None
-                else shown_strata(rows if modelled is None else modelled, strata)
-            )
+        if visits is not None and strata is not None:
+            shown = shown_strata(rows if modelled is None else modelled, strata)
+        elif visits is not None and not policy.is_logging:
+            shown = shown_cells(rows, cells, visits.per_row)
         yield WeightedRows(
             policy=policy.name,
             is_logging=policy.is_logging,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from warmstart.core import DECIDED, EXPECTED, MODEL_VALUE, PART, PROBABILITY, PROPENSITY
@@ -12,23 +13,53 @@ if TYPE_CHECKING:
 
     from warmstart.events import Cells, Strata
 
+# Columns: what a reward of the cell is compared with, and by how much that makes the difference too small.
+CELL_MEAN, INFLATION = "cell_mean", "inflation"
 
-def shown_cells(rows: ir.Table, cells: Cells) -> ir.Table:
+
+def shown_cells(rows: ir.Table, cells: Cells, per_row: float) -> ir.Table:
     """Return the cells that were shown with the weighted table's probability and propensity, zero where not chosen.
+
+    A reward is compared with the mean of its cell, of which its own unit makes up a part, ``per_row`` events on
+    average, so that differences are too small; where that may be all of them, with the context's other actions.
 
     Args:
         rows: The weighted table.
         cells: The cells of the window.
+        per_row: Events of a unit in a cell that it has events in, weighted by these events.
     """
-    keys, contexts = list(cells.columns.keys), list(cells.columns.context_keys)
+    keys = list(cells.columns.keys)
     given = [name for name in (PROPENSITY, OWN) if name in rows.columns]
     shown = cells.table.filter(cells.table.n > 0)
-    columns = [name for name in shown.columns if name not in ("live_from", "live_until")]
-    chosen = shown.select(*columns).left_join(rows.select(*keys, PROBABILITY, *given), keys)
-    chosen = chosen.select(*columns, *given, **{PROBABILITY: chosen[PROBABILITY].coalesce(0.0)})
-    decided = rows.group_by(*contexts).agg(**{DECIDED: rows[PROBABILITY].sum()})
-    joined = chosen.left_join(decided, contexts)
-    return joined.select(*chosen.columns, **{DECIDED: joined[DECIDED].coalesce(0.0)})
+    n, rewards = shown.n, shown.reward_sum
+    others = ((shown.context_reward_sum - rewards) / (shown.context_n - n).nullif(0.0)).coalesce(0.0)
+    enough = n >= 2 * per_row
+    before = [name for name in ("context_n_train", "context_reward_sum_train") if name in shown.columns]
+    shown = shown.select(
+        *keys,
+        *before,
+        **{
+            CELL_MEAN: enough.ifelse(rewards / n, others),
+            INFLATION: enough.ifelse((n / (n - per_row).nullif(0.0)).sqrt(), 1.0),
+        },
+    )
+    joined = shown.left_join(rows.select(*keys, PROBABILITY, *given), keys)
+    return joined.select(*shown.columns, *given, **{PROBABILITY: joined[PROBABILITY].coalesce(0.0)})
+
+
+def with_context_shares(shown: ir.Table, rows: ir.Table, groups: Sequence[str], **shares: ir.Value) -> ir.Table:
+    """Add to rows that were shown what the policy does in their context: its whole share, and further sums.
+
+    Args:
+        shown: All rows that were shown.
+        rows: The weighted table.
+        groups: The columns that divide traffic: context and further keys.
+        shares: Sums over the weighted table, by name.
+    """
+    sums = {DECIDED: rows[PROBABILITY].sum(), **shares}
+    contexts = rows.group_by(*groups).agg(**sums)
+    joined = shown.left_join(contexts, list(groups))
+    return joined.select(*shown.columns, **{name: joined[name].coalesce(0.0) for name in sums})
 
 
 def shown_strata(rows: ir.Table, strata: Strata) -> ir.Table:

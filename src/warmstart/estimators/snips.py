@@ -20,7 +20,7 @@ def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
     return {**ips.sums(rows, tau), "reward_by_weight_sq": (c * c * rows.reward_sum).sum()}
 
 
-def influence(rows: ir.Table, tau: float, moments: Moments, _: float) -> Terms:
+def influence(rows: ir.Table, tau: float, moments: Moments) -> Terms:
     """Return c * (reward - value), for sums by unit."""
     c = clipped(rows, tau)
     return {"value": Term(c * float_literal(-moments.value), c)}

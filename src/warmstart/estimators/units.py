@@ -11,13 +11,16 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warmstart.core import PROPENSITY
+from warmstart.core import DECIDED, PROBABILITY, PROPENSITY
+from warmstart.engine import float_literal
 from warmstart.estimators import gain, ips
 from warmstart.estimators.histogram import Coordinate, histogram
 from warmstart.estimators.intervals import TermSums, UnitTotals
 from warmstart.estimators.moments import Term, Terms
 from warmstart.estimators.point import ESTIMATORS
+from warmstart.estimators.shown import with_context_shares
 from warmstart.estimators.weights import OWN
+from warmstart.events import VISIT_N, VISIT_REWARD
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -25,22 +28,26 @@ if TYPE_CHECKING:
     from warmstart.engine import LocalEngine
     from warmstart.estimators.gain import Levels
     from warmstart.estimators.rows import WeightedRows
+    from warmstart.events import Visits
 
 
 @dataclass(frozen=True, eq=False)
 class UnitSums:
     """What is known of a policy's units at one tau.
 
-    ``table``: a row for every unit, with its events and its totals by name; ``prefix``: of the totals at this tau;
-    ``sums``: what was fetched of them. ``levels``: the confidence level; ``known``: whether expected rewards are.
+    ``table``: a row for every unit with its totals by name; ``prefix``: of the totals at this tau; ``sums``: what was
+    fetched of them; ``totals``: the sums over the weighted table. ``levels``: the confidence level; ``rate``: the mean
+    reward that was known before the window, if it is usable; ``spread``: the mean weight of an event, by weight.
     """
 
     engine: LocalEngine
     table: ir.Table
     prefix: str
     sums: Mapping[str, float]
+    totals: Mapping[str, float]
     levels: Levels
-    known: bool
+    rate: float | None
+    spread: float
 
     def squares(self, estimator: str) -> dict[str, float]:
         """Return the sums over units of squared influence terms of an estimator, by name."""
@@ -48,11 +55,10 @@ class UnitSums:
         names = [name for name in self.sums if name.startswith(start) and name.endswith(end)]
         return {name.removeprefix(start).removesuffix(end): self.sums[name] for name in names}
 
-    def terms(self, totals: Mapping[str, float], events: float, propensity: str, *, by_total: bool) -> TermSums:
+    def terms(self, events: float, propensity: str, *, by_total: bool) -> TermSums:
         """Return what a confidence interval of the value needs to know of the units.
 
         Args:
-            totals: The sums over the weighted table.
             events: T, all events of the window.
             propensity: The column of propensities that weights come from.
             by_total: Whether the interval needs to know how units spread over their totals.
@@ -61,9 +67,9 @@ class UnitSums:
         units = self._value(propensity) if by_total else None
         return TermSums(
             events=self.sums["units"],
-            total=totals[reward],
+            total=self.totals[reward],
             square_total=self.sums[f"{reward}_sq"],
-            range_total=totals[weight],
+            range_total=self.totals[weight],
             range_square_total=self.sums[f"{weight}_sq"],
             largest=self.sums[f"{weight}_most"],
             bound=self.sums[f"{weight}_most"],
@@ -77,8 +83,9 @@ class UnitSums:
         rows = self.table.filter(size > 0)
         coordinates = {"size": Coordinate(size, "size"), "earned": Coordinate(reward / size, "share")}
         points, units = histogram(self.engine, rows, coordinates)
-        variances = (self.sums[f"{propensity}_squares_sum"], self.sums[f"{propensity}_weight_sq"])
-        return UnitTotals(points["size"], points["earned"], units, *variances, icc=self.levels.icc)
+        independent = self.spread * self.totals[f"{propensity}_weight_sq"]
+        dependent = self.sums[f"{propensity}_weight_sq"]
+        return UnitTotals(points["size"], points["earned"], units, independent, dependent, icc=self.levels.icc)
 
     def gains(self) -> UnitTotals:
         """Return the units by what they could gain, what they gained and what was expected."""
@@ -90,9 +97,19 @@ class UnitSums:
             "expected": Coordinate(expected / size, "share"),
         }
         points, units = histogram(self.engine, rows, coordinates)
-        variances = (self.sums["gain_squares_sum"], self.sums["gain_net_sq"])
-        icc = self.levels.icc if self.known else None
-        return UnitTotals(points["size"], points["earned"], units, *variances, points["expected"], self.known, icc)
+        # The sum of u^2: in every context, that of (probability / propensity)^2 less that of the supported share.
+        independent = self.spread * max(self.totals["supported_weight_sq"] - self.totals["supported"], 0.0)
+        if self.rate is None:
+            net = 2 * points["expected"] - 1
+            dependent = float((units * (points["size"] * net) ** 2).sum())
+            return UnitTotals(
+                points["size"], points["earned"], units, independent, dependent, points["expected"], known=False
+            )
+        independent *= self.rate * (1 - self.rate)
+        dependent = self.sums["gain_net_sq"]
+        return UnitTotals(
+            points["size"], points["earned"], units, independent, dependent, points["expected"], icc=self.levels.icc
+        )
 
 
 @contextmanager
@@ -112,54 +129,54 @@ def open_unit_sums(
         totals: What sums over the weighted table came to, at every tau.
         levels: The confidence level, and what was known before the window.
     """
-    if weighted.visits is None or weighted.shown is None:
+    visits, engine = weighted.visits, weighted.engine
+    if visits is None:
         yield [None] * len(taus)
         return
-    rows, engine = weighted.shown, weighted.engine
-    rate = gain.usable_rate(rows, levels.rate)
+    rate = gain.usable_rate(weighted.table, levels.rate)
+    events = _with_coefficients(weighted, visits, taus, rate)
     certified = weighted.certified and not weighted.is_logging
-    if certified:
-        rows = gain.with_shares(rows, weighted.groups, taus)
     terms: Terms = {}
     for i, (tau, some) in enumerate(zip(taus, totals, strict=True)):
         own: Terms = {}
         for propensity in (PROPENSITY, OWN):
-            own |= ips.unit_terms(rows, tau, propensity) if propensity in rows.columns else {}
-        own |= gain.unit_terms(rows, tau, rate, share=rows[gain.share_at(i)]) if certified else {}
+            own |= ips.unit_terms(events, tau, propensity) if propensity in events.columns else {}
+        own |= gain.unit_terms(events, tau, events[gain.share_at(i)]) if certified else {}
         for name in names:
-            moments = ESTIMATORS[name].finish(some, weighted.events)
-            found = ESTIMATORS[name].influence(rows, tau, moments, weighted.visits.per_row)
+            found = ESTIMATORS[name].influence(events, tau, ESTIMATORS[name].finish(some, weighted.events))
             own |= {f"{name}_{part}": term for part, term in found.items()}
         terms |= {f"at_{i}_{name}": term for name, term in own.items()}
-    table = engine.materialise(_by_unit(weighted, rows, terms))
+    table = engine.materialise(
+        events.group_by(*visits.units).agg(**{name: _sum(events, terms[name]) for name in terms})
+    )
     try:
         fetched = engine.fetch(_totals(table, terms))[0]
         yield [
-            UnitSums(engine, table, prefix, _own(fetched, prefix), levels, known=rate is not None)
-            for prefix in (f"at_{i}_" for i in range(len(taus)))
+            UnitSums(engine, table, f"at_{i}_", _own(fetched, f"at_{i}_"), some, levels, rate, visits.spread)
+            for i, some in enumerate(totals)
         ]
     finally:
         table.release()
 
 
-def _by_unit(weighted: WeightedRows, rows: ir.Table, terms: Terms) -> ir.Table:
-    """Join events with the coefficients of their rows, and sum by unit."""
-    visits = weighted.visits
-    assert visits is not None
-    factors = Term("n", "reward_sum", "n_squared")
-    parts = {
-        (name, factor): coefficient
-        for name, term in terms.items()
-        for factor, coefficient in zip(factors, term, strict=True)
-        if coefficient is not None
-    }
-    named = {f"{name}_by_{factor}": coefficient for (name, factor), coefficient in parts.items()}
-    joined = visits.table.join(rows.select(*visits.keys, **named), list(visits.keys))
-    sums = {"n": joined.n.sum()}
-    for name in terms:
-        added = [joined[factor] * joined[f"{name}_by_{factor}"] for own, factor in parts if own == name]
-        sums[name] = sum(added[1:], start=added[0]).sum()
-    return joined.group_by(*visits.units).agg(**sums)
+def _with_coefficients(weighted: WeightedRows, visits: Visits, taus: Sequence[float], rate: float | None) -> ir.Table:
+    """Join events with the columns of their rows that coefficients are made of; logging's are all 1."""
+    one = float_literal(1)
+    if weighted.shown is None:
+        return visits.table.mutate(**{PROBABILITY: one, PROPENSITY: one, DECIDED: one})
+    rows = weighted.shown
+    if DECIDED not in rows.columns:
+        shares = gain.shares(weighted.table, taus)
+        rows = with_context_shares(rows, weighted.table, weighted.groups, **shares)
+        rows = rows.mutate(**gain.expected_before(rows, rate))
+    return visits.table.join(rows, list(visits.keys))
+
+
+def _sum(events: ir.Table, term: Term) -> ir.Value:
+    """Sum constant + slope * reward over events."""
+    factors = zip((events[VISIT_N], events[VISIT_REWARD]), term, strict=True)
+    parts = [factor * coefficient for factor, coefficient in factors if coefficient is not None]
+    return sum(parts[1:], start=parts[0]).sum()
 
 
 def _totals(table: ir.Table, terms: Terms) -> ir.Table:

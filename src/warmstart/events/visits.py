@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from warmstart.core import PROPENSITY, REWARD
-from warmstart.events.folds import with_key_folds
+from warmstart.engine import sample_by_key
 from warmstart.events.strata import divided
 from warmstart.events.window import event_weight
 
@@ -17,27 +17,26 @@ if TYPE_CHECKING:
     from warmstart.events.cells import Cells
     from warmstart.events.strata import Strata
 
-# Enough units to tell how often one comes back to a cell.
-MOST_UNITS = 20_000
-DRAWN = "drawn"
-# Over events: what they count, that times their reward, and its square.
-SUMS = ("n", "reward_sum", "n_squared")
+# What an event counts, and that times its reward: columns of visits.
+VISIT_N, VISIT_REWARD = "visit_n", "visit_reward"
+# Enough events to tell how often a unit comes back to a cell.
+ENOUGH_EVENTS = 500_000
 
 
 @dataclass(frozen=True)
 class Visits:
-    """The evaluated events, or their sums by unit and row: unit_0, ..., the keys of rows, n, reward_sum, n_squared.
+    """The evaluated events, or their sums by unit and row: unit_0, ..., the keys of rows, visit_n, visit_reward.
 
     ``keys``: what identifies a row of the weighted table: context, action, and the fold and logged propensity, if any.
-    ``number``: how many units there are; ``per_row``: how many events a unit has in a cell that it has events in,
-    weighted by these events.
+    ``per_row``: how many events a unit has in a cell that it has events in, weighted by these events. ``spread``: the
+    mean of what an event counts, weighted by that: 1, unless units count the same.
     """
 
     table: ir.Table
     keys: tuple[str, ...]
     units: tuple[str, ...]
-    number: int
     per_row: float
+    spread: float
 
 
 def unit_visits(cells: Cells, strata: Strata | None, resources: ExitStack) -> Visits:
@@ -57,23 +56,22 @@ def unit_visits(cells: Cells, strata: Strata | None, resources: ExitStack) -> Vi
         keys |= {PROPENSITY: table[PROPENSITY]} if strata.by_propensity else {}
     units = {name: table[name] for name in cells.columns.unit_keys}
     n = event_weight(table)
-    rows = table.select(**units, **keys, n=n, reward_sum=n * table[REWARD], n_squared=n * n)
+    rows = table.select(**units, **keys, **{VISIT_N: n, VISIT_REWARD: n * table[REWARD]})
+    spread = 1.0
+    if events.units is not None:
+        squares = (rows[VISIT_N] * rows[VISIT_N]).sum()
+        spread = float(events.engine.fetch(rows.agg(squares=squares))[0]["squares"]) / events.total
     if events.engine.remote:
-        grouped = rows.group_by(*units, *keys).agg(**{name: rows[name].sum() for name in SUMS})
+        grouped = rows.group_by(*units, *keys).agg(**{name: rows[name].sum() for name in (VISIT_N, VISIT_REWARD)})
         _, rows = events.engine.collect(grouped)
         resources.callback(rows.release)
-    everybody = rows.select(*units).distinct()
-    number = int(cells.engine.fetch(everybody.agg(units=everybody.count()))[0]["units"])
-    return Visits(rows, tuple(keys), tuple(units), number, _events_per_row(cells, rows, everybody, number))
+    return Visits(rows, tuple(keys), tuple(units), _events_per_row(cells, rows), spread)
 
 
-def _events_per_row(cells: Cells, rows: ir.Table, everybody: ir.Table, number: int) -> float:
-    """Return the mean over events of the events of the same unit in the same cell, from a sample of the units."""
-    units, keys = list(cells.columns.unit_keys), list(cells.columns.keys)
-    if number > MOST_UNITS:
-        drawn = with_key_folds(everybody, cells.engine, units, number // MOST_UNITS, name=DRAWN, salt="visits")
-        drawn = drawn.filter(drawn[DRAWN] == 0).drop(DRAWN)
-        rows = rows.semi_join(drawn, units)
-    together = rows.group_by(*units, *keys).agg(n=rows.n.sum())
+def _events_per_row(cells: Cells, rows: ir.Table) -> float:
+    """Return the mean over events of the events of the same unit in the same cell, from some of the units."""
+    units = list(cells.columns.unit_keys)
+    some = sample_by_key(rows, units, ENOUGH_EVENTS / len(cells.evaluated))
+    together = some.group_by(*units, *cells.columns.keys).agg(n=some[VISIT_N].sum())
     sums = cells.engine.fetch(together.agg(n=together.n.sum(), squares=(together.n * together.n).sum()))[0]
     return float(sums["squares"]) / float(sums["n"])

@@ -47,8 +47,6 @@ from warmstart.results import (
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warmstart.pipeline.prepare import EvaluationInputs
-
 
 class World(Protocol):
     """A simulated world, which knows its truth."""
@@ -140,7 +138,7 @@ def evaluate(
         inputs = prepare(
             cells, resources, propensities, coarser=coarser, estimators=estimators, reward_model=reward_model
         )
-        summary = _summary(cells, inputs)
+        summary = _summary(cells)
         for policy in named:
             on_progress(f"valuing {policy.name}")
             built = build_policy(
@@ -270,7 +268,7 @@ def true_value(
     return world.true_value(table, events=events)
 
 
-def _summary(cells: Cells, inputs: EvaluationInputs) -> LogSummary:
+def _summary(cells: Cells) -> LogSummary:
     table = cells.table
     total, in_context = window_counts(table, "all")
     totals = cells.engine.fetch(
@@ -294,5 +292,4 @@ def _summary(cells: Cells, inputs: EvaluationInputs) -> LogSummary:
         dropped=dropped,
         one_action_share=totals["alone"] / totals["evaluated"],
         unit=cells.columns.unit,
-        units=None if inputs.visits is None else inputs.visits[0].number,
     )

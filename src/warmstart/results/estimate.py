@@ -167,6 +167,7 @@ class ValueEstimate:
     policies and taus at once. ``certified_lower`` and ``certified_upper`` bound the expected earnings on this window's
     traffic; None where no guarantee holds. ``mean_weight``: over the decided share, of propensities that are not
     counted; 1 where they are true. ``withheld``: the code of an alarm of these, because of which there is no value.
+    ``units``: how many the window has, if they were named.
     """
 
     policy: str
@@ -193,6 +194,7 @@ class ValueEstimate:
     estimates: tuple[PointEstimate, ...] = ()
     mean_weight: float | None = None
     withheld: str | None = None
+    units: int | None = None
 
     @property
     def best(self) -> PointEstimate | None:

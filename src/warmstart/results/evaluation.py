@@ -20,8 +20,7 @@ from warmstart.results.remarks import Remark
 class LogSummary:
     """The whole log given: training and evaluated windows together.
 
-    ``unit``: the columns of whoever comes back, if they were named; ``units``: how many of these the evaluated window
-    has.
+    ``unit``: the columns of whoever comes back, if they were named.
     """
 
     events: int
@@ -31,7 +30,6 @@ class LogSummary:
     dropped: int
     one_action_share: float
     unit: tuple[str, ...] = ()
-    units: int | None = None
 
 
 @dataclass(frozen=True)

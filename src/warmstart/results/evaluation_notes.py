@@ -112,12 +112,12 @@ def _about_intervals(evaluation: Evaluation) -> list[str]:
 
 def _about_units(evaluation: Evaluation) -> list[str]:
     """Say who is independent of whom, and what follows if users come back and nobody said so."""
-    log = evaluation.log
-    if not log.unit or log.units is None:
+    units = evaluation.first.units
+    if units is None:
         return [USERS]
-    names, events = ", ".join(log.unit), evaluation.windows.evaluated.events
+    names, events = ", ".join(evaluation.log.unit), evaluation.windows.evaluated.events
     about = f"Rewards may go together within a unit ({names}): intervals are by unit, of which the evaluated window has"
-    number = f"{log.units:,} with {events / log.units:.1f} events on average"
+    number = f"{units:,} with {events / units:.1f} events on average"
     rests = (
         "That rests on two things more: the mean reward of an action in a context does not depend on how often a unit "
         "comes (audit tests it), and a unit's visits, contexts and actions do not react to its own rewards"
