@@ -46,7 +46,7 @@ def test_json_to_a_pipe_is_nothing_but_the_json(folder):
 
 def test_the_json_has_the_documented_fields(folder):
     found = json.loads(evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--json").stdout)
-    assert set(found) == {"schema", "policies", "windows", "log", "propensities", "notes", "warmstart_version"}
+    assert set(found) == {"schema", "policies", "windows", "log", "propensities", "per", "notes", "warmstart_version"}
     assert found["schema"] == 1
     assert {
         *("policy", "tau", "value", "lower", "upper", "delta", "interval", "guarantee", "joint_lower", "joint_upper"),

@@ -166,6 +166,28 @@ class TestBetsArePlannedWithoutRewards:
         assert len(bets[0])
 
 
+class TestOrigin:
+    """The same log with rewards r, 1 - r and 2r - 1 leads to the same statements."""
+
+    @pytest.mark.parametrize("split", [False, True])
+    def test_bounds_do_not_depend_on_it(self, log, split):
+        found = []
+        for rewards, span in ((log.r, (0, 1)), (1 - log.r, (0, 1)), (2 * log.r - 1, (-1, 1))):
+            rows = table(log).set_column(2, "r", [rewards])
+            names = {"context": "x", "action": "a", "reward": "r", "time": "when", "unit": "user"}
+            events = ws.read_events(rows, reward_range=span, **names)
+            train, test = events.split(fraction=0.5) if split else (None, events)
+            found.append(ws.evaluate({"p": policy(SMALL)}, test, train=train, tau=TAU)["p"])
+        plain, flipped, wide = found
+        gain, other, wider = (one.gain.certified for one in found)
+        assert (flipped.certified_lower, flipped.certified_upper) == pytest.approx(
+            (1 - plain.certified_upper, 1 - plain.certified_lower), abs=1e-7
+        )
+        assert (other.lower, other.upper) == pytest.approx((-gain.upper, -gain.lower), abs=1e-7)
+        assert (wide.lower, wide.upper) == pytest.approx((2 * plain.lower - 1, 2 * plain.upper - 1), abs=1e-7)
+        assert (wider.lower, wider.upper) == pytest.approx((2 * gain.lower, 2 * gain.upper), abs=1e-7)
+
+
 class TestPerUnit:
     def test_it_is_the_mean_of_units(self, log):
         visits = np.bincount(log.unit)
