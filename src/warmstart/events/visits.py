@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from warmstart.events.strata import divided
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from warmstart.engine import LocalEngine
     from warmstart.events.cells import Cells
     from warmstart.events.strata import Strata
 
@@ -61,15 +63,25 @@ def unit_visits(cells: Cells, strata: Strata | None, resources: ExitStack) -> Vi
     return Visits(rows, tuple(keys), tuple(units), _events_per_row(cells, rows))
 
 
+def drawn_units(engine: LocalEngine, rows: ir.Table, units: Sequence[str]) -> ir.Table:
+    """Return the rows of at most about ``MOST_UNITS`` units, the same ones on every engine.
+
+    Args:
+        engine: Where the rows are.
+        rows: Visits.
+        units: The columns that identify a unit.
+    """
+    everybody = rows.select(*units).distinct()
+    number = engine.fetch(everybody.agg(units=everybody.count()))[0]["units"]
+    if number <= MOST_UNITS:
+        return rows
+    drawn = with_key_folds(everybody, engine, units, number // MOST_UNITS, name=DRAWN, salt="visits")
+    return rows.semi_join(drawn.filter(drawn[DRAWN] == 0).drop(DRAWN), list(units))
+
+
 def _events_per_row(cells: Cells, rows: ir.Table) -> float:
     """Return the mean over events of the events of the same unit in the same cell, from a sample of the units."""
-    units, keys = list(cells.columns.unit_keys), list(cells.columns.keys)
-    everybody = rows.select(*units).distinct()
-    number = cells.engine.fetch(everybody.agg(units=everybody.count()))[0]["units"]
-    if number > MOST_UNITS:
-        drawn = with_key_folds(everybody, cells.engine, units, number // MOST_UNITS, name=DRAWN, salt="visits")
-        drawn = drawn.filter(drawn[DRAWN] == 0).drop(DRAWN)
-        rows = rows.semi_join(drawn, units)
-    together = rows.group_by(*units, *keys).agg(n=rows.n.sum())
+    rows = drawn_units(cells.engine, rows, cells.columns.unit_keys)
+    together = rows.group_by(*cells.columns.unit_keys, *cells.columns.keys).agg(n=rows.n.sum())
     sums = cells.engine.fetch(together.agg(n=together.n.sum(), squares=(together.n * together.n).sum()))[0]
     return float(sums["squares"]) / float(sums["n"])
