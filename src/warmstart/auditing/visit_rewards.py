@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import ibis
 
 from warmstart.auditing.checks import DELTA, ROUNDING, two_sided
+from warmstart.engine import float_literal
 from warmstart.results import Check
 
 if TYPE_CHECKING:
@@ -58,7 +59,8 @@ def rewards_by_visits(cells: Cells, sample: ir.Table) -> Check:
 def _scores(cells: Cells, sample: ir.Table) -> ir.Table:
     """Return for every unit its part of U, the same put right for its variance, and of the sum of (z - zbar)^2."""
     units = list(cells.columns.unit_keys)
-    rows = sample.mutate(z=sample.n.sum().over(ibis.window(group_by=units)).log2())
+    visits = sample.n.sum().over(ibis.window(group_by=units))
+    rows = sample.mutate(z=visits.ln() / float_literal(math.log(2)))
     of_cell = ibis.window(group_by=list(cells.columns.keys))
     rows = rows.mutate(
         cell_n=rows.n.sum().over(of_cell),
