@@ -24,9 +24,8 @@ def test_units_are_described_event_by_event(engine, scale):
     same(units, {"design_effect": effect, "independent_events": len(rows) / effect})
     same(units.stickiness, plain.stickiness(rows))
     same(units.visits, plain.visits_test(rows, scale))
-    assert units.gain_design_effect == pytest.approx(
-        plain.typical_gain(rows, audit.power.tau)["design_effect"], **CLOSE
-    )
+    effects = plain.design_effects(rows, audit.power.tau)
+    assert units.gain_design_effect == pytest.approx(max(effects.values()), **CLOSE)
 
 
 def test_rewards_that_go_together_make_a_log_worth_less(duckdb):
@@ -46,7 +45,7 @@ def test_units_that_come_once_are_events(duckdb):
     assert audit.units.stickiness is None
     assert audit.units.visits.effect is None
     by_event = ws.audit(ws.read_events(unit_table(rows), **NAMES))
-    assert audit.power == by_event.power
+    assert audit.power.smallest_gain == pytest.approx(by_event.power.smallest_gain, rel=0.1)
     assert sum("cannot be told" in note for note in audit.notes) == 2
 
 

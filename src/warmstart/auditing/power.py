@@ -22,25 +22,26 @@ GAINS = (0.05, 0.10)
 AVERAGED = 5.0
 
 
-def needed_deviations(delta: float = DELTA, *, steps: int = 1) -> float:
+def needed_deviations(delta: float = DELTA) -> float:
     """Return how many standard deviations from 0 a gain must be for the certified lower end to be above 0.
 
     A bet L wins L * d - L^2 / 2 of the logarithm at d standard deviations, and the best of several that are averaged
-    must win ln(2 / delta) + ln(AVERAGED * steps): the normal interval's 1.96 is not enough.
+    must win ln(2 / delta) + ln(AVERAGED): the normal interval's 1.96 is not enough.
 
-    Args:
-        delta: The share of intervals that may miss.
-        steps: How many variances bets by unit are averaged over.
-
-    >>> round(needed_deviations(), 2), round(needed_deviations(steps=3), 2)
-    (3.31, 3.71)
+    >>> round(needed_deviations(), 2)
+    3.31
     """
     planned = math.sqrt(2 * math.log(2 / delta))
-    return planned + math.log(AVERAGED * steps) / planned
+    return planned + math.log(AVERAGED) / planned
 
 
 def smallest_gain(
-    variance: float, rewards: float, reward_range: tuple[float, float], events: float, *, steps: int = 1
+    variance: float,
+    rewards: float,
+    reward_range: tuple[float, float],
+    events: float,
+    *,
+    deviations: float | None = None,
 ) -> float | None:
     """Return the smallest gain, relative to the mean reward, that is certified with a chance (power) of 80 %.
 
@@ -53,7 +54,7 @@ def smallest_gain(
         rewards: Their sum.
         reward_range: The range of the rewards as given.
         events: How many they are.
-        steps: How many variances bets by unit are averaged over.
+        deviations: How many standard deviations bets need, if not those of independent events.
 
     >>> round(smallest_gain(0.2 * 25, 25, (0.0, 1.0), 1000), 3)
     0.446
@@ -62,7 +63,8 @@ def smallest_gain(
     mean = low + (high - low) * rewards / events if events else 0.0
     if rewards <= 0 or mean <= 0 or variance <= 0:
         return None
-    reach = (needed_deviations(steps=steps) + NormalDist().inv_cdf(CHANCE)) * math.sqrt(variance) / events
+    needed = needed_deviations() if deviations is None else deviations
+    reach = (needed + NormalDist().inv_cdf(CHANCE)) * math.sqrt(variance) / events
     return gain_at(reach * (high - low) / mean)
 
 
@@ -79,7 +81,7 @@ def power(cells: Cells, *, tau: float, by_unit: UnitGain | None = None) -> Power
         tau: An action is supported where its propensity is at least this.
         by_unit: What typical policies' gains say of units, if events have them.
     """
-    steps, factor = (1, 1.0) if by_unit is None else (by_unit.steps, by_unit.factor)
+    deviations, factor = (needed_deviations(), 1.0) if by_unit is None else (by_unit.deviations, by_unit.factor)
     found = cells.engine.fetch(_contested(cells, tau))[0]
     events = cells.evaluated.window.events
     low, high = cells.evaluated.log.reward_range
@@ -87,8 +89,8 @@ def power(cells: Cells, *, tau: float, by_unit: UnitGain | None = None) -> Power
     mean = rewards / contested if contested else 0.0
     variance = max((1 - 2 * mean) * (found["odds_of_rewards"] or 0.0) + mean**2 * (found["odds"] or 0.0), 0.0)
     variance *= factor
-    gain = smallest_gain(variance, rewards, (low, high), contested, steps=steps)
-    width = 2 * needed_deviations(steps=steps) * math.sqrt(variance) / events
+    gain = smallest_gain(variance, rewards, (low, high), contested, deviations=deviations)
+    width = 2 * deviations * math.sqrt(variance) / events
     share = contested / events
     times = tuple(MoreLog(target, None if gain is None else _times(gain, target)) for target in GAINS)
     return Power(tau, share, gain, times, sampling=(high - low) * width, blind=(high - low) * (1 - share))
