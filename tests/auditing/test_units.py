@@ -46,6 +46,7 @@ def test_units_that_come_once_are_events(duckdb):
     assert audit.units.visits.effect is None
     by_event = ws.audit(ws.read_events(unit_table(rows), **NAMES))
     assert audit.power.smallest_gain == pytest.approx(by_event.power.smallest_gain, rel=0.1)
+    assert audit.power.smallest_gain >= by_event.power.smallest_gain
     assert sum("cannot be told" in note for note in audit.notes) == 2
 
 

@@ -81,7 +81,9 @@ def power(cells: Cells, *, tau: float, by_unit: UnitGain | None = None) -> Power
         tau: An action is supported where its propensity is at least this.
         by_unit: What typical policies' gains say of units, if events have them.
     """
-    deviations, factor = (needed_deviations(), 1.0) if by_unit is None else (by_unit.deviations, by_unit.factor)
+    deviations, factor = needed_deviations(), 1.0
+    if by_unit is not None:
+        deviations, factor = max(by_unit.deviations, deviations), by_unit.factor
     found = cells.engine.fetch(_contested(cells, tau))[0]
     events = cells.evaluated.window.events
     low, high = cells.evaluated.log.reward_range
