@@ -4,12 +4,15 @@ import json
 import sys
 import traceback
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from tests.conftest import need
+from tests.support import unit_logs
 from tests.support.postgres_server import PASSWORD, READER, programs, running_server
+from tests.support.unit_logs import unit_log
 
 import warmstart as ws
 from warmstart.cli import main
@@ -138,6 +141,16 @@ def test_an_audit_says_the_same(there):
     found = ws.audit(there)
     assert without_source(found.to_dict()) == without_source(ws.audit(here()).to_dict())
     assert found.to_dict()["log"]["source"].endswith(f"/postgres, table {TABLE}")
+
+
+def test_of_units_an_audit_says_the_same_and_one_that_is_not_named_is_pointed_out(small):
+    rows = unit_log(1, keep=0.5, alike=1.0)
+    values = ", ".join(f"('{user}', '{page}', '{ad}', {gain})" for user, page, ad, gain in rows)
+    read = partial(small, '"user" text, page text, ad text, gain float8', values, **unit_logs.NAMES)
+    found, expected = ws.audit(read(unit="user")), ws.audit(unit_logs.read_units(rows))
+    assert without_source(found.to_dict()) == without_source(expected.to_dict())
+    assert found.units.stickiness.excess > 0.1
+    assert [unit.column for unit in ws.audit(read()).log.possible_units] == ["user"]
 
 
 @pytest.mark.parametrize(

@@ -154,8 +154,8 @@ class TestBetsArePlannedWithoutRewards:
         from warmstart.estimators.intervals import unit_bets
 
         planned = []
-        affordable = unit_bets._affordable
-        monkeypatch.setattr(unit_bets, "_affordable", lambda *args: planned.append(affordable(*args)) or planned[-1])
+        affordable = unit_bets.affordable
+        monkeypatch.setattr(unit_bets, "affordable", lambda *args: planned.append(affordable(*args)) or planned[-1])
         found = unit_totals(log, decisions(SMALL))
         bets = []
         for earned in (found.gains.earned, np.zeros_like(found.gains.earned)):

@@ -5,8 +5,11 @@ from warmstart.auditing.drift import action_churn, context_drift
 from warmstart.auditing.facts import duplicates, log_facts, unique_columns
 from warmstart.auditing.origin import origin
 from warmstart.auditing.overlap import judge_overlap, modelled_exploration
+from warmstart.auditing.possible_units import possible_units
 from warmstart.auditing.power import power
 from warmstart.auditing.support import exploration
+from warmstart.auditing.typical_policy import unit_gain
+from warmstart.auditing.units import unit_facts
 from warmstart.auditing.where_to_explore import explore_first
 
 __all__ = [
@@ -20,6 +23,9 @@ __all__ = [
     "log_facts",
     "modelled_exploration",
     "origin",
+    "possible_units",
     "power",
     "unique_columns",
+    "unit_facts",
+    "unit_gain",
 ]

@@ -26,8 +26,8 @@ def log_facts(cells: Cells, duplicates: int | None, unique: tuple[str, ...] = ()
     totals = engine.fetch(table.agg(cells=table.count(), rewards=table.reward_sum.sum()))[0]
     by_context = table.group_by(*cells.columns.context_keys).agg(n=table.n.sum())
     by_action = table.group_by(ACTION).agg(n=table.n.sum())
-    contexts, per_context = _spread(engine, by_context)
-    actions, per_action = _spread(engine, by_action)
+    contexts, per_context = spread_of(engine, by_context)
+    actions, per_action = spread_of(engine, by_action)
     window = events.window
     low, high = events.log.reward_range
     return LogFacts(
@@ -64,7 +64,7 @@ def unique_columns(cells: Cells) -> tuple[str, ...]:
     return tuple(cells.columns.fixed_to_given[key] for key in named)
 
 
-def _spread(engine: Engine, rows: ir.Table) -> tuple[int, Spread]:
+def spread_of(engine: Engine, rows: ir.Table) -> tuple[int, Spread]:
     """Return the number of groups and quantiles of their events: exact, from a histogram, without sorting."""
     histogram = rows.group_by(rows.n).agg(rows=rows.count())
     counts = engine.fetch_arrow(histogram.order_by(histogram.n))

@@ -12,6 +12,7 @@ from warmstart.results import MoreLog, Power, gain_at
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from warmstart.auditing.typical_policy import UnitGain
     from warmstart.events import Cells
 
 DELTA = 0.05
@@ -34,7 +35,14 @@ def needed_deviations(delta: float = DELTA) -> float:
     return planned + math.log(AVERAGED) / planned
 
 
-def smallest_gain(variance: float, rewards: float, reward_range: tuple[float, float], events: float) -> float | None:
+def smallest_gain(
+    variance: float,
+    rewards: float,
+    reward_range: tuple[float, float],
+    events: float,
+    *,
+    deviations: float | None = None,
+) -> float | None:
     """Return the smallest gain, relative to the mean reward, that is certified with a chance (power) of 80 %.
 
     An action that earns g more also varies more, by 1 + g at the most: g^2 = c^2 * (1 + g), with c the gain without
@@ -46,6 +54,7 @@ def smallest_gain(variance: float, rewards: float, reward_range: tuple[float, fl
         rewards: Their sum.
         reward_range: The range of the rewards as given.
         events: How many they are.
+        deviations: How many standard deviations bets need, if not those of independent events.
 
     >>> round(smallest_gain(0.2 * 25, 25, (0.0, 1.0), 1000), 3)
     0.446
@@ -54,25 +63,36 @@ def smallest_gain(variance: float, rewards: float, reward_range: tuple[float, fl
     mean = low + (high - low) * rewards / events if events else 0.0
     if rewards <= 0 or mean <= 0 or variance <= 0:
         return None
-    reach = (needed_deviations() + NormalDist().inv_cdf(CHANCE)) * math.sqrt(variance) / events
+    needed = needed_deviations() if deviations is None else deviations
+    reach = (needed + NormalDist().inv_cdf(CHANCE)) * math.sqrt(variance) / events
     return gain_at(reach * (high - low) / mean)
 
 
-def power(cells: Cells, *, tau: float) -> Power:
+def power(cells: Cells, *, tau: float, by_unit: UnitGain | None = None) -> Power:
     """Say what a policy must gain over logging to be proven better, and where the rest of the doubt comes from.
 
     A policy that takes action a in context x differs from logging by u = 1 / p - 1 on a and by -1 elsewhere, so that
     u^2 sums to n_x * (1 / p - 1); a typical policy takes any supported action. Each u^2 is multiplied by the square
-    of a reward of 0 or 1 less the mean reward of all, with which bets reckon for rewards in between too.
+    of a reward of 0 or 1 less the mean reward of all, with which bets reckon for rewards in between too. Where events
+    have units, the variance is multiplied by the design effect of typical gains, and bets need more deviations.
+
+    Args:
+        cells: The cells of the log.
+        tau: An action is supported where its propensity is at least this.
+        by_unit: What typical policies' gains say of units, if events have them.
     """
+    deviations, factor = needed_deviations(), 1.0
+    if by_unit is not None:
+        deviations, factor = max(by_unit.deviations, deviations), by_unit.factor
     found = cells.engine.fetch(_contested(cells, tau))[0]
     events = cells.evaluated.window.events
     low, high = cells.evaluated.log.reward_range
     contested, rewards = found["n"] or 0.0, found["rewards"] or 0.0
     mean = rewards / contested if contested else 0.0
     variance = max((1 - 2 * mean) * (found["odds_of_rewards"] or 0.0) + mean**2 * (found["odds"] or 0.0), 0.0)
-    gain = smallest_gain(variance, rewards, (low, high), contested)
-    width = 2 * needed_deviations() * math.sqrt(variance) / events
+    variance *= factor
+    gain = smallest_gain(variance, rewards, (low, high), contested, deviations=deviations)
+    width = 2 * deviations * math.sqrt(variance) / events
     share = contested / events
     times = tuple(MoreLog(target, None if gain is None else _times(gain, target)) for target in GAINS)
     return Power(tau, share, gain, times, sampling=(high - low) * width, blind=(high - low) * (1 - share))

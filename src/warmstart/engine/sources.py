@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,6 +71,31 @@ def open_every_column(engine: Engine, source: Any) -> SourceTable:
     return _open_in_engine(engine, source, as_text=False, may_travel=True)
 
 
+def open_some_columns(engine: Engine, source: Any, is_wanted: Callable[[str], bool]) -> SourceTable | None:
+    """Return those columns of a log's source whose names are wanted; None if there are none, or they would cost much.
+
+    Not what is read but once, what is a query of its own, nor JSON on Spark, whose types take a pass over all of it.
+
+    Args:
+        engine: The engine of the log.
+        source: Where the log was read from.
+        is_wanted: Whether a name is wanted.
+    """
+    if _library(source) in FRAME_LIBRARIES:
+        once = hasattr(source, "read_all") or hasattr(source, "collect") or "duckdb" in _library(source)
+        names = [] if once else [name for name in frame_names(source) if is_wanted(name)]
+        columns = {f"column_{i}": name for i, name in enumerate(names)}
+        return SourceTable(open_source(engine, source, columns), tuple(names)) if names else None
+    elsewhere = isinstance(source, ir.Table) and not engine.holds(source)
+    if elsewhere or (engine.name == "spark" and _is_json(source)):
+        return None
+    opened = open_every_column(engine, source)
+    places = [place for place, name in enumerate(opened.names) if is_wanted(name)]
+    columns = {f"column_{i}": opened.table[place] for i, place in enumerate(places)}
+    names = [opened.names[place] for place in places]
+    return SourceTable(opened.table.select(**columns), tuple(names)) if names else None
+
+
 def _open_in_engine(engine: Engine, source: Any, *, as_text: bool, may_travel: bool) -> SourceTable:
     if _library(source) == "pyspark":
         if not hasattr(engine, "open_frame"):
@@ -136,6 +161,12 @@ def is_csv(source: Any) -> bool:
     """Return whether a source is CSV files, whose values have no types of their own."""
     parts = source if isinstance(source, list | tuple) else [source]
     return all(isinstance(part, str | Path) and kind_of(expand(str(part))[0]) == "csv" for part in parts)
+
+
+def _is_json(source: Any) -> bool:
+    parts = source if isinstance(source, list | tuple) else [source]
+    paths = [str(part) for part in parts if isinstance(part, str | Path) and not is_storage(part)]
+    return bool(paths) and kind_of(expand(paths[0])[0]) == "json"
 
 
 def frame_names(frame: Any) -> list[str]:

@@ -26,7 +26,7 @@ _door = Door.to(
         "contributions": "top_contributions",
         "estimate": "estimate_policy",
         "gain": "Levels",
-        "intervals": "METHODS interval",
+        "intervals": "METHODS UNKNOWN UnitTotals affordable certain_loss interval",
         "point": "ESTIMATORS",
         "rows": "RewardModel WeightedRows open_weighted_rows",
         "tau": "choose_tau squared_error",

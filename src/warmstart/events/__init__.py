@@ -29,7 +29,7 @@ _door = Door.to(
         "log_table": "TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing ticks_per_second",
         "read": "read_events",
         "strata": "FOLDS Strata fetch_to_learn_from open_strata",
-        "visits": "VISIT_N VISIT_REWARD Visits unit_visits",
+        "visits": "VISIT_N VISIT_REWARD Visits some_units unit_visits",
         "window": "Events event_weight per_unit",
     },
 )

@@ -68,10 +68,14 @@ def unit_visits(cells: Cells, strata: Strata | None, resources: ExitStack) -> Vi
     return Visits(rows, tuple(keys), tuple(units), _events_per_row(cells, rows), spread)
 
 
+def some_units(cells: Cells, rows: ir.Table) -> ir.Table:
+    """Return the visits of some units, about ``ENOUGH_EVENTS`` of them; all of a log that has no more."""
+    return sample_by_key(rows, list(cells.columns.unit_keys), ENOUGH_EVENTS / len(cells.evaluated))
+
+
 def _events_per_row(cells: Cells, rows: ir.Table) -> float:
     """Return the mean over events of the events of the same unit in the same cell, from some of the units."""
-    units = list(cells.columns.unit_keys)
-    some = sample_by_key(rows, units, ENOUGH_EVENTS / len(cells.evaluated))
-    together = some.group_by(*units, *cells.columns.keys).agg(n=some[VISIT_N].sum())
+    some = some_units(cells, rows)
+    together = some.group_by(*cells.columns.unit_keys, *cells.columns.keys).agg(n=some[VISIT_N].sum())
     sums = cells.engine.fetch(together.agg(n=together.n.sum(), squares=(together.n * together.n).sum()))[0]
     return float(sums["squares"]) / float(sums["n"])

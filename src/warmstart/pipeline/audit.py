@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,15 @@ from warmstart.auditing import (
     log_facts,
     modelled_exploration,
     origin,
+    possible_units,
     power,
     unique_columns,
+    unit_facts,
+    unit_gain,
 )
 from warmstart.core import Progress, __version__, silent
 from warmstart.estimators import open_weighted_rows
-from warmstart.events import Events, open_cells, open_daily_cells, open_strata
+from warmstart.events import Events, open_cells, open_daily_cells, open_strata, unit_visits
 from warmstart.pipeline.checks import check_events
 from warmstart.pipeline.sources import check_folds, choose_source, contexts_repeat, with_propensities
 from warmstart.policy import build_policy, parse_policies
@@ -28,7 +32,7 @@ from warmstart.results import Audit
 
 if TYPE_CHECKING:
     from warmstart.events import Cells, DailyCells
-    from warmstart.results import Exploration, Power
+    from warmstart.results import Exploration, Power, UnitFacts
 
 
 def audit(events: Events, *, on_progress: Progress = silent) -> Audit:
@@ -59,9 +63,11 @@ def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Pr
     live = daily is not None
     step("looking for choice")
     repeating = contexts_repeat(cells)
-    explored, proof = _choice(cells, step, live=live, repeating=repeating)
+    explored, proof, units = _choice(cells, step, live=live, repeating=repeating)
     step("describing the log")
     facts = log_facts(cells, twice, () if repeating else unique_columns(cells))
+    if units is None:
+        facts = replace(facts, possible_units=possible_units(cells.evaluated))
     explore = explore_first(cells)
     without_time = Audit(
         log=facts,
@@ -74,6 +80,7 @@ def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Pr
         explore=explore,
         reward_range=cells.evaluated.log.reward_range,
         version=__version__,
+        units=units,
     )
     if daily is None:
         return without_time
@@ -86,8 +93,12 @@ def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Pr
     return replace(without_time, origin=calendar, checks=checks, context_drift=drift, churn=churn)
 
 
-def _choice(cells: Cells, step: Progress, *, live: bool, repeating: bool) -> tuple[Exploration, Power]:
+def _choice(
+    cells: Cells, step: Progress, *, live: bool, repeating: bool
+) -> tuple[Exploration, Power, UnitFacts | None]:
     """Return the choice in the log and what it could prove: by counts, or where contexts do not repeat as evaluate.
+
+    And what is known of units, if the log names them.
 
     Args:
         cells: The cells of the log.
@@ -98,11 +109,18 @@ def _choice(cells: Cells, step: Progress, *, live: bool, repeating: bool) -> tup
     built = build_policy(parse_policies("uniform")[0], cells, feasible_from="evaluated", live=live)
     with open_weighted_rows(built, cells) as weighted:
         explored, tau = exploration(weighted, cells, live=live)
+    by_unit, units = None, None
+    if cells.columns.unit:
+        step("looking at units")
+        with ExitStack() as resources:
+            visits = unit_visits(cells, None, resources)
+            by_unit = unit_gain(cells, visits, tau=tau)
+            units = unit_facts(cells, visits, by_unit)
     name, reason, _ = choose_source("auto", cells, ())
     if repeating or name == "counts":
-        return explored, power(cells, tau=tau)
+        return explored, power(cells, tau=tau, by_unit=by_unit), units
     step("learning propensities")
     with open_strata(cells, by_propensity=name == "logged") as strata:
         check_folds(strata)
         weighed, source = with_propensities(strata, name, reason)
-        return modelled_exploration(explored, weighed, source, live=live)
+        return *modelled_exploration(explored, weighed, source, live=live), units

@@ -22,7 +22,7 @@ def audit_page(audit: Audit) -> Page:
     """Say what the log can tell, then show why."""
     can, cannot, tau = audit.verdict
     cards = [Card("What can be asked", can), Card("What cannot", cannot, warning=True), Card("Where to begin", tau)]
-    sections = [_choice(audit), _support(audit)]
+    sections = [_choice(audit), _support(audit), *_units(audit)]
     if audit.origin is None:
         sections.append(Section("Without times, nothing is known of the calendar, of drift and of reaction"))
     else:
@@ -68,6 +68,17 @@ def _support(audit: Audit) -> Section:
     )
     title = f"At tau = {tau:g}, choosing at random is supported on {percent(at.uniform)} of the traffic"
     return Section(title, [text], chart, [tables.support_table(audit)])
+
+
+def _units(audit: Audit) -> list[Section]:
+    units = audit.units
+    if units is None:
+        return []
+    title = f"Events come from {counted(units.units, 'unit')}; rewards of a unit may depend on each other"
+    if units.independent_events is not None and (units.design_effect or 0.0) > 1:
+        events = counted(units.independent_events, "independent event")
+        title = f"The mean reward is known as well as from {events}: rewards of a unit go together"
+    return [Section(title, words.about_units(audit), None, [tables.units_table(units)])]
 
 
 def _calendar(audit: Audit) -> Section:

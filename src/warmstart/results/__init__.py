@@ -11,6 +11,7 @@ from warmstart.core import Door
 
 if TYPE_CHECKING:
     from warmstart.results.audit import *  # noqa: F403
+    from warmstart.results.audit_units import *  # noqa: F403
     from warmstart.results.display import *  # noqa: F403
     from warmstart.results.estimate import *  # noqa: F403
     from warmstart.results.evaluation import *  # noqa: F403
@@ -25,6 +26,7 @@ _door = Door.to(
     {
         "audit": "ActionCount Audit Check Churn ContextDrift EvenShares Experiment Exploration ExploreFirst LogFacts "
         "MoreLog Origin Power Spread SupportAt SwitchDay gain_at",
+        "audit_units": "PossibleUnit Stickiness UnitFacts",
         "display": "TextTable",
         "estimate": "BEST_FIRST CertifiedGain EstimatedGain Gain Guarantee Interval IntervalName PointEstimate "
         "PropensityError Support Tau TauChoice TauPoint ValueEstimate WeightRatio",

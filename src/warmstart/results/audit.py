@@ -12,6 +12,7 @@ from warmstart.results.display import SCHEMA, Result, fields_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from warmstart.results.audit_units import PossibleUnit, UnitFacts
     from warmstart.results.display import TextTable
     from warmstart.results.remarks import Overlap
 
@@ -37,6 +38,7 @@ class LogFacts:
     """What is in the log. ``duplicates`` are events that equal an earlier one in every column, time included.
 
     ``unique_columns``: where contexts do not repeat, the context columns that differ in nearly every event.
+    ``possible_units``: where no unit was named, the columns that look like one.
     """
 
     events: int
@@ -54,6 +56,7 @@ class LogFacts:
     source: str
     columns: dict[str, Any]
     unique_columns: tuple[str, ...] = ()
+    possible_units: tuple[PossibleUnit, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -278,6 +281,7 @@ class Audit(Result):
     explore: ExploreFirst
     reward_range: tuple[float, float]
     version: str
+    units: UnitFacts | None = None
 
     @property
     def verdict(self) -> tuple[str, str, str]:

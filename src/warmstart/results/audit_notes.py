@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core import counted, more, percent, quoted
+from warmstart.results.audit_units import STICKY
 from warmstart.results.propensities import WORDS
-from warmstart.results.remarks import unique_columns
+from warmstart.results.remarks import possible_units, unique_columns
 
 if TYPE_CHECKING:
     from warmstart.results.audit import Audit, Check
@@ -55,6 +56,8 @@ def _cannot(audit: Audit) -> str:
         parts.append("whether rewards drift or the logging policy reacts to them")
     fired = any(check.fires for check in audit.checks)
     caution = "; and there are signs of drift or reaction, which may bend every estimate" if fired else ""
+    if audit.units is not None and audit.units.visits.fires:
+        caution += "; and rewards go with how often a unit comes, so that bounds by unit may not hold"
     return f"The log cannot say {', nor '.join(parts)}{caution}."
 
 
@@ -77,7 +80,7 @@ def _where_to_begin(audit: Audit) -> str:
 
 def notes(audit: Audit) -> list[str]:
     """Return in plain words what the numbers say, the verdict last."""
-    lines = [*about_the_log(audit), about_evenness(audit)]
+    lines = [*about_the_log(audit), *about_units(audit), about_evenness(audit)]
     if audit.origin is None:
         lines.append(
             "Without a time column, nothing can be said about the calendar, drift, reaction, or actions that come and "
@@ -95,8 +98,8 @@ def about_the_log(audit: Audit) -> list[str]:
     lines = ["Events per context and per action: least | quarter | median | three quarters | 99 % | most."]
     if copies := audit.log.duplicates:
         lines.append(f"Exact copies of another event, time included: {copies:,}. They are counted here as real.")
-    unique = unique_columns(audit.log.unique_columns)
-    lines += [] if unique is None else [str(unique)]
+    remarks = (unique_columns(audit.log.unique_columns), possible_units(audit.log.possible_units))
+    lines += [str(remark) for remark in remarks if remark is not None]
     live = " that are live on the day (UTC)" if audit.exploration.live else ""
     if overlap := audit.exploration.overlap:
         uniform = f"'uniform-all' chooses at random among all actions{live}; it is supported where"
@@ -105,6 +108,57 @@ def about_the_log(audit: Audit) -> list[str]:
     choice = f"as much choice as {audit.exploration.effective_actions:.2f} equally frequent actions a context"
     shown = "the log showed its choice at least tau of the time"
     return [*lines, f"{uniform} {shown}. On average the log holds {choice}."]
+
+
+def about_units(audit: Audit) -> list[str]:
+    """Say how often units come, what their dependence costs, and whether actions and rewards go with them."""
+    units = audit.units
+    if units is None:
+        return []
+    name = " and ".join(map(quoted, units.columns))
+    often = f"{counted(units.units, 'unit')} ({name}), the largest with {percent(units.largest)} of the events"
+    if units.design_effect is None or units.independent_events is None:
+        lines = [f"{often}. The variance of the mean reward by unit cannot be told."]
+    else:
+        worth = f"the log is worth as much as {counted(units.independent_events, 'independent event')}"
+        effect = f"the variance of the mean reward is {units.design_effect:.2f} times that by event (design effect)"
+        lines = [f"{often}. By unit, {effect}: of the mean reward, {worth}."]
+    if units.gain_design_effect is not None:
+        gain = "For the gain of a policy that takes one supported action in every context it is"
+        lines.append(f"{gain} {units.gain_design_effect:.2f}.")
+    return [*lines, about_stickiness(audit), about_visits(audit)]
+
+
+def about_stickiness(audit: Audit) -> str:
+    """Say whether units keep their actions."""
+    sticky = None if audit.units is None else audit.units.stickiness
+    if sticky is None:
+        return "Whether actions stick to units cannot be told: no unit comes back to a context that others come to."
+    pairs = f"two events of a unit in the same context show the same action in {percent(sticky.same)} of pairs"
+    chance = f"two of different units in {percent(sticky.chance)}"
+    if sticky.excess < STICKY:
+        return f"Actions do not stick to units: {pairs}, {chance}."
+    return f"Actions stick to units: {pairs}, {chance}. Comparisons of actions are comparisons of units."
+
+
+def about_visits(audit: Audit) -> str:
+    """Say whether rewards go with how often a unit comes, and what to do if they do."""
+    check, rate = None if audit.units is None else audit.units.visits, abs(audit.log.reward_rate)
+    if check is None or check.effect is None or check.p_value is None:
+        nobody = "in no cell do units differ in both their visits and their rewards"
+        return f"Whether rewards go with how often a unit comes cannot be told: {nobody}."
+    if not check.fires:
+        ends = [f"{end or 0.0:.2g}" if not rate else percent((end or 0.0) / rate) for end in (check.lower, check.upper)]
+        what = f"twice as many visits go with {' to '.join(ends)} of the mean reward more"
+        return (
+            f"{check.question} No {'' if check.p_value >= 0.05 else 'clear '}sign of it ({_p(check.p_value)}): {what}."
+        )
+    size = f"{abs(check.effect):.2g}" + (f", {percent(abs(check.effect) / rate)} of the mean reward" if rate else "")
+    return (
+        f"{check.question} There is a sign of it ({_p(check.p_value)}): twice as many visits go with a reward that is "
+        f"{'higher' if check.effect > 0 else 'lower'} by {size}. Bounds by unit then need a band of visits, known "
+        'before the window, among the context columns; or value what a unit earns: per="unit" (--per unit).'
+    )
 
 
 def about_evenness(audit: Audit) -> str:
@@ -208,7 +262,8 @@ def about_power(audit: Audit) -> list[str]:
         return []
     policy = f"takes one supported action in every contested context at tau = {audit.power.tau:g}"
     proven = "a 95 % confidence interval for the gain lies above 0, with a chance (power) of 80 %"
-    return [f"'Proven' means: {proven}, for a policy that {policy} (normal approximation)."]
+    by_unit = "" if audit.units is None else ", by unit"
+    return [f"'Proven' means: {proven}, for a policy that {policy} (normal approximation{by_unit})."]
 
 
 def about_exploring(audit: Audit) -> list[str]:

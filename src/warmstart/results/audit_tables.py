@@ -9,12 +9,15 @@ from warmstart.results.display import TextTable
 
 if TYPE_CHECKING:
     from warmstart.results.audit import Audit, Spread
+    from warmstart.results.audit_units import UnitFacts
 
 
 def tables(audit: Audit) -> list[TextTable]:
     """Return what people look at."""
     return [
-        *(log_table(audit), by_actions_table(audit), support_table(audit)),
+        log_table(audit),
+        *([] if audit.units is None else [units_table(audit.units)]),
+        *(by_actions_table(audit), support_table(audit)),
         *([origin_table(audit)] if audit.origin is not None else []),
         *([switch_days_table(audit)] if switches_worth_showing(audit) else []),
         *([checks_table(audit)] if audit.checks else []),
@@ -42,6 +45,26 @@ def log_table(audit: Audit) -> TextTable:
         ("rows left out", f"{log.dropped:,}"),
     ]
     return TextTable(f"The log: {shortened(log.source)}", ("what", "how much"), rows, left=1)
+
+
+def units_table(units: UnitFacts) -> TextTable:
+    """Show what is known of units."""
+    sticky, check = units.stickiness, units.visits
+    worth = "-" if units.independent_events is None else f"{units.independent_events:,.0f}"
+    rows = [
+        ("units", f"{units.units:,}"),
+        ("events per unit", spread(units.events_per_unit)),
+        ("events of the largest", percent(units.largest)),
+        ("design effect (variance by unit / by event) of the mean reward", _number(units.design_effect)),
+        ("worth so many independent events", worth),
+        ("design effect of a typical policy's gain", _number(units.gain_design_effect)),
+        ("two events of a unit in a context show the same action", percent(None if sticky is None else sticky.same)),
+        ("two events of different units in it do", percent(None if sticky is None else sticky.chance)),
+        ("reward that goes with twice as many visits", _number(check.effect)),
+        ("its confidence interval", "-" if check.lower is None else f"[{check.lower:.3g}, {check.upper:.3g}]"),
+        ("its p-value, by unit", _bare(check.p_value)),
+    ]
+    return TextTable(f"Units: {shortened(', '.join(units.columns))}", ("what", "how much"), rows, left=1)
 
 
 def spread(quantiles: Spread) -> str:

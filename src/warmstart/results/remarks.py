@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from warmstart.core import percent, quoted
+from warmstart.core import percent, quoted, shortened
 from warmstart.results.propensities import WORDS, Alarms, SourceName
+
+if TYPE_CHECKING:
+    from warmstart.results.audit_units import PossibleUnit
 
 # Near the borders of a fixed rule a model is not sure either. On fixed linear rules of 4 to 20 actions, 1,000 to 20,000
 # events of 2 to 10 columns, choice came to .02 to .24, effective actions to 1.01 to 1.14: less than this is no overlap.
@@ -93,3 +96,20 @@ def unique_columns(columns: Sequence[str]) -> Remark | None:
         "only tells events apart, or name it as event_id (--event-id)."
     )
     return Remark("WS201", "warning", text)
+
+
+def possible_units(columns: Sequence[PossibleUnit]) -> Remark | None:
+    """Point out columns that look like a unit, in a log that names none; None if there are none."""
+    if not columns:
+        return None
+    first = columns[0].column
+    seen = "; ".join(
+        f"{quoted(one.column)} has {one.values:,} values and {one.events_per_value:,.1f} events for each of them"
+        for one in columns
+    )
+    text = (
+        f"The log names no unit, but {'one column looks' if len(columns) == 1 else 'some columns look'} like one: "
+        f"{seen}. Events are taken as independent: if rewards of one user depend on each other, bounds and intervals "
+        f"are too narrow. Name whoever comes back: unit={quoted(first)} (--unit {shortened(first)})."
+    )
+    return Remark("WS107", "warning", text)

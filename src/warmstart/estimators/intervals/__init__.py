@@ -5,24 +5,34 @@ Given contexts and actions, the terms ``coefficient * reward`` of the mean are i
 """
 
 from warmstart.estimators.intervals.bets import bets_ends
-from warmstart.estimators.intervals.gain_bets import GainSums, gain_ends
+from warmstart.estimators.intervals.gain_bets import UNKNOWN, GainSums, gain_ends
 from warmstart.estimators.intervals.kl import relative_entropy
 from warmstart.estimators.intervals.methods import METHODS, NEED_COEFFICIENTS, interval
 from warmstart.estimators.intervals.normal import normal_ends, score_ends
 from warmstart.estimators.intervals.terms import RATIO, SMALLEST, Coefficients, TermSums, bin_ends, first_bin
-from warmstart.estimators.intervals.unit_bets import UnitTotals, gain_evidence, unit_gain_ends, unit_value_ends
+from warmstart.estimators.intervals.unit_bets import (
+    UnitTotals,
+    affordable,
+    certain_loss,
+    gain_evidence,
+    unit_gain_ends,
+    unit_value_ends,
+)
 
 __all__ = [
     "METHODS",
     "NEED_COEFFICIENTS",
     "RATIO",
     "SMALLEST",
+    "UNKNOWN",
     "Coefficients",
     "GainSums",
     "TermSums",
     "UnitTotals",
+    "affordable",
     "bets_ends",
     "bin_ends",
+    "certain_loss",
     "first_bin",
     "gain_ends",
     "gain_evidence",

@@ -115,7 +115,7 @@ def _lower_share(units: UnitTotals, limit: float) -> float:
 
     ruled_out = -math.inf
     for until, best in zip(logits.tolist(), planned, strict=True):
-        bets = _affordable(best, size, share_of(until), n)
+        bets = affordable(best, size, share_of(until), n)
         if not is_ruled_out(bets, until, until):
             if ruled_out == -math.inf:
                 return 0.0
@@ -130,7 +130,7 @@ def _at_risk(bets: Floats, size: Floats, expected: Floats) -> Floats:
     return risk
 
 
-def _affordable(bets: Floats, size: Floats, expected: Floats, units: Floats) -> Floats:
+def affordable(bets: Floats, size: Floats, expected: Floats, units: Floats) -> Floats:
     """Return for each bet the part of it that promises most, what heavy units lose for certain taken off.
 
     At the distance where a bet L0 that is best without these wins 1, a part y of it wins 2y - y^2; relative to that, a
@@ -145,9 +145,15 @@ def _affordable(bets: Floats, size: Floats, expected: Floats, units: Floats) -> 
     chosen = []
     for best in bets:
         a = _at_risk(best * PARTS, size, expected)
-        lost = np.where(a > MOST_AT_RISK, a - np.log1p(a), 0.0) @ units
+        lost = certain_loss(a, a) @ units
         chosen.append(best * PARTS[np.argmax((2 * PARTS - PARTS**2) * PROMISED - lost)])
     return np.array(chosen)
+
+
+def certain_loss(at_most: Floats, expected: Floats) -> Floats:
+    """Return a - log(1 + a), what heavy units are expected to lose: those that may lose nearly all ``at_most``."""
+    loss: Floats = np.where(at_most > MOST_AT_RISK, expected - np.log1p(expected), 0.0)
+    return loss
 
 
 def _logs(bets: Floats, size: Floats, earned: Floats, expected: Floats, heavy: NDArray[np.bool_]) -> Floats:
@@ -196,7 +202,7 @@ def gain_evidence(units: UnitTotals, traffic: float, limit: float) -> Callable[[
         best = np.sqrt(2 * limit / (variances if b is None else variances * b * (1 - b)))
         # The form is the same for all gains, so that the evidence falls as they grow; room is left to double rewards.
         room = float((np.minimum(share, 1 - share) * size * n).sum()) / units.total
-        bets = _affordable(best, size, share + room, n)
+        bets = affordable(best, size, share + room, n)
         claims.append((share, bets, _at_risk(bets, size, share + room) > MOST_AT_RISK))
     weights = np.tile(weights, len(claims)) / len(claims)
 
