@@ -37,3 +37,32 @@ def test_a_wrong_number_is_a_wrong_command(tmp_path, monkeypatch, capsys):
     assert run(monkeypatch, tmp_path / "month", *SMALL, "--drift", "2") == 2
     assert "drift must be a number from 0 to 1" in capsys.readouterr().err
     assert not (tmp_path / "month").exists()
+
+
+def test_users_are_named_and_the_next_command_has_their_unit(tmp_path, monkeypatch, capsys):
+    options = [
+        "--users",
+        "--visits",
+        10,
+        "--frailty",
+        0.25,
+        "--sticky",
+        "both",
+        "--heavy-users",
+        2,
+        "--heavy-rate",
+        0.5,
+    ]
+    assert run(monkeypatch, tmp_path / "month", *SMALL, *options) == 0
+    assert "--unit user" in capsys.readouterr().out
+    users = pq.read_table(tmp_path / "month" / "events.parquet")["user"].to_numpy()
+    assert sorted(set(users.tolist())) == list(range(2 + 420))
+    assert (users < 2).sum() == 800
+
+
+def test_options_of_users_need_users(tmp_path, monkeypatch, capsys):
+    assert run(monkeypatch, tmp_path / "month", *SMALL, "--heavy-users", "3") == 2
+    assert "--heavy-users describes users" in capsys.readouterr().err
+    assert run(monkeypatch, tmp_path / "month", *SMALL, "--users", "--sticky", "page") == 2
+    assert "sticky must be one of nothing, action, both" in capsys.readouterr().err
+    assert not (tmp_path / "month").exists()

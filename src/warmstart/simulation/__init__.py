@@ -4,5 +4,6 @@ from warmstart.simulation.ad_files import simulate
 from warmstart.simulation.ad_settings import SCALES, AdSettings
 from warmstart.simulation.ad_world import AdWorld
 from warmstart.simulation.table_world import TableWorld
+from warmstart.simulation.users import UserSettings
 
-__all__ = ["SCALES", "AdSettings", "AdWorld", "TableWorld", "simulate"]
+__all__ = ["SCALES", "AdSettings", "AdWorld", "TableWorld", "UserSettings", "simulate"]

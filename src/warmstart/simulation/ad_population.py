@@ -101,6 +101,11 @@ class Population:
         shares[self.page_of_rank(ranks.astype(np.int64))] = np.log1p(1 / ranks) / np.log(self.settings.n_contexts + 1)
         return shares
 
+    def draw_pages(self, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Draw pages as traffic does."""
+        ranks = np.exp(rng.random(size) * np.log(self.settings.n_contexts + 1)).astype(np.int64)
+        return self.page_of_rank(np.clip(ranks, 1, self.settings.n_contexts))
+
     def page_of_rank(self, ranks: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return page numbers of popularity ranks, scattered so that a number does not reveal its page's rank."""
         size = self.settings.n_contexts

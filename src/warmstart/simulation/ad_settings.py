@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, Self
 
 from warmstart.core import UsageError, microseconds, quoted
+from warmstart.simulation.checks import require_number
+from warmstart.simulation.users import UserSettings
 
 SCALES: Mapping[str, dict[str, int]] = {
     "small": {"events": 1_000_000, "n_contexts": 20_000, "n_actions": 4_000},
@@ -26,7 +27,8 @@ class AdSettings:
     the events, those whose ad is drawn at random among the live ones. ``churn``: ads start, run out of budget and stop.
     ``reaction``: how strongly tomorrow's choice follows the clicks so far. ``click_budget``: ads also stop after about
     so many clicks (0: never). ``drift``: the change of click probabilities over the month, as a share. ``hidden``: the
-    effect of a segment of users that the logger knows and the log lacks, as a share.
+    effect of a segment of users that the logger knows and the log lacks, as a share. ``users``: those who come back and
+    whom the log names, if any; click probabilities are then those of users who are not heavy.
     """
 
     events: int
@@ -46,6 +48,7 @@ class AdSettings:
     click_budget: float = 0.0
     drift: float = 0.0
     hidden: float = 0.0
+    users: UserSettings | None = None
 
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self) if field.type == "int"):
@@ -65,6 +68,8 @@ class AdSettings:
             raise UsageError(f"{self.events} events cannot fill {self.days} days.")
         if self.vocabulary < 20 * (self.topics + 1):
             raise UsageError(f"{self.vocabulary} words are too few for {self.topics} topics.", "Allow 20 a topic.")
+        if self.users is not None:
+            self.users.check_events(self.events)
 
     @classmethod
     def of_scale(cls, scale: str, **numbers: Any) -> Self:
@@ -77,16 +82,21 @@ class AdSettings:
         return cls(**{**SCALES[scale], **given})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings by name."""
-        return asdict(self)
+        """Return the settings by name; those of users only if there are any."""
+        settings = asdict(self)
+        if self.users is None:
+            del settings["users"]
+        return settings
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Self:
+        """Return settings from what ``to_dict`` made of them."""
+        users = settings.get("users")
+        return cls(**{**settings, "users": None if users is None else UserSettings(**users)})
 
     def events_of_day(self, day: int) -> int:
         """Return how many events a day has."""
         return self.events // self.days + (day < self.events % self.days)
 
     def _require(self, name: str, low: float, high: float, *, whole: bool = False) -> None:
-        value = getattr(self, name)
-        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-        if not number or (whole and value != int(value)) or not low <= value <= high:
-            kind = "a whole number" if whole else "a number"
-            raise UsageError(f"{name} must be {kind} from {low:g} to {high:g}, and is {quoted(value)}.")
+        require_number(name, getattr(self, name), low, high, whole=whole)

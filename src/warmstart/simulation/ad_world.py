@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from warmstart.core import MICROSECONDS_PER_DAY, TIME, SourceError, UsageError, printable, quoted
 from warmstart.simulation.ad_population import Population, chunks
 from warmstart.simulation.ad_settings import FIRST_DAY, AdSettings
+from warmstart.simulation.users import Per
+from warmstart.simulation.window_shares import COUNTED, EARNING, check_per, with_shares
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -56,7 +58,7 @@ class AdWorld:
             about = json.loads((truth / "world.json").read_text())
             if about["format"] > FORMAT:
                 raise SourceError(f"{printable(folder)} was written by a later version of warmstart.")
-            population = Population.load(truth, AdSettings(**about["settings"]), about["scale"])
+            population = Population.load(truth, AdSettings.from_dict(about["settings"]), about["scale"])
             arrays = [np.load(truth / f"{name}.npy", mmap_mode="r") for name in ("chosen", "starts", "stops")]
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise SourceError(f"{printable(folder)} is no simulated month: {printable(error)}") from error
@@ -69,7 +71,7 @@ class AdWorld:
 
     @property
     def events_path(self) -> Path:
-        """Return the path of the log: page, ad, click, shown_at."""
+        """Return the path of the log: page, ad, click, shown_at; and user, if there are users."""
         return self.folder / "events.parquet"
 
     @property
@@ -87,18 +89,23 @@ class AdWorld:
         """Return the probability of every page, the same every day."""
         return self.population.traffic()
 
-    def true_value(self, policy: pa.Table, *, events: Events | None = None) -> float:
-        """Return the exact value of a policy (page, ad[, probability]): its expected reward per event.
+    def true_value(self, policy: pa.Table, *, events: Events | None = None, per: Per = "event") -> float:
+        """Return the exact value of a policy: its expected reward. Pages without a decision earn nothing.
 
-        On the traffic of a window, or in the population. Pages without a decision earn nothing.
+        Args:
+            policy: A table of page, ad[, probability].
+            events: The window, whose pages and users are taken as given; read with ``unit="user"`` where heavy users
+                click less, or per unit. Without it, the mean over all months.
+            per: ``event``: every event counts the same. ``unit``: every user does, whatever their visits.
         """
         pages, ads, h = self._read(policy)
+        check_per(per, self.settings.users)
+        middle: NDArray[np.float64] | None = None
         if events is None:
-            weight, middle = self.traffic, None
+            users = self.settings.users
+            weight = self.traffic * (1.0 if users is None else users.mean_rate(self.settings.events, per=per))
         else:
-            counts, days = self._window_traffic(events)
-            weight = counts / counts.sum()
-            middle = np.divide(days, counts, out=np.zeros_like(days), where=counts > 0)
+            weight, middle = self._window_traffic(events, per)
         total = 0.0
         for rows in chunks(len(pages)):
             x, a = pages[rows], ads[rows]
@@ -125,7 +132,12 @@ class AdWorld:
         return self._averaged(events, lambda day, _pages, ads, mu: _best_of(self._live(ads, day), mu))
 
     def logging_policy(self, *, events: Events | None = None) -> pa.Table:
-        """Return the true logging policy, averaged over the traffic of a window, or of the month (paper, Eq. 3)."""
+        """Return the true logging policy, averaged over the traffic of a window, or of the month (paper, Eq. 3).
+
+        Where users keep their ads there is none that does not depend on the user, and this is refused.
+        """
+        if self.settings.users is not None and self.settings.users.sticky != "nothing":
+            raise UsageError("Users keep their ads: what is shown on a page depends on who visits it.")
         return self._averaged(events, self._logged)
 
     def _averaged(self, events: Events | None, shares_of_day: Choice) -> pa.Table:
@@ -167,28 +179,38 @@ class AdWorld:
         given = PROBABILITY in policy.column_names
         return pages, ads.astype(np.int32), policy[PROBABILITY].to_numpy() if given else np.ones(len(pages))
 
-    def _window_traffic(self, events: Events) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return a window's events by page, and the sum of their days."""
-        table, day = self._with_day(events)
-        sums = {"n": table.count()} | ({"days": day.cast("float64").sum()} if self.settings.drift else {})
+    def _window_traffic(self, events: Events, per: Per) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the shares of pages, each times what its users earn relative to light ones, and its mean day."""
+        self._require_own_log(events)
+        table = with_shares(events, self.settings.users, per)
+        sums = {"counted": table[COUNTED].sum(), "earning": table[EARNING].sum()}
+        if self.settings.drift:
+            sums["days"] = (table[EARNING] * _day(table)).sum()
         rows = events.engine.fetch_arrow(table.group_by("context_0").agg(**sums))
         totals = np.zeros((2, self.settings.n_contexts))
-        for total, name in zip(totals, sums, strict=False):
-            total[rows["context_0"].to_numpy()] = rows[name].to_numpy()
-        return totals[0], totals[1]
+        for total, name in zip(totals, ("earning", "days"), strict=True):
+            if name in sums:
+                total[rows["context_0"].to_numpy()] = rows[name].to_numpy()
+        earning, days = totals
+        middle = np.divide(days, earning, out=np.zeros_like(days), where=earning > 0)
+        return earning / rows["counted"].to_numpy().sum(), middle
 
     def _daily_traffic(self, events: Events) -> NDArray[np.float32]:
-        table, day = self._with_day(events)
-        rows = events.engine.fetch_arrow(table.group_by("context_0", day=day).agg(n=table.count()))
+        self._require_own_log(events)
+        table = events.table
+        rows = events.engine.fetch_arrow(table.group_by("context_0", day=_day(table)).agg(n=table.count()))
         counts = np.zeros((self.settings.days, self.settings.n_contexts), dtype=np.float32)
         counts[rows["day"].to_numpy().astype(np.int64), rows["context_0"].to_numpy()] = rows["n"].to_numpy()
         return counts
 
-    def _with_day(self, events: Events) -> tuple[ir.Table, ir.Value]:
-        """Return a window's events, and their day of the month."""
+    def _require_own_log(self, events: Events) -> None:
         if events.columns.context != (CONTEXT,) or events.columns.time is None:
             raise UsageError("The window must have the context 'page' and a time, as the month's own log has.")
-        return events.table, events.table[TIME] // MICROSECONDS_PER_DAY - FIRST_DAY // MICROSECONDS_PER_DAY
+
+
+def _day(table: ir.Table) -> ir.Value:
+    """Return the day of the month of events."""
+    return table[TIME] // MICROSECONDS_PER_DAY - FIRST_DAY // MICROSECONDS_PER_DAY
 
 
 def _best_of(allowed: NDArray[np.bool_], mu: NDArray[Any]) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ class Stream(IntEnum):
     EVENTS = 6
     PAGE_WORDS = 7
     AD_WORDS = 8
+    USERS = 9
 
 
 def stream(seed: int, purpose: Stream, part: int = 0) -> np.random.Generator:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from warmstart.core import UsageError
 from warmstart.simulation.ad_settings import FIRST_DAY
+from warmstart.simulation.users import USER, Per, UserSettings
+from warmstart.simulation.window_shares import COUNTED, EARNING, check_per, with_shares
 
 if TYPE_CHECKING:
     from warmstart.events import Events
@@ -25,12 +27,15 @@ class TableWorld:
 
     ``traffic[x]``: probability of a context, the same every day; ``reward_means[x, a]``: click probabilities;
     ``logging[d, x, a]``: the logging policy of day d, deterministic or not. Every day has ``events_per_day`` events.
+    ``users``: those who come back, if events are not independent; reward means are then those of users who are not
+    heavy. A user who keeps an action keeps the one of a visit drawn at random.
     """
 
     traffic: NDArray[np.float64]
     reward_means: NDArray[np.float64]
     logging: NDArray[np.float64]
     events_per_day: int
+    users: UserSettings | None = None
 
     def __post_init__(self) -> None:
         days, contexts, actions = self.logging.shape
@@ -43,6 +48,8 @@ class TableWorld:
             raise UsageError("A world needs a day, an event and probabilities of 0 or more.")
         if self.reward_means.min() < 0 or self.reward_means.max() > 1:
             raise UsageError("Reward means must lie in [0, 1].")
+        if self.users is not None:
+            self.users.check_events(self.events)
 
     @classmethod
     def month(cls, *, contexts: int = 60, actions: int = 24, events_per_day: int = 2000, seed: int = 0) -> TableWorld:
@@ -82,24 +89,42 @@ class TableWorld:
         return len(self.logging)
 
     @property
+    def events(self) -> int:
+        """Return the number of events of a log."""
+        return self.days * self.events_per_day
+
+    @property
     def average_logging(self) -> NDArray[np.float64]:
-        """Return the average logging policy, pi(a|x) = mean of pi_t(a|x) over events (paper, Eq. 3)."""
+        """Return the average logging policy, pi(a|x) = mean of pi_t(a|x) over events (paper, Eq. 3).
+
+        Users who keep their action and not their context see it in all contexts: it is then the same in all.
+        """
         mean: NDArray[np.float64] = self.logging.mean(axis=0)
+        if self.users is not None and self.users.sticky == "action":
+            mean = np.tile(self.traffic @ mean, (len(mean), 1))
         return mean
 
     def draw(self, *, seed: int) -> pa.Table:
-        """Return a random log: context, action, reward, time."""
+        """Return a random log: context, action, reward, time; and user, if there are users."""
         rng = np.random.default_rng(seed)
-        total = self.days * self.events_per_day
+        total = self.events
         day = np.repeat(np.arange(self.days), self.events_per_day)
         x = rng.choice(len(self.contexts), size=total, p=self.traffic)
         thresholds = self.logging.cumsum(axis=2)[day, x]
         a = (rng.random((total, 1)) * thresholds[:, -1:] >= thresholds).sum(axis=1)
-        reward = rng.random(total) < self.reward_means[x, a]
-        return self._log(x, a, reward.astype(float), day)
+        if self.users is None:
+            return self._log(x, a, (rng.random(total) < self.reward_means[x, a]).astype(float), day)
+        user = self.users.draw(total, rng)
+        if self.users.sticky != "nothing":
+            visit = _one_visit(user, rng)
+            a, x = a[visit][user], x[visit][user] if self.users.sticky == "both" else x
+        chances = self.users.chances(self.reward_means[x, a], user, self.users.factors(total, rng))
+        log = self._log(x, a, (rng.random(total) < chances).astype(float), day)
+        return log.append_column(USER, pa.array(user, pa.int64()))
 
     def logs(self) -> Iterator[tuple[float, pa.Table]]:
-        """Yield every possible log with its probability; only for worlds of a few events."""
+        """Yield every possible log with its probability; only for worlds of a few events and without users."""
+        self._require_independence()
         day = np.repeat(np.arange(self.days), self.events_per_day)
         for outcome in itertools.product(*(self._outcomes(d) for d in day.tolist())):
             probability = float(np.prod([p for p, *_ in outcome]))
@@ -107,7 +132,8 @@ class TableWorld:
             yield probability, self._log(x, a, reward, day)
 
     def rewardings(self, log: pa.Table) -> Iterator[tuple[float, pa.Table]]:
-        """Yield the log with every possible outcome of its rewards, with its probability."""
+        """Yield the log with every possible outcome of its rewards, with its probability; not with users."""
+        self._require_independence()
         x = self._positions(log["context"].to_pylist(), self.contexts)
         a = self._positions(log["action"].to_pylist(), self.actions)
         means = self.reward_means[x, a]
@@ -118,13 +144,19 @@ class TableWorld:
             if probability > 0:
                 yield probability, log.set_column(position, "reward", [reward])
 
-    def true_value(self, policy: pa.Table | NDArray[np.float64], *, events: Events | None = None) -> float:
-        """Return the exact value of a policy: expected reward per event on a window's traffic, or in the population.
+    def true_value(
+        self, policy: pa.Table | NDArray[np.float64], *, events: Events | None = None, per: Per = "event"
+    ) -> float:
+        """Return the exact value of a policy: expected reward on a window's traffic, or in the population.
 
-        ``policy`` is a table (context, action, probability) or an array [context, action].
+        Args:
+            policy: A table (context, action, probability) or an array [context, action].
+            events: The window, whose contexts and users are taken as given; read with ``unit="user"`` where heavy users
+                earn less, or per unit. Without it, the mean over all logs.
+            per: ``event``: every event counts the same. ``unit``: every user does, whatever their visits.
         """
         h = policy if isinstance(policy, np.ndarray) else self.policy_array(policy)
-        traffic = self.traffic if events is None else self._window_traffic(events)
+        traffic = self._all_traffic(per) if events is None else self._window_traffic(events, per)
         return float(traffic @ (h * self.reward_means).sum(axis=1))
 
     def policy_array(self, policy: pa.Table) -> NDArray[np.float64]:
@@ -141,13 +173,24 @@ class TableWorld:
         names = {"context": [self.contexts[i] for i in x], "action": [self.actions[i] for i in a]}
         return pa.table({**names, "probability": h[x, a]})
 
-    def _window_traffic(self, events: Events) -> NDArray[np.float64]:
-        table = events.table
-        counts = np.zeros(len(self.contexts))
-        rows = events.engine.fetch_arrow(table.group_by("context_0").agg(n=table.count())).to_pydict()
-        counts[self._positions(rows["context_0"], self.contexts)] = rows["n"]
-        shares: NDArray[np.float64] = counts / counts.sum()
+    def _all_traffic(self, per: Per) -> NDArray[np.float64]:
+        check_per(per, self.users)
+        rate = 1.0 if self.users is None else self.users.mean_rate(self.events, per=per)
+        return rate * self.traffic
+
+    def _window_traffic(self, events: Events, per: Per) -> NDArray[np.float64]:
+        """Return the shares of contexts, each times what its users earn relative to those who are not heavy."""
+        table = with_shares(events, self.users, per)
+        earning = np.zeros(len(self.contexts))
+        sums = table.group_by("context_0").agg(counted=table[COUNTED].sum(), earning=table[EARNING].sum())
+        rows = events.engine.fetch_arrow(sums).to_pydict()
+        earning[self._positions(rows["context_0"], self.contexts)] = rows["earning"]
+        shares: NDArray[np.float64] = earning / sum(rows["counted"])
         return shares
+
+    def _require_independence(self) -> None:
+        if self.users is not None:
+            raise UsageError("Only logs of independent events can be enumerated.", "Make the world without users.")
 
     def _outcomes(self, day: int) -> list[tuple[float, int, int, float]]:
         outcomes = []
@@ -166,3 +209,9 @@ class TableWorld:
     def _positions(self, names: list[str], known: tuple[str, ...]) -> NDArray[np.int64]:
         position = {name: i for i, name in enumerate(known)}
         return np.array([position[name] for name in names], dtype=np.int64)
+
+
+def _one_visit(users: NDArray[np.int32], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Draw one event of every user."""
+    order = rng.permutation(len(users))
+    return order[np.unique(users[order], return_index=True)[1]]
