@@ -1,5 +1,7 @@
 """Intervals by unit through the API against sums by unit made with NumPy."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -252,3 +254,14 @@ def test_the_engine_sends_no_unit(log, monkeypatch):
     ws.evaluate({"p": pa.table({"x": np.arange(4), "a": [0, 1, 0, 1]})}, events, tau=TAU)
     assert largest
     assert max(largest) < 2_000
+
+
+def test_a_simulated_world_knows_the_value_per_unit():
+    users = ws.UserSettings(visits=5, heavy_users=10, heavy_visits=60, heavy_rate=0.4, frailty=1.0)
+    world = replace(ws.TableWorld.month(contexts=4, actions=4, events_per_day=40), users=users)
+    names = {"context": "context", "action": "action", "reward": "reward", "time": "time", "unit": "user"}
+    events = ws.read_events(world.draw(seed=1), **names)
+    found = ws.evaluate("uniform", events, tau=0.01, per="unit")["uniform"]
+    by_unit, by_event = (ws.true_value("uniform", world, events=events, per=per) for per in ("unit", "event"))
+    assert by_unit > 1.1 * by_event
+    assert found.certified_lower < by_unit < found.certified_upper

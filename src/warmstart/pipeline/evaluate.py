@@ -51,7 +51,9 @@ if TYPE_CHECKING:
 class World(Protocol):
     """A simulated world, which knows its truth."""
 
-    def true_value(self, policy: pa.Table, *, events: Events | None = None) -> float:
+    def true_value(
+        self, policy: pa.Table, *, events: Events | None = None, per: Literal["event", "unit"] = "event"
+    ) -> float:
         """Return the exact value of a policy's table."""
         ...
 
@@ -254,18 +256,21 @@ def true_value(
     train: Events | None = None,
     feasible_from: WindowName | None = None,
     live: bool = True,
+    per: Literal["event", "unit"] = "event",
 ) -> float:
-    """Return what a policy is expected to earn per event in a simulated world: exactly, not by sampling.
+    """Return what a policy is expected to earn in a simulated world: exactly, not by sampling.
 
-    On the traffic of ``events``, or in the population without them. A policy by name (``uniform``) needs ``events``; a
-    table needs only the world. Where the policy says nothing it earns nothing.
+    Per event, or per unit of a world with users, on the traffic of ``events``, or in the population without them. A
+    policy by name (``uniform``) needs ``events``; a table needs only the world. Where the policy says nothing it earns
+    nothing.
     """
     if hasattr(policy, "column_names"):
-        return world.true_value(policy, events=events)
+        return world.true_value(policy, events=events, per=per)
     if events is None:
         raise UsageError("What a named policy chooses depends on a window.", "Pass events=...")
-    table = policy_table(policy, events, train=train, feasible_from=feasible_from, live=live)
-    return world.true_value(table, events=events)
+    weighed, earlier = per_unit(events, train) if per == "unit" else (events, train)
+    table = policy_table(policy, weighed, train=earlier, feasible_from=feasible_from, live=live)
+    return world.true_value(table, events=events, per=per)
 
 
 def _summary(cells: Cells) -> LogSummary:

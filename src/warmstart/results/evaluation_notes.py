@@ -19,7 +19,7 @@ ASSUMPTIONS = (
 # reward gamma distributed with shape .25 or .1; among 20 policies that gain nothing. ``python -m studies.assumptions``.
 USERS = (
     "Do users come back? Then their rewards go together, and these intervals are too narrow: where users kept their "
-    "action and context for 20 visits, one of 20 policies that gain nothing was certified in up to {share} of "
+    "action and context for 20 visits, one of 20 policies that gain nothing was certified in up to 75 % of "
     "simulated logs, at a level of 5 %. Name who comes back: unit=... (--unit)."
 )
 WINDOWS = {"evaluated": "the evaluated window", "train": "the training window", "all": "all data"}
