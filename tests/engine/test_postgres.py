@@ -153,6 +153,16 @@ def test_of_units_an_audit_says_the_same_and_one_that_is_not_named_is_pointed_ou
     assert [unit.column for unit in ws.audit(read()).log.possible_units] == ["user"]
 
 
+def test_of_units_evaluations_say_the_same(small):
+    rows = unit_log(1, keep=0.5, alike=1.0)
+    values = ", ".join(f"('{user}', '{page}', '{ad}', {gain})" for user, page, ad, gain in rows)
+    there = small('"user" text, page text, ad text, gain float8', values, **unit_logs.NAMES, unit="user")
+    here = unit_logs.read_units(rows)
+    for options in [{"tau": [0.05, 0.3]}, {"tau": 0.1, "per": "unit"}, {"tau": 0.1, "propensities": "back-off"}]:
+        far, near = (ws.evaluate(["uniform", "logging"], events, **options).to_dict() for events in (there, here))
+        assert flat(far) == flat(near), options
+
+
 @pytest.mark.parametrize(
     "split", [{"fraction": 0.4}, {"at": "2026-10-04T12:00:00.123456Z"}, None, {"folds": 3}], ids=str
 )

@@ -265,3 +265,20 @@ def test_a_simulated_world_knows_the_value_per_unit():
     by_unit, by_event = (ws.true_value("uniform", world, events=events, per=per) for per in ("unit", "event"))
     assert by_unit > 1.1 * by_event
     assert found.certified_lower < by_unit < found.certified_upper
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("per", ["event", "unit"])
+def test_spark_says_the_same(log, spark, per):
+    options = {"tau": TAU, "estimators": ("dr", "snips"), "per": per}
+    local, cluster = (
+        ws.evaluate({"p": policy(SMALL)}, read(log, engine=engine), **options)["p"] for engine in ("duckdb", spark)
+    )
+    assert np.array(numbers(cluster)) == pytest.approx(np.array(numbers(local)), abs=1e-9)
+
+
+def numbers(estimate):
+    certified, estimated = estimate.gain.certified, estimate.gain.estimated
+    points = [end for point in estimate.estimates for end in (point.value, point.lower, point.upper)]
+    ends = [estimate.value, estimate.lower, estimate.upper, certified.lower, certified.upper]
+    return [*ends, estimated.lower, estimated.upper, *points]
