@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy.stats import gamma
 
-from warmstart.estimators.histogram import RATIO, STEP, STEPS
+from warmstart.estimators.histogram import COARSE, FINE
 from warmstart.estimators.intervals import (
     Coefficients,
     GainSums,
@@ -18,6 +18,7 @@ from warmstart.estimators.intervals import (
     bets_ends,
     gain_ends,
     gain_evidence,
+    log_sum,
     unit_gain_ends,
     unit_value_ends,
 )
@@ -162,7 +163,7 @@ class Found:
     def certified(self, delta):
         """Whether a gain above zero is certified at delta / 2."""
         limit = np.log(2 / delta)
-        return gain_evidence(self.gains, self.traffic, limit)(0.0) >= limit
+        return log_sum(gain_evidence(self.gains, self.traffic, limit)(0.0)) >= limit
 
 
 def event_ends(found, delta):
@@ -192,7 +193,8 @@ def _collapsed(units):
 def binned(units):
     """The same totals, each unit divided between the corners of its bin as the engine does it."""
     expected = np.zeros_like(units.size) if units.expected is None else units.expected
-    sides = [_size_ends(units.size), _share_ends(units.earned), _share_ends(expected)]
+    grid = FINE if units.expected is None else COARSE
+    sides = [_size_ends(units.size, grid), _share_ends(units.earned, grid), _share_ends(expected, grid)]
     parts = {}
     for corner in np.ndindex(2, 2, 2):
         mass = units.units.copy()
@@ -202,8 +204,8 @@ def binned(units):
         for key, part in zip(zip(*keys, strict=True), mass, strict=True):
             parts[key] = parts.get(key, 0.0) + part
     keys, mass = np.array(list(parts)), np.array(list(parts.values()))
-    size = RATIO ** keys[:, 0].astype(float)
-    earned, share = (np.sin(np.minimum(keys[:, i], STEPS) * STEP) ** 2 for i in (1, 2))
+    size = grid.ratio ** keys[:, 0].astype(float)
+    earned, share = (np.sin(np.minimum(keys[:, i], grid.steps) * grid.step) ** 2 for i in (1, 2))
     kept = mass > 0
     found = replace(units, size=size[kept], earned=earned[kept], units=mass[kept])
     if units.expected is None:
@@ -212,12 +214,12 @@ def binned(units):
     return replace(found, expected=share[kept], dependent=float((mass[kept] * net**2).sum()))
 
 
-def _size_ends(size):
-    low = np.floor(np.log(size) / np.log(RATIO)).astype(int)
-    return low, low + 1, np.clip((size / RATIO ** low.astype(float) - 1) / (RATIO - 1), 0, 1)
+def _size_ends(size, grid):
+    low = np.floor(np.log(size) / np.log(grid.ratio)).astype(int)
+    return low, low + 1, np.clip((size / grid.ratio ** low.astype(float) - 1) / (grid.ratio - 1), 0, 1)
 
 
-def _share_ends(share):
-    low = np.minimum(np.floor(np.arcsin(np.sqrt(share)) / STEP), STEPS - 1).astype(int)
-    ends = [np.sin(number * STEP) ** 2 for number in (low, low + 1)]
+def _share_ends(share, grid):
+    low = np.minimum(np.floor(np.arcsin(np.sqrt(share)) / grid.step), grid.steps - 1).astype(int)
+    ends = [np.sin(number * grid.step) ** 2 for number in (low, low + 1)]
     return low, low + 1, np.clip((share - ends[0]) / (ends[1] - ends[0]), 0, 1)

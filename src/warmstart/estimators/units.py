@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from warmstart.core import DECIDED, PROBABILITY, PROPENSITY
 from warmstart.engine import float_literal
 from warmstart.estimators import gain, ips
-from warmstart.estimators.histogram import Coordinate, histogram
+from warmstart.estimators.histogram import COARSE, FINE, Kind, histogram
 from warmstart.estimators.intervals import TermSums, UnitTotals
 from warmstart.estimators.moments import Term, Terms
 from warmstart.estimators.point import ESTIMATORS
@@ -81,8 +81,7 @@ class UnitSums:
     def _value(self, propensity: str) -> UnitTotals:
         size, reward = (self.table[f"{self.prefix}{propensity}_{name}"] for name in ("weight", "reward"))
         rows = self.table.filter(size > 0)
-        coordinates = {"size": Coordinate(size, "size"), "earned": Coordinate(reward / size, "share")}
-        points, units = histogram(self.engine, rows, coordinates)
+        points, units = histogram(self.engine, rows, {"size": (size, "size"), "earned": (reward / size, "share")}, FINE)
         independent = self.spread * self.totals[f"{propensity}_weight_sq"]
         dependent = self.sums[f"{propensity}_weight_sq"]
         return UnitTotals(points["size"], points["earned"], units, independent, dependent, icc=self.levels.icc)
@@ -91,12 +90,12 @@ class UnitSums:
         """Return the units by what they could gain, what they gained and what was expected."""
         size, won, expected = (self.table[f"{self.prefix}gain_{name}"] for name in ("size", "won", "expected"))
         rows = self.table.filter(size > 0)
-        coordinates = {
-            "size": Coordinate(size, "size"),
-            "earned": Coordinate(won / size, "share"),
-            "expected": Coordinate(expected / size, "share"),
+        coordinates: dict[str, tuple[ir.Value, Kind]] = {
+            "size": (size, "size"),
+            "earned": (won / size, "share"),
+            "expected": (expected / size, "share"),
         }
-        points, units = histogram(self.engine, rows, coordinates)
+        points, units = histogram(self.engine, rows, coordinates, COARSE)
         # The sum of u^2: in every context, that of (probability / propensity)^2 less that of the supported share.
         independent = self.spread * max(self.totals["supported_weight_sq"] - self.totals["supported"], 0.0)
         if self.rate is None:

@@ -15,6 +15,7 @@ from warmstart.estimators.intervals.unit_bets import (
     affordable,
     certain_loss,
     gain_evidence,
+    log_sum,
     unit_gain_ends,
     unit_value_ends,
 )
@@ -37,6 +38,7 @@ __all__ = [
     "gain_ends",
     "gain_evidence",
     "interval",
+    "log_sum",
     "normal_ends",
     "relative_entropy",
     "score_ends",

@@ -46,6 +46,8 @@ MOST_AT_RISK = 0.95
 # Bets are planned among these parts of the one that would be best if no unit could lose all, to win so much.
 PARTS = 2.0 ** -np.arange(0.0, 8.0, 0.5)
 PROMISED = 5.0
+# A gain is sought in so many halvings with all bets, and then with the few that won most.
+ROUGH_STEPS, FEW = 10, 4
 # Without a training window: variances between those of independent and of equal rewards, in steps of this ratio.
 VARIANCE_STEP = 4.0
 
@@ -103,6 +105,7 @@ def _lower_share(units: UnitTotals, limit: float) -> float:
     """Return the first p = expected share of all that could be earned that the bets do not rule out."""
     present = (units.size > 0) & (units.units > 0)
     size, earned, n = (part[present] for part in (units.size, units.earned, units.units))
+    gained = size * earned
     variances, weights = units.variances()
     typical = variances / units.total
     logits = math.log(SPAN) * np.arange(-SPANS, SPANS + 1.0)
@@ -111,7 +114,9 @@ def _lower_share(units: UnitTotals, limit: float) -> float:
 
     def is_ruled_out(bets: Floats, until: float, logit: float) -> bool:
         forms = _at_risk(bets, size, share_of(until)) > MOST_AT_RISK
-        return log_mean(_logs(bets, size, earned, share_of(logit), forms) @ n, weights) >= limit
+        p = share_of(logit)
+        won = [_won(bet * size * p, bet * gained, form, n) for bet, form in zip(bets, forms, strict=True)]
+        return log_mean(np.array(won), weights) >= limit
 
     ruled_out = -math.inf
     for until, best in zip(logits.tolist(), planned, strict=True):
@@ -142,10 +147,12 @@ def affordable(bets: Floats, size: Floats, expected: Floats, units: Floats) -> F
         expected: The share of it that is expected, for each unit or for all.
         units: How many there are.
     """
+    if bets.max() * (size * expected).max() <= MOST_AT_RISK:
+        return bets
     chosen = []
     for best in bets:
         a = _at_risk(best * PARTS, size, expected)
-        lost = certain_loss(a, a) @ units
+        lost = (certain_loss(a, a) * units).sum(axis=1)
         chosen.append(best * PARTS[np.argmax((2 * PARTS - PARTS**2) * PROMISED - lost)])
     return np.array(chosen)
 
@@ -156,15 +163,21 @@ def certain_loss(at_most: Floats, expected: Floats) -> Floats:
     return loss
 
 
-def _logs(bets: Floats, size: Floats, earned: Floats, expected: Floats, heavy: NDArray[np.bool_]) -> Floats:
-    """Return the logarithm of every unit's factor, a row for each bet; ``heavy`` units have the exponential form.
+def _won(lost: Floats, won: Floats, heavy: NDArray[np.bool_], units: Floats) -> float:
+    """Return the logarithm of the product over units; ``heavy`` ones have the exponential form.
 
     A factor that is not above zero leaves nothing of its product.
+
+    Args:
+        lost: bet * size * expected share.
+        won: bet * size * earned share.
+        heavy: Which units are.
+        units: How many there are.
     """
-    at_stake = np.outer(bets, size)
-    lost, won = at_stake * expected, at_stake * earned
-    logs: Floats = np.log(np.maximum(1.0 + won - np.where(heavy, 0.0, lost), 1e-300)) - np.where(heavy, lost, 0.0)
-    return logs
+    if not heavy.any():
+        return float((np.log(np.maximum(1.0 + won - lost, 1e-300)) * units).sum())
+    logs = np.log(np.maximum(1.0 + won - np.where(heavy, 0.0, lost), 1e-300)) - np.where(heavy, lost, 0.0)
+    return float((logs * units).sum())
 
 
 def unit_gain_ends(units: UnitTotals, traffic: float, delta: float) -> Ends:
@@ -179,12 +192,22 @@ def unit_gain_ends(units: UnitTotals, traffic: float, delta: float) -> Ends:
 
 
 def _lower_gain(units: UnitTotals, traffic: float, limit: float) -> float:
-    most, evidence = units.total / traffic, gain_evidence(units, traffic, limit)
-    return last_ruled_out(lambda m: evidence(m) >= limit, -most, most)
+    """Return the last gain that is ruled out: roughly by all bets, then by the few that won most there.
+
+    To leave bets out of an average makes it smaller, so that whatever is chosen by what they won, nothing is ruled out
+    that the average of all does not rule out.
+    """
+    most, won = units.total / traffic, gain_evidence(units, traffic, limit)
+    rough = last_ruled_out(lambda m: log_sum(won(m)) >= limit, -most, most, steps=ROUGH_STEPS)
+    best = np.argsort(won(rough))[-FEW:]
+    beyond = min(rough + 2 * most / 2**ROUGH_STEPS, most)
+    return last_ruled_out(lambda m: log_sum(won(m, best)) >= limit, rough, beyond)
 
 
-def gain_evidence(units: UnitTotals, traffic: float, limit: float) -> Callable[[float], float]:
-    """Return a function of m: the logarithm of what bets win if the gain on ``traffic`` events were m or less.
+def gain_evidence(units: UnitTotals, traffic: float, limit: float) -> Callable[..., Floats]:
+    """Return a function of m and, if not of all, of some bets: the logarithms of their parts of the average.
+
+    What is averaged has expectation at most 1 if the gain on ``traffic`` events is m or less.
 
     Args:
         units: Units by what they could gain, what they gained and what was expected.
@@ -193,6 +216,7 @@ def gain_evidence(units: UnitTotals, traffic: float, limit: float) -> Callable[[
     """
     present = (units.size > 0) & (units.units > 0)
     size, earned, n = (part[present] for part in (units.size, units.earned, units.units))
+    gained = size * earned
     expected = np.zeros_like(size) if units.expected is None else units.expected[present]
     variances, weights = units.variances()
     per_size = traffic / units.total
@@ -203,11 +227,20 @@ def gain_evidence(units: UnitTotals, traffic: float, limit: float) -> Callable[[
         # The form is the same for all gains, so that the evidence falls as they grow; room is left to double rewards.
         room = float((np.minimum(share, 1 - share) * size * n).sum()) / units.total
         bets = affordable(best, size, share + room, n)
-        claims.append((share, bets, _at_risk(bets, size, share + room) > MOST_AT_RISK))
-    weights = np.tile(weights, len(claims)) / len(claims)
+        heavy = _at_risk(bets, size, share + room) > MOST_AT_RISK
+        claims += [(share, bet, form) for bet, form in zip(bets, heavy, strict=True)]
+    parts = np.log(np.tile(weights, len(claims) // len(weights)) * len(weights) / len(claims))
 
-    def evidence(m: float) -> float:
-        logs = [_logs(bets, size, earned, share + m * per_size, heavy) @ n for share, bets, heavy in claims]
-        return log_mean(np.concatenate(logs), weights)
+    def evidence(m: float, some: NDArray[np.int64] | None = None) -> Floats:
+        chosen = list(range(len(claims)) if some is None else some)
+        own = (claims[i] for i in chosen)
+        won = [_won(bet * size * (share + m * per_size), bet * gained, heavy, n) for share, bet, heavy in own]
+        return np.array(won) + parts[chosen]
 
     return evidence
+
+
+def log_sum(logs: Floats) -> float:
+    """Return the logarithm of a sum of exponentials."""
+    top = float(logs.max())
+    return top + math.log(float(np.exp(logs - top).sum()))
