@@ -51,7 +51,8 @@ def influence(rows: ir.Table, tau: float, moments: Moments) -> Terms:
 
 def unit_terms(rows: ir.Table, tau: float, propensity: str) -> Terms:
     """Return what a unit could earn, c, and what it earns, c * reward."""
-    c = importance_weight(rows[PROBABILITY], rows[propensity], tau)
+    own = propensity == PROPENSITY
+    c = clipped(rows, tau) if own else importance_weight(rows[PROBABILITY], rows[propensity], tau)
     return {f"{propensity}_weight": Term(constant=c), f"{propensity}_reward": Term(slope=c)}
 
 

@@ -19,7 +19,7 @@ from warmstart.estimators.intervals import TermSums, UnitTotals
 from warmstart.estimators.moments import Term, Terms
 from warmstart.estimators.point import ESTIMATORS
 from warmstart.estimators.shown import with_context_shares
-from warmstart.estimators.weights import OWN
+from warmstart.estimators.weights import OWN, weight_columns
 from warmstart.events import VISIT_N, VISIT_REWARD
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ def _with_coefficients(weighted: WeightedRows, visits: Visits, taus: Sequence[fl
     if DECIDED not in rows.columns:
         shares = gain.shares(weighted.table, taus)
         rows = with_context_shares(rows, weighted.table, weighted.groups, **shares)
-        rows = rows.mutate(**gain.expected_before(rows, rate))
+        rows = rows.mutate(**gain.expected_before(rows, rate), **weight_columns(rows, taus))
     return visits.table.join(rows, list(visits.keys))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import ibis
@@ -25,6 +26,8 @@ def importance_weight(probability: ir.Value, propensity: ir.Value, tau: float) -
 
 def clipped(rows: ir.Table, tau: float) -> ir.Value:
     """Return the clipped importance weight, probability / max(propensity, tau)."""
+    if (known := _column(clipped, tau)) in rows.columns:
+        return rows[known]
     return importance_weight(rows[PROBABILITY], rows[PROPENSITY], tau)
 
 
@@ -52,7 +55,18 @@ def is_supported(rows: ir.Table, tau: float) -> ir.BooleanValue:
 
 def supported_ratio(rows: ir.Table, tau: float) -> ir.Value:
     """Return probability / propensity where it is supported, else zero."""
+    if (known := _column(supported_ratio, tau)) in rows.columns:
+        return rows[known]
     return is_supported(rows, tau).ifelse(importance_weight(rows[PROBABILITY], supporting(rows), 0.0), 0.0)
+
+
+def weight_columns(rows: ir.Table, taus: Sequence[float]) -> dict[str, ir.Value]:
+    """Return clipped weights and supported ratios as columns, so that they need not be computed for every event."""
+    return {_column(weight, tau): weight(rows, tau) for weight in (clipped, supported_ratio) for tau in taus}
+
+
+def _column(weight: Callable[[ir.Table, float], ir.Value], tau: float) -> str:
+    return f"{weight.__name__}_at_{tau!r}"
 
 
 def log_bin(weight: ir.Value, ratio: float, smallest: float) -> ir.Value:
