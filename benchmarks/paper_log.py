@@ -40,3 +40,18 @@ def paper_log(events: int = PAPER_EVENTS) -> Path:
     """)
     temporary.rename(path)
     return path
+
+
+def with_users(log: Path, units: int) -> Path:
+    """Write (once) and return the same log with a column ``who``: so many users, each event of any of them."""
+    path = log.with_name(f"{log.stem}-{units}-users.parquet")
+    if path.exists():
+        return path
+    temporary = path.with_suffix(".part")
+    connection = duckdb.connect()
+    connection.execute("SET enable_progress_bar = false; SELECT setseed(0.25)")
+    connection.execute(
+        f"COPY (SELECT *, (random() * {units})::BIGINT AS who FROM '{log}') TO '{temporary}' (FORMAT parquet)"
+    )
+    temporary.rename(path)
+    return path
