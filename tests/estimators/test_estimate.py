@@ -37,9 +37,8 @@ def test_every_number_equals_the_reference(engine, source):
     taus = [0.02, 0.3]
     events = read(rows, engine)
     early, late = events.split(at=moment(5))
-    found = ws.evaluate(
-        {"mine": decisions(h)}, late, train=early, tau=taus, propensities=source, allow_unknown_actions=True
-    )
+    options = {"propensities": source, "estimators": ["ips"], "allow_unknown_actions": True}
+    found = ws.evaluate({"mine": decisions(h)}, late, train=early, tau=taus, **options)
     weights = {"counts": None, "all": rows, "train": train}[source]
     for estimate, tau in zip(found, taus, strict=True):
         expected = reference.evaluate(test, h, tau, weights=weights)
@@ -66,7 +65,8 @@ def test_uniform_equals_the_reference(engine, live, feasible_from):
     rows = churning_log(2)
     train, test = cut(rows, 4)
     early, late = read(rows, engine).split(at=moment(4))
-    found = ws.evaluate("uniform", late, train=early, tau=0.1, feasible_from=feasible_from, live=live)
+    options = {"feasible_from": feasible_from, "live": live, "estimators": ["ips"]}
+    found = ws.evaluate("uniform", late, train=early, tau=0.1, **options)
     feasible = {"train": train, "evaluated": test, "all": rows}[feasible_from]
     h, other = (reference.uniform(feasible, test, rows if days else None) for days in (live, not live))
     assert h != pytest.approx(other)
@@ -96,7 +96,8 @@ def test_the_interval_of_logging_does_not_pay_for_tau(engine):
 def test_certified_ends_add_what_the_window_cannot_tell(engine):
     rows = random_log(4)
     h = some_policy(rows)
-    found = ws.evaluate({"mine": decisions(h)}, read(rows, engine), tau=0.2, allow_unknown_actions=True)["mine"]
+    options = {"estimators": ["ips"], "allow_unknown_actions": True}
+    found = ws.evaluate({"mine": decisions(h)}, read(rows, engine), tau=0.2, **options)["mine"]
     lost = 1 - reference.evaluate(rows, h, 0.2)["kept"]
     assert 0.1 < lost < 0.9
     assert found.certified_lower == found.lower
@@ -124,7 +125,8 @@ def test_an_approximate_interval_certifies_nothing(engine):
 def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(engine):
     rows = [("old", "a", 1.0, 0), ("old", "b", 1.0, 0), ("new", "a", 1.0, 1), ("old", "a", 1.0, 1)]
     early, late = read(rows, engine).split(at=moment(1))
-    found = ws.evaluate("constant:a", late, train=early, tau=0.01, propensities="train")["constant:a"]
+    options = {"propensities": "train", "estimators": ["ips"]}
+    found = ws.evaluate("constant:a", late, train=early, tau=0.01, **options)["constant:a"]
     assert found.value == pytest.approx((0 + 1 / 0.5) / 2)
     assert found.events == 2
     assert found.weight_ratio.above_one == pytest.approx(0.5)

@@ -103,7 +103,7 @@ def test_events_of_a_cell_fall_into_all_folds_though_nothing_tells_them_apart(en
 
 def test_a_fold_has_folds_of_its_own_to_learn_from(duckdb):
     log = table(random_log(7, events=2000)).append_column("id", pa.array(range(2000)))
-    for train, test in read(log, duckdb, event_id="id").split(folds=5):
+    for train, test in read(log, duckdb, event_id="id").split(folds=5)[:2]:
         for window in (train, test):
             found = ws.evaluate("uniform", window, tau=0.05, estimators=["dm", "dr"], propensities="back-off")
             assert 0.2 < found["uniform"].estimates[0].value < 0.8

@@ -14,7 +14,7 @@ def events(engine):
 
 
 def evaluate(events, policy, **options):
-    return ws.evaluate({"mine": policy}, events, tau=0.1, **options)["mine"]
+    return ws.evaluate({"mine": policy}, events, tau=0.1, estimators=["ips"], **options)["mine"]
 
 
 def rows(**columns):
