@@ -140,9 +140,10 @@ def test_a_full_disk_leaves_nothing_half_written(log, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_behind_the_output(log):
+def test_a_full_disk_behind_the_output(log, tmp_path):
+    pq.write_table(pq.read_table(log).slice(0, 1_000), tmp_path / "some.parquet")
     with Path("/dev/full").open("w") as full:
-        ran = command("evaluate", log, *COLUMNS, *EVALUATE, stdout=full)
+        ran = command("evaluate", tmp_path / "some.parquet", *COLUMNS, *EVALUATE, stdout=full)
     assert ran.returncode == 1
     assert "error: Cannot write the output: No space left on device" in ran.stderr
     assert "Traceback" not in ran.stderr

@@ -169,7 +169,7 @@ def test_numbers_of_several_widths_are_one_column(tmp_path, engine):
     for i, reward in enumerate(("0", "0.5", "1")):
         (tmp_path / f"{i}.csv").write_text(f"x,a,r\np,a,{reward}\n")
     events = ws.read_events(tmp_path, context="x", action="a", reward="r", engine=engine)
-    assert ws.evaluate("logging", events, tau=0.1)["logging"].value == pytest.approx(0.5)
+    assert ws.evaluate("logging", events, tau=0.1, estimators=["ips"])["logging"].value == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("ending", ["csv", "jsonl"])

@@ -106,24 +106,28 @@ def test_the_interval_is_not_much_wider_than_the_normal_one(rate, most):
     assert normal < wide < most * normal
 
 
-@pytest.fixture(scope="module", params=[True, False], ids=["trained", "untrained"])
-def on_three_scales(request, engine):
-    """Two policies evaluated with the rewards r, 1 - r and 2 r - 1, with a training window or without."""
-    rows, results = random_log(1), []
-    h = decisions(some_policy(rows))
-    for low, high in ((0, 1), (1, 0), (-1, 1)):
-        scaled = [(x, a, low + (high - low) * r, day) for x, a, r, day in rows]
-        events = read(scaled, engine, reward_range=tuple(sorted((low, high))))
-        options = {"tau": 0.1, "estimators": ["ips"], "allow_unknown_actions": True}
-        if request.param:
-            options["train"], events = events.split(at=moment(5))
-        results.append(ws.evaluate({"uniform": "uniform", "mine": h}, events, **options))
-    return results
+def through_evaluate(rows, policy, *, engine, trained, reward_range):
+    events, options = read(rows, engine, reward_range=reward_range), {}
+    if trained:
+        options["train"], events = events.split(at=moment(5))
+    return ws.evaluate(policy, events, tau=0.1, estimators=["ips"], allow_unknown_actions=True, **options).policies[0]
 
 
-@pytest.mark.parametrize("policy", ["uniform", "mine"])
-def test_the_rewards_r_and_1_minus_r_and_2r_minus_1_lead_to_the_same_statements(on_three_scales, policy):
-    plain, less, wide = (result[policy] for result in on_three_scales)
+@pytest.mark.parametrize("trained", [True, False])
+@pytest.mark.parametrize("policy", [pytest.param("uniform", marks=pytest.mark.slow_on_spark), "mine"])
+def test_the_rewards_r_and_1_minus_r_and_2r_minus_1_lead_to_the_same_statements(engine, policy, trained):
+    rows = random_log(1)
+    given = {"mine": decisions(some_policy(rows))} if policy == "mine" else policy
+    plain, less, wide = (
+        through_evaluate(
+            [(x, a, low + (high - low) * r, day) for x, a, r, day in rows],
+            given,
+            engine=engine,
+            trained=trained,
+            reward_range=tuple(sorted((low, high))),
+        )
+        for low, high in ((0, 1), (1, 0), (-1, 1))
+    )
     kept = plain.value + less.value
     assert (less.lower, less.upper) == pytest.approx((kept - plain.upper, kept - plain.lower), abs=1e-9)
     certified = less.certified_lower, less.certified_upper

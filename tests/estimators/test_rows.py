@@ -146,13 +146,13 @@ TAUS, LEVELS = [0.02, 0.3], Levels(0.05, 2, 0.3)
 
 
 @pytest.fixture(scope="module")
-def of_days(engine):
+def of_days(duckdb):
     """A log and a policy; their estimates where contexts carry the day, and where days are pooled."""
     rows = random_log(7, events=700)
     h = some_policy(rows)
     apart = [(f"{x} {day}", a, r, day) for x, a, r, day in rows]
     h_apart = {(f"{x} {day}", a): p for (x, a), p in h.items() for day in {day for *_, day in rows}}
-    with open_cells(read(apart, engine)) as cells:
+    with open_cells(read(apart, duckdb)) as cells:
         policy = build_policy(
             parse_policies({"h": decisions(h_apart)})[0],
             cells,
@@ -163,7 +163,7 @@ def of_days(engine):
         with open_weighted_rows(policy, cells) as weighted:
             expected = estimate_policy(weighted, taus=TAUS, levels=LEVELS)
     options = {"tau": TAUS, "live": False, "estimators": ["ips"], "allow_unknown_actions": True}
-    return rows, h, expected, ws.evaluate({"h": decisions(h)}, read(rows, engine), **options)
+    return rows, h, expected, ws.evaluate({"h": decisions(h)}, read(rows, duckdb), **options)
 
 
 @pytest.mark.parametrize("folds", [None, 3])

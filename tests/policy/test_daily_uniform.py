@@ -43,9 +43,9 @@ def test_contexts_may_be_times_and_several(in_process, monkeypatch):
     log = log.append_column("hour", log["time"].cast(pa.timestamp("us")))
     options = {"action": "action", "reward": "reward", "time": "time", "engine": engine}
     alone = ws.read_events(log, context="hour", **options)
-    assert ws.evaluate("uniform", alone, tau=0.001)["uniform"].support.supported == pytest.approx(1)
+    assert ws.evaluate("uniform", alone, tau=0.001, estimators=["ips"])["uniform"].support.supported == pytest.approx(1)
     both = ws.read_events(log, context=["context", "hour"], **options)
-    assert ws.evaluate("uniform", both, tau=0.1)["uniform"].events == 300
+    assert ws.evaluate("uniform", both, tau=0.1, estimators=["ips"])["uniform"].events == 300
 
 
 @pytest.mark.slow_on_spark
