@@ -12,6 +12,7 @@ import pytest
 from tests.support.logs import random_log, table
 
 import warmstart as ws
+from warmstart.engine import connect
 
 NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
 
@@ -159,6 +160,9 @@ def test_text_keys_several_context_columns_and_both_engines(engine):
     for name in ("context", "half", "action"):
         assert found.ranking[name].to_pylist() == here.ranking[name].to_pylist()
     assert found.ranking["score"].to_pylist() == pytest.approx(here.ranking["score"].to_pylist(), abs=1e-6)
+    # What a session learned stays in it, also for another engine of that session.
+    if engine.name == "spark":
+        assert found.ranked.opened(connect("spark")) is found.ranked.table
 
 
 def test_evaluate_takes_what_fit_returned_or_wrote(month, policy, tmp_path):
