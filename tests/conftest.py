@@ -1,5 +1,6 @@
 """Engines and other things that tests need; what a machine lacks skips loudly, or fails where it is required."""
 
+import gc
 import os
 import shutil
 import sys
@@ -30,6 +31,13 @@ def pytest_itemcollected(item):
         item.add_marker(pytest.mark.slow)
 
 
+def pytest_collection_finish():
+    """Collect garbage less often, and not among imports: expressions are many small objects."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
+
+
 def pytest_terminal_summary(terminalreporter):
     skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
     things = ("spark", "chromium", "data", "postgres")
@@ -52,6 +60,11 @@ def spark():
     builder = SparkSession.builder.master("local[2]").appName("warmstart-tests")
     settings = {
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # Neither planning anew between stages nor compiling whole stages pays for logs of a few hundred events; the
+        # clusters of tests/engine do both.
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.wholeStage": "false",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.caseSensitive": "true",
         "spark.sql.session.timeZone": "UTC",

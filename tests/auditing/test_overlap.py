@@ -48,7 +48,7 @@ def test_choice_and_effective_actions_are_those_of_the_true_propensities(randomi
 def test_of_a_fixed_rule_both_say_that_there_is_no_overlap(actions):
     log, _ = unrepeated_log(FIXED, actions=actions)
     events = read_unrepeated(log)
-    audit, found = ws.audit(events), ws.evaluate(["uniform-all", "constant:a0"], events)
+    audit, found = ws.audit(events), ws.evaluate(["uniform-all", "constant:a0"], events, estimators=["ips"])
     assert audit.verdict[0].startswith("No overlap")
     assert remark_of(found).text == audit.verdict[0]
     assert remark_of(found).level == "warning"

@@ -31,7 +31,7 @@ def test_support_at_every_tau_is_that_of_the_daily_uniform_policy(name, engine):
 @every_case
 def test_the_tau_to_begin_with_is_the_one_that_evaluate_chooses_for_uniform(name, engine):
     *_, audit, events = case(name, engine)
-    assert audit.power.tau == ws.evaluate("uniform", events)["uniform"].tau
+    assert audit.power.tau == ws.evaluate("uniform", events, estimators=["ips"])["uniform"].tau
 
 
 @every_case

@@ -16,8 +16,10 @@ TAU = 0.4
 
 @pytest.fixture(scope="module")
 def world():
+    """Two cells of the log below always earn: sixteen outcomes of its rewards are possible, not 64."""
     rng = np.random.default_rng(5)
     means = rng.uniform(0.1, 0.9, size=(3, 3))
+    means[1, 1] = means[2, 2] = 1.0
     return TableWorld(np.array([0.5, 0.3, 0.2]), means, np.full((1, 3, 3), 1 / 3), events_per_day=6)
 
 
@@ -69,11 +71,9 @@ def outcomes(world, log, any_engine):
         means = [world.reward_means[world.contexts.index(x), world.actions.index(a)] for x, a in cells]
         rewardings = [(1.0, log.set_column(log.column_names.index("reward"), "reward", [means]))]
     policies = {name: world.policy_from_array(np.array(h, dtype=float)) for name, h in POLICIES.items()}
+    options = {"tau": TAU, "interval": "kl", "estimators": ["ips"], "allow_unknown_actions": True}
     return [
-        (
-            probability,
-            ws.evaluate(policies, read(rewarded, any_engine), tau=TAU, interval="kl", allow_unknown_actions=True),
-        )
+        (probability, ws.evaluate(policies, read(rewarded, any_engine), **options))
         for probability, rewarded in rewardings
     ]
 

@@ -33,7 +33,7 @@ def expected_estimate(world, h, train, tau, engine):
     policy = {"h": world.policy_from_array(h)}
     total = 0.0
     for probability, log in world.logs():
-        options = {"train": train, "tau": tau, "propensities": "train", "interval": "kl"}
+        options = {"train": train, "tau": tau, "propensities": "train", "interval": "kl", "estimators": ["ips"]}
         total += probability * ws.evaluate(policy, read(log, engine), allow_unknown_actions=True, **options)["h"].value
     return total
 

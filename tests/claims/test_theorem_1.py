@@ -30,11 +30,11 @@ PI_HAT = np.array([[0.25, 0.75], [0.5, 0.5]])
 
 def expected_estimate(world, train, engine):
     h = world.policy_from_array(H)
-    options = {"train": train, "tau": TAU, "propensities": "train"}
+    options = {"train": train, "tau": TAU, "propensities": "train", "interval": "kl", "estimators": ["ips"]}
     logs = list(world.logs())
     assert sum(p for p, _ in logs) == pytest.approx(1)
     return sum(
-        p * ws.evaluate({"h": h}, read(log, engine), interval="kl", allow_unknown_actions=True, **options)["h"].value
+        p * ws.evaluate({"h": h}, read(log, engine), allow_unknown_actions=True, **options)["h"].value
         for p, log in logs
     )
 

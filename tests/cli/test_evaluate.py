@@ -84,10 +84,30 @@ def test_tables_align_and_the_words_say_what_the_number_is(folder):
     assert "No split was asked" in ran.stdout
 
 
-def on_a_terminal(folder, columns, *arguments):
+# The same command on terminals of several widths, a line between them; what takes long to start is started once.
+ON_TERMINALS = """
+import os, sys
+from warmstart.cli import main
+
+for columns in sys.argv[1].split():
+    os.environ["COLUMNS"] = columns
+    sys.argv = ["warmstart", *sys.argv[-{words}:]]
+    try:
+        main()
+    except SystemExit as left:
+        assert left.code == 0, left.code
+    print("{between}", flush=True)
+"""
+BETWEEN = "=another="
+
+
+def on_terminals(folder, widths, *arguments):
+    """What a command shows on terminals so wide."""
     leader, follower = pty.openpty()
-    command = [sys.executable, "-m", "warmstart", "evaluate", "log.parquet", *COLUMNS, *arguments]
-    environment = {**os.environ, "COLUMNS": str(columns), "TERM": "xterm", "NO_COLOR": "1"}
+    words = ["evaluate", "log.parquet", *COLUMNS, *arguments]
+    program = ON_TERMINALS.format(words=len(words), between=BETWEEN)
+    command = [sys.executable, "-c", program, " ".join(map(str, widths)), *words]
+    environment = {**os.environ, "TERM": "xterm", "NO_COLOR": "1"}
     process = subprocess.Popen(command, cwd=folder, stdout=follower, stderr=follower, env=environment)
     os.close(follower)
     shown = b""
@@ -100,14 +120,23 @@ def on_a_terminal(folder, columns, *arguments):
             break
         shown += part
     assert process.wait() == 0
-    return re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode().replace("\r", "\n"))
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "", shown.decode().replace("\r", "\n"))
+    *parts, rest = plain.split(BETWEEN)
+    assert not rest.strip()
+    return dict(zip(widths, parts, strict=True))
+
+
+@pytest.fixture(scope="module")
+def wide_and_narrow(folder):
+    """What evaluate shows on terminals of three widths, and its numbers."""
+    policies = ["--policy", "uniform", "--policy", "a-rather-long-name=mine.csv", "--tau", "0.1"]
+    found = json.loads(evaluate(folder, *policies, "--json").stdout)
+    return on_terminals(folder, [40, 80, 120], *policies), found
 
 
 @pytest.mark.parametrize("columns", [40, 80, 120])
-def test_on_a_terminal_of_any_width_names_and_numbers_stay_whole(folder, columns):
-    policies = ["--policy", "uniform", "--policy", "a-rather-long-name=mine.csv", "--tau", "0.1"]
-    shown = on_a_terminal(folder, columns, *policies)
-    found = json.loads(evaluate(folder, *policies, "--json").stdout)
+def test_on_a_terminal_of_any_width_names_and_numbers_stay_whole(wide_and_narrow, columns):
+    shown, found = wide_and_narrow[0][columns], wide_and_narrow[1]
     for row in found["policies"]:
         assert row["policy"] in shown
         assert any(f"{row['value']:.{digits}f}" in shown for digits in (2, 3, 4))

@@ -140,9 +140,18 @@ def test_a_full_disk_leaves_nothing_half_written(log, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_full_disk_behind_the_output(log):
+def test_a_full_disk_behind_the_output(tmp_path):
+    small = {
+        "page": [1] * 4,
+        "ad": [1, 2, 1, 2],
+        "click": [0, 1, 1, 1],
+        "shown_at": range(1_790_000_000, 1_790_000_004),
+    }
+    pq.write_table(pa.table(small), tmp_path / "small.parquet")
+    words = ("evaluate", tmp_path / "small.parquet", *COLUMNS, "--policy", "uniform", "--tau", "0.05", "--json")
+    assert command(*words).returncode == 0
     with Path("/dev/full").open("w") as full:
-        ran = command("evaluate", log, *COLUMNS, *EVALUATE, stdout=full)
+        ran = command(*words, stdout=full)
     assert ran.returncode == 1
     assert "error: Cannot write the output: No space left on device" in ran.stderr
     assert "Traceback" not in ran.stderr

@@ -37,9 +37,8 @@ def test_every_number_equals_the_reference(engine, source):
     taus = [0.02, 0.3]
     events = read(rows, engine)
     early, late = events.split(at=moment(5))
-    found = ws.evaluate(
-        {"mine": decisions(h)}, late, train=early, tau=taus, propensities=source, allow_unknown_actions=True
-    )
+    options = {"propensities": source, "estimators": ["ips"], "allow_unknown_actions": True}
+    found = ws.evaluate({"mine": decisions(h)}, late, train=early, tau=taus, **options)
     weights = {"counts": None, "all": rows, "train": train}[source]
     for estimate, tau in zip(found, taus, strict=True):
         expected = reference.evaluate(test, h, tau, weights=weights)
@@ -66,7 +65,8 @@ def test_uniform_equals_the_reference(engine, live, feasible_from):
     rows = churning_log(2)
     train, test = cut(rows, 4)
     early, late = read(rows, engine).split(at=moment(4))
-    found = ws.evaluate("uniform", late, train=early, tau=0.1, feasible_from=feasible_from, live=live)
+    options = {"feasible_from": feasible_from, "live": live, "estimators": ["ips"]}
+    found = ws.evaluate("uniform", late, train=early, tau=0.1, **options)
     feasible = {"train": train, "evaluated": test, "all": rows}[feasible_from]
     h, other = (reference.uniform(feasible, test, rows if days else None) for days in (live, not live))
     assert h != pytest.approx(other)
@@ -80,7 +80,8 @@ def test_logging_is_the_plain_mean_reward_whatever_tau_and_weights(engine):
     test = cut(rows, 5)[1]
     mean = sum(r for _, _, r, _ in test) / len(test)
     for source in ("counts", "all", "train"):
-        for estimate in ws.evaluate("logging", late, train=early, tau=[0.05, 0.9], propensities=source):
+        options = {"tau": [0.05, 0.9], "propensities": source, "estimators": ["ips"]}
+        for estimate in ws.evaluate("logging", late, train=early, **options):
             assert estimate.value == pytest.approx(mean, abs=CLOSE)
             assert estimate.support.supported == pytest.approx(1)
             assert estimate.gain.certified.difference == pytest.approx(0, abs=CLOSE)
@@ -89,14 +90,15 @@ def test_logging_is_the_plain_mean_reward_whatever_tau_and_weights(engine):
 
 @pytest.mark.slow_on_spark
 def test_the_interval_of_logging_does_not_pay_for_tau(engine):
-    loose, tight = ws.evaluate("logging", read(random_log(3), engine), tau=[0.9, 0.001])
+    loose, tight = ws.evaluate("logging", read(random_log(3), engine), tau=[0.9, 0.001], estimators=["ips"])
     assert (loose.lower, loose.upper) == (tight.lower, tight.upper)
 
 
 def test_certified_ends_add_what_the_window_cannot_tell(engine):
     rows = random_log(4)
     h = some_policy(rows)
-    found = ws.evaluate({"mine": decisions(h)}, read(rows, engine), tau=0.2, allow_unknown_actions=True)["mine"]
+    options = {"estimators": ["ips"], "allow_unknown_actions": True}
+    found = ws.evaluate({"mine": decisions(h)}, read(rows, engine), tau=0.2, **options)["mine"]
     lost = 1 - reference.evaluate(rows, h, 0.2)["kept"]
     assert 0.1 < lost < 0.9
     assert found.certified_lower == found.lower
@@ -106,8 +108,9 @@ def test_certified_ends_add_what_the_window_cannot_tell(engine):
 @pytest.mark.slow_on_spark
 def test_certified_ends_use_the_windows_own_counts_whatever_the_weights(engine):
     early, late = read(random_log(5), engine).split(at=moment(5))
-    own = ws.evaluate("uniform", late, train=early, tau=0.05)["uniform"]
-    other = ws.evaluate("uniform", late, train=early, tau=0.05, propensities="all")["uniform"]
+    options = {"tau": 0.05, "estimators": ["ips"]}
+    own = ws.evaluate("uniform", late, train=early, **options)["uniform"]
+    other = ws.evaluate("uniform", late, train=early, propensities="all", **options)["uniform"]
     assert other.value != pytest.approx(own.value)
     assert other.certified_lower == pytest.approx(own.certified_lower)
     assert other.certified_upper == pytest.approx(own.certified_upper)
@@ -124,7 +127,8 @@ def test_an_approximate_interval_certifies_nothing(engine):
 def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(engine):
     rows = [("old", "a", 1.0, 0), ("old", "b", 1.0, 0), ("new", "a", 1.0, 1), ("old", "a", 1.0, 1)]
     early, late = read(rows, engine).split(at=moment(1))
-    found = ws.evaluate("constant:a", late, train=early, tau=0.01, propensities="train")["constant:a"]
+    options = {"propensities": "train", "estimators": ["ips"]}
+    found = ws.evaluate("constant:a", late, train=early, tau=0.01, **options)["constant:a"]
     assert found.value == pytest.approx((0 + 1 / 0.5) / 2)
     assert found.events == 2
     assert found.weight_ratio.above_one == pytest.approx(0.5)
@@ -134,8 +138,9 @@ def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(engine):
 @pytest.mark.slow_on_spark
 def test_joint_ends_share_delta_among_all_rows_and_logging_is_one(engine):
     events = read(random_log(6), engine)
-    several = ws.evaluate(["uniform", "constant:a0", "logging"], events, tau=[0.05, 0.5], delta=0.2)["uniform"]
-    alone = ws.evaluate("uniform", events, tau=0.05, delta=0.2 / 5)["uniform"]
+    policies, options = ["uniform", "constant:a0", "logging"], {"estimators": ["ips"]}
+    several = ws.evaluate(policies, events, tau=[0.05, 0.5], delta=0.2, **options)["uniform"]
+    alone = ws.evaluate("uniform", events, tau=0.05, delta=0.2 / 5, **options)["uniform"]
     assert several.joint_lower == pytest.approx(alone.lower)
     assert several.joint_upper == pytest.approx(alone.upper)
     assert several.joint_lower < several.lower
@@ -177,7 +182,7 @@ def test_train_may_come_from_another_file(engine):
 @pytest.mark.slow_on_spark
 def test_without_a_reward_the_gain_may_still_be_anything_near_nothing(engine):
     rows = [(x, a, 0.0, day) for x, a, _, day in random_log(9)]
-    found = ws.evaluate("constant:a1", read(rows, engine), tau=0.05)["constant:a1"].gain.certified
+    found = ws.evaluate("constant:a1", read(rows, engine), tau=0.05, estimators=["ips"])["constant:a1"].gain.certified
     assert found.contested > 0
     assert found.lower < found.difference == 0 < found.upper
     assert found.guarantee == "finite-sample"

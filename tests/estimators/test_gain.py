@@ -106,15 +106,15 @@ def test_the_interval_is_not_much_wider_than_the_normal_one(rate, most):
     assert normal < wide < most * normal
 
 
-def through_evaluate(rows, policy, *, engine, trained, reward_range=(0, 1), tau=0.1):
+def through_evaluate(rows, policy, *, engine, trained, reward_range):
     events, options = read(rows, engine, reward_range=reward_range), {}
     if trained:
         options["train"], events = events.split(at=moment(5))
-    return ws.evaluate(policy, events, tau=tau, allow_unknown_actions=True, **options).policies[0]
+    return ws.evaluate(policy, events, tau=0.1, estimators=["ips"], allow_unknown_actions=True, **options).policies[0]
 
 
 @pytest.mark.parametrize("trained", [True, False])
-@pytest.mark.parametrize("policy", ["uniform", "mine"])
+@pytest.mark.parametrize("policy", [pytest.param("uniform", marks=pytest.mark.slow_on_spark), "mine"])
 def test_the_rewards_r_and_1_minus_r_and_2r_minus_1_lead_to_the_same_statements(engine, policy, trained):
     rows = random_log(1)
     given = {"mine": decisions(some_policy(rows))} if policy == "mine" else policy

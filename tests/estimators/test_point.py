@@ -328,7 +328,7 @@ def test_the_gain_of_a_policy_that_does_what_logging_did_on_average_covers_nothi
     for _ in range(40):
         log = {"x": rng.integers(30, size=2_000), "a": rng.integers(3, size=2_000), "r": rng.random(2_000) < rate}
         events = ws.read_events(pa.table(log), context="x", action="a", reward="r", engine=duckdb)
-        gain = ws.evaluate("uniform", events, tau=0.01).policies[0].gain.estimated
+        gain = ws.evaluate("uniform", events, tau=0.01, interval="kl").policies[0].gain.estimated
         scores.append(2 * 1.96 * gain.difference / (gain.upper - gain.lower))
     assert np.mean(np.abs(scores) > 1.96) <= 0.1
     assert np.mean(np.abs(scores) > 0.674) <= 0.6

@@ -142,21 +142,17 @@ def test_spark_models_what_duckdb_models(spark):
     assert_alike(there, here)
 
 
-@pytest.mark.parametrize("folds", [None, 3])
-def test_propensities_may_be_counted_within_epochs(engine, folds):
-    """Counts per (context, day), the policy by context: every number equals a log whose contexts carry the day."""
+TAUS, LEVELS = [0.02, 0.3], Levels(0.05, 2, 0.3)
+
+
+@pytest.fixture(scope="module")
+def of_days(duckdb):
+    """A log and a policy; their estimates where contexts carry the day, and where days are pooled."""
     rows = random_log(7, events=700)
     h = some_policy(rows)
     apart = [(f"{x} {day}", a, r, day) for x, a, r, day in rows]
     h_apart = {(f"{x} {day}", a): p for (x, a), p in h.items() for day in {day for *_, day in rows}}
-    taus, levels = [0.02, 0.3], Levels(0.05, 2, 0.3)
-    with open_cells(read(rows, engine)) as cells, open_strata(cells, folds=folds, epoch="day") as strata:
-        policy = build_policy(
-            parse_policies({"h": decisions(h)})[0], cells, feasible_from="evaluated", live=False, allow_unknown=True
-        )
-        with open_weighted_rows(policy, cells, strata=strata) as weighted:
-            found = estimate_policy(weighted, taus=taus, levels=levels)
-    with open_cells(read(apart, engine)) as cells:
+    with open_cells(read(apart, duckdb)) as cells:
         policy = build_policy(
             parse_policies({"h": decisions(h_apart)})[0],
             cells,
@@ -165,8 +161,21 @@ def test_propensities_may_be_counted_within_epochs(engine, folds):
             allow_unknown=True,
         )
         with open_weighted_rows(policy, cells) as weighted:
-            expected = estimate_policy(weighted, taus=taus, levels=levels)
-    pooled = ws.evaluate({"h": decisions(h)}, read(rows, engine), tau=taus, live=False, allow_unknown_actions=True)
+            expected = estimate_policy(weighted, taus=TAUS, levels=LEVELS)
+    options = {"tau": TAUS, "live": False, "estimators": ["ips"], "allow_unknown_actions": True}
+    return rows, h, expected, ws.evaluate({"h": decisions(h)}, read(rows, duckdb), **options)
+
+
+@pytest.mark.parametrize("folds", [None, 3])
+def test_propensities_may_be_counted_within_epochs(engine, of_days, folds):
+    """Counts per (context, day), the policy by context: every number equals a log whose contexts carry the day."""
+    rows, h, expected, pooled = of_days
+    with open_cells(read(rows, engine)) as cells, open_strata(cells, folds=folds, epoch="day") as strata:
+        policy = build_policy(
+            parse_policies({"h": decisions(h)})[0], cells, feasible_from="evaluated", live=False, allow_unknown=True
+        )
+        with open_weighted_rows(policy, cells, strata=strata) as weighted:
+            found = estimate_policy(weighted, taus=TAUS, levels=LEVELS)
     for one, other, all_days in zip(found, expected, pooled, strict=True):
         assert one.value != pytest.approx(all_days.value, abs=1e-3)
         assert_same_numbers(one.to_dict(), other.to_dict())

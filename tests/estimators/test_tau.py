@@ -25,7 +25,8 @@ def test_the_curve_and_its_least_point_equal_the_reference(engine):
     train, test = cut(rows, 5)
     h = some_policy(rows)
     early, late = read(rows, engine).split(at=moment(5))
-    found = ws.evaluate({"mine": decisions(h)}, late, train=early, allow_unknown_actions=True)["mine"]
+    options = {"estimators": ["ips"], "allow_unknown_actions": True}
+    found = ws.evaluate({"mine": decisions(h)}, late, train=early, **options)["mine"]
     rate = sum(r for _, _, r, _ in train) / len(train)
     wanted = curve_by_hand(test, h, rate)
     assert found.tau_choice.rate_is_known

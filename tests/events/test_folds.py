@@ -78,8 +78,8 @@ def test_folds_can_train_and_test_but_not_overlap(engine):
 def test_a_policy_learned_on_the_other_folds_did_not_learn_here(duckdb):
     train, test = read(random_log(4, events=600), duckdb).split(folds=3)[0]
     policy = ws.fit(train, fit_tau=1.0, weight_bits=8)
-    assert ws.evaluate(policy, test, train=train, tau=0.1).policies[0].certified_lower is not None
-    assert ws.evaluate(policy, train, tau=0.1).policies[0].certified_lower is None
+    assert ws.evaluate(policy, test, train=train, tau=0.1, estimators=["ips"]).policies[0].certified_lower is not None
+    assert ws.evaluate(policy, train, tau=0.1, estimators=["ips"]).policies[0].certified_lower is None
 
 
 @pytest.mark.parametrize("folds", [1, 0, 101, 2.5])
@@ -103,7 +103,7 @@ def test_events_of_a_cell_fall_into_all_folds_though_nothing_tells_them_apart(en
 
 def test_a_fold_has_folds_of_its_own_to_learn_from(duckdb):
     log = table(random_log(7, events=2000)).append_column("id", pa.array(range(2000)))
-    for train, test in read(log, duckdb, event_id="id").split(folds=5):
+    for train, test in read(log, duckdb, event_id="id").split(folds=5)[:2]:
         for window in (train, test):
             found = ws.evaluate("uniform", window, tau=0.05, estimators=["dm", "dr"], propensities="back-off")
             assert 0.2 < found["uniform"].estimates[0].value < 0.8

@@ -23,7 +23,7 @@ def log():
 
 def value(source, **options):
     names = {**NAMES, **options}
-    return ws.evaluate("uniform", ws.read_events(source, **names), tau=0.1)["uniform"].value
+    return ws.evaluate("uniform", ws.read_events(source, **names), tau=0.1, estimators=["ips"])["uniform"].value
 
 
 def test_every_source_gives_the_same_answer(log, tmp_path, engine):
@@ -63,7 +63,7 @@ def test_several_context_columns_make_one_context(engine):
         {"page": ["p", "p", "q", "q"], "hour": [1, 2, 1, 2], "ad": ["a", "b", "a", "b"], "click": [1, 0, 1, 1]}
     )
     events = ws.read_events(log, context=["page", "hour"], action="ad", reward="click", engine=engine)
-    found = ws.evaluate("constant:a", events, tau=0.1)
+    found = ws.evaluate("constant:a", events, tau=0.1, estimators=["ips"])
     assert found.log.contexts == 4
     assert found["constant:a"].value == pytest.approx(2 / 4)
 

@@ -93,7 +93,7 @@ def test_ips_of_vowpal_wabbit_is_ours(events, tmp_path):
         lines.append(f"{choice[context]} {line}\n")
     (tmp_path / "eval.vw").write_text("".join(lines))
     decisions = pa.table({"context": list(choice), "action": [f"a{number - 1}" for number in choice.values()]})
-    ours = ws.evaluate({"fixed": decisions}, events, tau=TAU)["fixed"].value
+    ours = ws.evaluate({"fixed": decisions}, events, tau=TAU, estimators=["ips"])["fixed"].value
     assert ours > 0
     theirs = average_loss(vw("--cb", 5, "--eval", "--cb_type", "ips", "-d", tmp_path / "eval.vw")[1])
     assert -theirs == pytest.approx(ours, abs=2e-6)

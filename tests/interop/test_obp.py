@@ -53,14 +53,16 @@ def test_the_value_of_an_action_dist_is_obps_ips():
     result = ws.from_obp(given, action_dist=dist[:, :, None])
     chosen = dist[np.arange(ROUNDS), given["action"]]
     expected = np.mean(given["reward"] * chosen / given["pscore"])
-    value = ws.evaluate({"dist": result.decisions}, opened(result, propensity="propensity"), tau=0.01)["dist"].value
+    value = ws.evaluate(
+        {"dist": result.decisions}, opened(result, propensity="propensity"), tau=0.01, estimators=["ips"]
+    )["dist"].value
     assert value == pytest.approx(expected)
 
 
 def test_without_pscore_there_is_no_propensity():
     result = ws.from_obp(feedback(pscore=None))
     assert "propensity" not in result.events.column_names
-    assert ws.evaluate("uniform", opened(result), tau=0.05)["uniform"].events == ROUNDS
+    assert ws.evaluate("uniform", opened(result), tau=0.05, estimators=["ips"])["uniform"].events == ROUNDS
 
 
 def test_position_and_other_scales_are_kept():
@@ -106,7 +108,7 @@ def test_obps_ips_of_an_exported_policy_is_ours():
     policy = ws.policy_table("uniform", events, live=False)
     result = ws.to_obp(events, tau=0.1, policy=policy)
     ratio = result["action_dist"][np.arange(result["n_rounds"]), result["action"], 0] / result["pscore"]
-    ours = ws.evaluate("uniform", events, tau=0.1, live=False)["uniform"].value
+    ours = ws.evaluate("uniform", events, tau=0.1, live=False, estimators=["ips"])["uniform"].value
     assert np.mean(result["reward"] * ratio) == pytest.approx(ours)
 
 

@@ -1,8 +1,6 @@
 """Late rewards, against a plain join of one event at a time, on both engines, with ties, nulls and duplicates."""
 
 import json
-import subprocess
-import sys
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
@@ -14,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.support import join_reference as reference
+from tests.support.commands import warmstart
 
 import warmstart as ws
 from warmstart.joining.join import _microseconds
@@ -329,17 +328,15 @@ def test_what_is_no_window_is_refused(text):
 def test_the_command(tmp_path):
     (tmp_path / "shown.csv").write_text("id,page,ad,at\n1,p,a,2026-10-01 10:00:00\n2,p,b,2026-10-01 11:00:00\n")
     (tmp_path / "clicks.csv").write_text("request,when\n1,2026-10-02 09:00:00\n9,2026-10-20 09:00:00\n")
-    command = [sys.executable, "-m", "warmstart", "join", "shown.csv", "clicks.csv", "--on", "id=request"]
+    command = ["join", "shown.csv", "clicks.csv", "--on", "id=request"]
     timed = ["--impression-time", "at", "--outcome-time", "when", "--window", "7d", "--out", "log.parquet"]
-    ran = subprocess.run([*command, *timed, "--json"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    ran = warmstart(*command, *timed, "--json", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     said = json.loads(ran.stdout)
     assert said["impressions"] == {"read": 2, "with_nulls": 0, "too_young": 0, "written": 2, "rewarded": 1}
     assert (said["outcomes"]["never_shown"], said["window_seconds"]) == (1, 604_800)
-    ran = subprocess.run([*command, *timed], cwd=tmp_path, capture_output=True, text=True, check=False)
+    ran = warmstart(*command, *timed, cwd=tmp_path)
     assert "of no impression" in ran.stdout
     assert "Next: warmstart audit log.parquet" in ran.stdout
-    ran = subprocess.run(
-        [*command, "--out", "absent/log.parquet"], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    ran = warmstart(*command, "--out", "absent/log.parquet", cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (2, "")

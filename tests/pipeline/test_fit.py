@@ -9,9 +9,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from tests.support.logs import random_log, read
+from tests.support.logs import random_log, table
 
 import warmstart as ws
+from warmstart.engine import connect
 
 NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
 
@@ -147,16 +148,21 @@ def test_the_fits_tau_is_chosen_on_held_out_events_or_said_to_be_one(month, poli
 
 
 def test_text_keys_several_context_columns_and_both_engines(engine):
-    rows = [(x, a, r, d) for x, a, r, d in random_log(3, fractional=False)]
+    log = table(random_log(3, fractional=False))
+    log = log.append_column("half", pa.array([i % 2 for i in range(len(log))]))
+    names = {"context": ["context", "half"], "action": "action", "reward": "reward", "time": "time"}
     # With a rate of nothing the model stays at nothing, and what ids remember is the same wherever it is computed.
-    found = ws.fit(read(rows, engine), weight_bits=8, rates=[1e-12])
-    assert set(found.decisions.column_names) == {"context", "action"}
-    here = ws.fit(read(rows, "duckdb"), weight_bits=8, rates=[1e-12])
-    assert found.ranking["action"].to_pylist() == here.ranking["action"].to_pylist()
+    found, here = (
+        ws.fit(ws.read_events(log, **names, engine=one), weight_bits=8, rates=[1e-12]) for one in (engine, "duckdb")
+    )
+    assert set(found.decisions.column_names) == {"context", "half", "action"}
+    assert found.decisions.num_rows == len(log.group_by(["context", "half"]).aggregate([]))
+    for name in ("context", "half", "action"):
+        assert found.ranking[name].to_pylist() == here.ranking[name].to_pylist()
     assert found.ranking["score"].to_pylist() == pytest.approx(here.ranking["score"].to_pylist(), abs=1e-6)
-    log = pa.table({"a": ["x", "x", "y"] * 9, "b": [1, 2, 1] * 9, "c": ["u", "v", "u"] * 9, "r": [0, 1, 1] * 9})
-    events = ws.read_events(log, context=["a", "b"], action="c", reward="r", engine=engine)
-    assert ws.fit(events, weight_bits=8).decisions.num_rows == 3
+    # What a session learned stays in it, also for another engine of that session.
+    if engine.name == "spark":
+        assert found.ranked.opened(connect("spark")) is found.ranked.table
 
 
 def test_evaluate_takes_what_fit_returned_or_wrote(month, policy, tmp_path):
@@ -166,7 +172,7 @@ def test_evaluate_takes_what_fit_returned_or_wrote(month, policy, tmp_path):
     saved = ws.evaluate({"p": str(folder)}, test, train=train, tau=0.05)["p"]
     assert saved.value == pytest.approx(direct.value, rel=1e-12)
     assert direct.certified_lower is not None
-    assert direct.value > ws.evaluate("uniform", test, train=train, tau=0.05)["uniform"].value
+    assert direct.value > ws.evaluate("uniform", test, train=train, tau=0.05, estimators=["ips"])["uniform"].value
 
 
 def test_naive_takes_the_best_of_all_actions_and_the_log_hardly_knows_it(month, policy, tmp_path):
@@ -227,7 +233,7 @@ def test_saving_and_loading_gives_the_same_decisions(policy, tmp_path, month):
 def test_a_folder_that_looks_like_a_partition_is_none(policy, month, tmp_path):
     _, _, test = month
     folder = ws.save_policy(policy, tmp_path / "page=3" / "policy")
-    one, other = (ws.evaluate({"p": p}, test, tau=0.05)["p"].value for p in (policy, folder))
+    one, other = (ws.evaluate({"p": p}, test, tau=0.05, estimators=["ips"])["p"].value for p in (policy, folder))
     assert one == pytest.approx(other, rel=1e-12)
 
 

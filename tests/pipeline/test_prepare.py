@@ -72,7 +72,7 @@ def test_logged_propensities_are_used_and_checked(engine):
     names = {"context": ["x", "y"], "action": "a", "reward": "r", "event_id": "i", "engine": engine}
     events = ws.read_events(log, **names, propensity="p")
     policy = {"best": pa.table({"x": log["x"], "y": log["y"], "a": best})}
-    found = ws.evaluate(policy, events, tau=1e-6)
+    found = ws.evaluate(policy, events, tau=1e-6, estimators=["ips"])
     rows = log.to_pylist()
     by_hand = sum(row["r"] / row["p"] for row, b in zip(rows, best, strict=True) if row["a"] == b) / len(rows)
     assert found.propensities.name == "logged"
@@ -80,7 +80,8 @@ def test_logged_propensities_are_used_and_checked(engine):
     assert found["best"].value == pytest.approx(by_hand, abs=1e-9)
     assert found["best"].lower < truth < found["best"].upper
     wrong = log.set_column(log.column_names.index("p"), "p", pa.array(np.maximum(log["p"].to_numpy() / 3, 1e-3)))
-    suspicious = ws.evaluate(policy, ws.read_events(wrong, **names, propensity="p"), tau=1e-6)
+    read_wrong = ws.read_events(wrong, **names, propensity="p")
+    suspicious = ws.evaluate(policy, read_wrong, tau=1e-6, estimators=["ips"])
     assert suspicious.propensities.too_heavy == 4
     assert "too small" in str(suspicious)
 
@@ -164,7 +165,9 @@ def test_without_ids_or_times_a_model_still_finds_the_shares(duckdb):
     log = pa.table({"x": [f"x{i}" for i in x], "a": [f"a{i}" for i in a], "r": rng.random(20_000) < 0.1 + 0.05 * a})
     events = ws.read_events(log, context="x", action="a", reward="r", engine=duckdb)
     values = {
-        source: ws.evaluate("constant:a1", events, tau=0.01, propensities=source)["constant:a1"].value
+        source: ws.evaluate("constant:a1", events, tau=0.01, propensities=source, estimators=["ips"])[
+            "constant:a1"
+        ].value
         for source in ("counts", "back-off", "model")
     }
     assert values["back-off"] == pytest.approx(values["counts"], rel=0.02)

@@ -17,7 +17,7 @@ def test_uniform_chooses_each_day_among_live_actions_and_is_undecided_where_ther
     h = {(row["context"], row["action"]): row["probability"] for row in found}
     # p has traffic on days 2 and 3 (a and b live) and on day 5 (b alone); q's only feasible action died on day 1.
     assert h == pytest.approx({("p", "a"): 1 / 3, ("p", "b"): 2 / 3})
-    support = ws.evaluate("uniform", late, train=early, tau=0.1)["uniform"].support
+    support = ws.evaluate("uniform", late, train=early, tau=0.1, estimators=["ips"])["uniform"].support
     assert support.undecided == pytest.approx(2 / 5)
     assert support.unsupported == pytest.approx(3 / 5 * 1 / 3)
 
@@ -43,9 +43,9 @@ def test_contexts_may_be_times_and_several(in_process, monkeypatch):
     log = log.append_column("hour", log["time"].cast(pa.timestamp("us")))
     options = {"action": "action", "reward": "reward", "time": "time", "engine": engine}
     alone = ws.read_events(log, context="hour", **options)
-    assert ws.evaluate("uniform", alone, tau=0.001)["uniform"].support.supported == pytest.approx(1)
+    assert ws.evaluate("uniform", alone, tau=0.001, estimators=["ips"])["uniform"].support.supported == pytest.approx(1)
     both = ws.read_events(log, context=["context", "hour"], **options)
-    assert ws.evaluate("uniform", both, tau=0.1)["uniform"].events == 300
+    assert ws.evaluate("uniform", both, tau=0.1, estimators=["ips"])["uniform"].events == 300
 
 
 @pytest.mark.slow_on_spark
@@ -66,7 +66,7 @@ def test_an_action_is_live_between_its_days_anywhere_in_the_log(engine):
 
 def test_uniform_without_a_feasible_action_anywhere_is_undecided_and_no_error(engine):
     first, second = read([("p", "a", 0.0, 0), ("q", "a", 1.0, 1), ("q", "a", 1.0, 1)], engine).split(at=moment(1))
-    found = ws.evaluate(["uniform", "logging"], second, train=first, tau=0.1)
+    found = ws.evaluate(["uniform", "logging"], second, train=first, tau=0.1, estimators=["ips"])
     assert found["uniform"].support.undecided == 1
     assert found["uniform"].gain.certified.difference is None
     assert found["logging"].value == 1

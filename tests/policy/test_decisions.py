@@ -14,7 +14,7 @@ def events(engine):
 
 
 def evaluate(events, policy, **options):
-    return ws.evaluate({"mine": policy}, events, tau=0.1, **options)["mine"]
+    return ws.evaluate({"mine": policy}, events, tau=0.1, estimators=["ips"], **options)["mine"]
 
 
 def rows(**columns):
@@ -81,7 +81,9 @@ def test_the_values_of_a_csv_file_are_read_as_the_logs_types(tmp_path, engine):
     log = pa.table({"x": ["007", "007"], "a": [1, 2], "r": [1.0, 0.0]})
     events = ws.read_events(log, context="x", action="a", reward="r", engine=engine)
     (tmp_path / "mine.csv").write_text("x,a,probability\n007,1,0.5\n")
-    assert ws.evaluate(str(tmp_path / "mine.csv"), events, tau=0.1)["mine"].value == pytest.approx(0.5)
+    assert ws.evaluate(str(tmp_path / "mine.csv"), events, tau=0.1, estimators=["ips"])["mine"].value == pytest.approx(
+        0.5
+    )
     (tmp_path / "bad.csv").write_text("x,a\n007,one\n")
     with pytest.raises(ws.DecisionError, match=r"of the log's type .*The log has x string, a int64"):
         ws.evaluate(str(tmp_path / "bad.csv"), events, tau=0.1)
@@ -110,7 +112,7 @@ def test_decisions_of_another_connection_are_refused(events):
 def test_a_column_called_probability_cannot_be_a_key(engine):
     log = pa.table({"probability": ["p", "p"], "a": ["a", "b"], "r": [1.0, 0.0]})
     events = ws.read_events(log, context="probability", action="a", reward="r", engine=engine)
-    assert ws.evaluate("uniform", events, tau=0.1)["uniform"].value == pytest.approx(0.5)
+    assert ws.evaluate("uniform", events, tau=0.1, estimators=["ips"])["uniform"].value == pytest.approx(0.5)
     with pytest.raises(ws.UsageError, match="Rename"):
         evaluate(events, rows(probability=["p"], a=["a"]))
     with pytest.raises(ws.UsageError, match="Rename"):

@@ -13,7 +13,7 @@ def events(engine):
 
 
 def evaluate(events, h, **options):
-    return ws.evaluate({"mine": decisions(h)}, events, tau=0.1, **options)
+    return ws.evaluate({"mine": decisions(h)}, events, tau=0.1, estimators=["ips"], **options)
 
 
 def test_an_action_that_the_log_never_shows_is_refused_with_the_nearest_names(events):
@@ -74,7 +74,7 @@ def test_a_constant_that_never_occurs_is_refused_with_the_nearest_names_or_allow
     events = read(random_log(1), engine)
     with pytest.raises(ws.DecisionError, match=r"'a00' \(did you mean 'a0'.*never occurs in 'action'"):
         ws.evaluate("constant:a00", events, tau=0.1)
-    found = ws.evaluate("constant:a00", events, tau=0.1, allow_unknown_actions=True)
+    found = ws.evaluate("constant:a00", events, tau=0.1, estimators=["ips"], allow_unknown_actions=True)
     assert found["constant:a00"].support.unsupported == 1
     assert "100 % of the traffic of 'constant:a00'" in str(found)
 

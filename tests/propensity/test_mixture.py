@@ -104,7 +104,7 @@ def test_epochs_of_few_events_fall_back_to_the_pooled_model():
 
 
 def test_any_classifier_of_scikit_learn_may_imitate(world):
-    forest = RandomForestClassifier(30, min_samples_leaf=2, random_state=0)
+    forest = RandomForestClassifier(10, min_samples_leaf=2, random_state=0)
     pooled = asked(world, learn_propensity(*world.rows, model=forest))
     mixed = asked(world, learn_mixture(*world.rows, world.block, model=forest))
     assert log_loss(mixed, world.n).log_loss < log_loss(pooled, world.n).log_loss

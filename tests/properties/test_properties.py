@@ -37,8 +37,9 @@ def few(examples):
 def evaluated(rows, policies, engine, tau, **options):
     """Policies on a log; None where they decide none of its contexts."""
     everywhere = {name: decisions({**h, ("elsewhere", "a"): 1.0}) for name, h in policies.items()}
+    options |= {"tau": tau, "estimators": ["ips"], "allow_unknown_actions": True}
     try:
-        return ws.evaluate(everywhere, read(rows, engine), tau=tau, allow_unknown_actions=True, **options)
+        return ws.evaluate(everywhere, read(rows, engine), **options)
     except ws.DecisionError:
         assert not {x for x, *_ in rows} & {x for h in policies.values() for x, _ in h}
         return None

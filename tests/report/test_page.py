@@ -191,15 +191,15 @@ def test_specifications_are_data_that_no_name_can_leave(hostile):
 def test_what_cannot_be_a_page_is_refused_and_nothing_is_left(tmp_path):
     with pytest.raises(ws.UsageError, match="no page for"):
         ws.save_report("nothing", tmp_path / "x.html")
-    events = read(random_log(1), "duckdb", time=False)
+    audit = ws.audit(read(random_log(1), "duckdb", time=False))
     with pytest.raises(ws.UsageError, match="no folder"):
-        ws.save_report(ws.audit(events), tmp_path / "gone" / "x.html")
+        ws.save_report(audit, tmp_path / "gone" / "x.html")
     for name in ("audit.json", "audit", "audit.html.gz"):
         with pytest.raises(ws.UsageError, match=r"does not end in \.html") as refused:
-            ws.save_report(ws.audit(events), tmp_path / name)
+            ws.save_report(audit, tmp_path / name)
         assert "to_json()" in refused.value.hint
     assert list(tmp_path.iterdir()) == []
-    assert ws.save_report(ws.audit(events), tmp_path / "page.HTM").is_file()
+    assert ws.save_report(audit, tmp_path / "page.HTM").is_file()
 
 
 def test_the_glossary_has_the_words_of_the_field_and_of_the_log():

@@ -16,7 +16,7 @@ def test_a_log_without_probabilities_has_no_propensity_column(tmp_path):
     assert [set(row) for row in rows] == [{"context", "action", "reward", "cost"}] * 2
     assert result.about["propensities"] == 0
     events = ws.read_events(result.events, context="context", action="action", reward="reward")
-    assert ws.evaluate("constant:1", events, tau=0.1)["constant:1"].value == 1.0
+    assert ws.evaluate("constant:1", events, tau=0.1, estimators=["ips"])["constant:1"].value == 1.0
 
 
 def test_with_probabilities_read_events_takes_them(tmp_path):
@@ -213,7 +213,7 @@ def test_the_reuters_log_has_its_known_labels_and_value(formats, tmp_path):
     }
     events = ws.read_events(result.events, context="context", action="action", reward="reward", propensity="propensity")
     # Cost of "always 2" by inverse propensities: 253 / .5 / 1000 = .506; its reward is 1 - cost, 243 / .5 / 1000.
-    assert ws.evaluate("constant:2", events, tau=0.05)["constant:2"].value == pytest.approx(0.486)
+    assert ws.evaluate("constant:2", events, tau=0.05, estimators=["ips"])["constant:2"].value == pytest.approx(0.486)
 
 
 def test_costs_come_back_from_rewards(formats, tmp_path):

@@ -31,7 +31,7 @@ def test_a_policy_that_vowpal_wabbit_learned_comes_back_and_is_evaluated(events,
     assert [row["context"] for row in rows] == [f"x{i}" for i in range(6)]
     numbers = [int(line.split()[0]) for line in predicted.read_text().splitlines() if line.strip()]
     assert [row["action"] for row in rows] == [f"a{number}" for number in numbers]
-    assert ws.evaluate(str(result.path), events, tau=TAU)["decisions"].support.undecided == 0
+    assert ws.evaluate(str(result.path), events, tau=TAU, estimators=["ips"])["decisions"].support.undecided == 0
 
 
 def test_probabilities_come_back_over_the_feasible_actions(events, tmp_path):
@@ -48,7 +48,7 @@ def test_probabilities_come_back_over_the_feasible_actions(events, tmp_path):
     for row in rows:
         sums[row["context"]] += row["probability"]
     assert all(total == pytest.approx(1) for total in sums.values())
-    assert ws.evaluate(str(result.path), events, tau=TAU)["decisions"].matched == len(ROWS)
+    assert ws.evaluate(str(result.path), events, tau=TAU, estimators=["ips"])["decisions"].matched == len(ROWS)
 
 
 @pytest.fixture(scope="module")
