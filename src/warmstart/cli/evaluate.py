@@ -71,7 +71,7 @@ def evaluate(
             --test-fraction 0.35 --policy logging --policy new=decisions.csv --tau 0.01 --tau 0.05 --json
         warmstart evaluate log.parquet --context page --context hour --action ad --reward click --time shown_at \
             --policy uniform-all --policy new=decisions.csv --trained-until new=never --allow-unknown-actions
-        warmstart evaluate log.parquet --context page --action ad --reward click --unit user --policy uniform
+        warmstart evaluate log.parquet --context page --action ad --reward click --unit customer --policy uniform
         warmstart evaluate log.parquet --context age --context city --action ad --reward click \
             --propensities model --policy new=by-city.csv --estimator dr
     """

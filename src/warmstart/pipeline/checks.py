@@ -6,11 +6,12 @@ from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
 
-from warmstart.core import WINDOW_NAMES, UsageError, WindowName, no_such_column, quoted
+from warmstart.core import WINDOW_NAMES, DecisionError, UsageError, WindowName, no_such_column, quoted
 from warmstart.estimators import ESTIMATORS, METHODS
 from warmstart.events import Cells, Events, window_counts
 from warmstart.pipeline.sources import REPEATING, contexts_repeat
-from warmstart.results import Tau
+from warmstart.policy import NamedPolicy
+from warmstart.results import Tau, ValueEstimate
 
 
 def check_events(*windows: Any) -> None:
@@ -56,6 +57,15 @@ def check_per(per: str, events: Events) -> None:
         raise UsageError(f"per must be 'event' or 'unit', and is {quoted(per)}.")
     if per == "unit" and not events.columns.unit:
         raise UsageError("The log was read without a unit.", "Name it: unit=... (--unit).")
+
+
+def check_decides(policy: NamedPolicy, estimate: ValueEstimate) -> None:
+    """Refuse a policy of the user's own that decides nothing."""
+    if policy.keyword is None and estimate.support.undecided >= 1:
+        raise DecisionError(
+            f"The policy {quoted(policy.name)} decides no context of the evaluated window.",
+            "Are its context columns written as in the log?",
+        )
 
 
 def check_coarser(coarser: Sequence[Sequence[str]], events: Events) -> None:

@@ -9,19 +9,17 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 from warmstart.core import (
     ACTION,
     PROBABILITY,
-    REWARD,
-    DecisionError,
     Progress,
     UsageError,
     WindowName,
     __version__,
-    quoted,
     silent,
 )
 from warmstart.estimators import Levels, check_weights, estimate_policy, top_contributions
 from warmstart.events import Cells, Events, days_known, open_cells, per_unit, window_counts
 from warmstart.pipeline.checks import (
     check_coarser,
+    check_decides,
     check_events,
     check_level,
     check_per,
@@ -29,6 +27,7 @@ from warmstart.pipeline.checks import (
     checked_taus,
     feasible_window,
 )
+from warmstart.pipeline.known_before import known_icc, known_rate
 from warmstart.pipeline.prepare import prepare
 from warmstart.pipeline.remarks import evaluation_remarks
 from warmstart.pipeline.trained import fitted_on_window
@@ -126,7 +125,7 @@ def evaluate(
     learned = {p.name for p in named if _learned_here(p.fitted, events) or p.name in fitted_here}
     unknown, alarms = dict[str, float](), dict[str, Alarms]()
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
-    levels = Levels(delta, looks, _known_rate(train), _known_icc(train, events))
+    levels = Levels(delta, looks, known_rate(train), known_icc(train, events))
     if per == "unit":
         on_progress("counting the events of units")
         events, train = per_unit(events, train)
@@ -153,11 +152,7 @@ def evaluate(
                 alarms[policy.name] = Alarms(1.0, 0.0) if inputs.source.counted else check_weights(weighted)
                 if contributions and not built.is_logging and inputs.source.counted:
                     parts += top_contributions(weighted, tau=valued[0].tau, most=contributions)
-            if policy.keyword is None and valued[0].support.undecided >= 1:
-                raise DecisionError(
-                    f"The policy {quoted(policy.name)} decides no context of the evaluated window.",
-                    "Are its context columns written as in the log?",
-                )
+            check_decides(policy, valued[0])
             valued = valued if inputs.source.counted else [e.judged(alarms[policy.name]) for e in valued]
             estimates += [e.uncertified() for e in valued] if policy.name in learned else valued
         remarks = evaluation_remarks(inputs, unsaid=unsaid, unknown=unknown, alarms=alarms)
@@ -179,34 +174,6 @@ def evaluate(
         remarks=remarks,
         per=per,
     )
-
-
-def _known_rate(train: Events | None) -> float | None:
-    """Return the mean reward of the training window, between 0 and 1; None if there is none above zero."""
-    if train is None:
-        return None
-    return train.engine.fetch(train.table.agg(rate=train.table[REWARD].mean()))[0]["rate"] or None
-
-
-def _known_icc(train: Events | None, events: Events) -> float | None:
-    """Return the intraclass correlation of rewards by unit in the training window; None if nobody knows it."""
-    if train is None or not events.columns.unit or len(train.columns.unit) != len(events.columns.unit):
-        return None
-    table = train.table
-    units = table.group_by(*train.columns.unit_keys).agg(
-        n=table.count().cast("float64"), rewards=table[REWARD].sum(), squares=(table[REWARD] * table[REWARD]).sum()
-    )
-    n, rewards = units.n, units.rewards
-    sums = {"n": n.sum(), "rewards": rewards.sum(), "squares": units.squares.sum()}
-    sums |= {"pairs": (n * (n - 1.0)).sum(), "n_sq": (n * n).sum()}
-    sums |= {"rewards_sq": (rewards * rewards).sum(), "both": (n * rewards).sum()}
-    totals = {name: float(total or 0.0) for name, total in train.engine.fetch(units.agg(**sums))[0].items()}
-    mean = totals["rewards"] / totals["n"]
-    variance = totals["squares"] - totals["n"] * mean**2
-    together = totals["rewards_sq"] - 2 * mean * totals["both"] + mean**2 * totals["n_sq"] - variance
-    if variance <= 0 or totals["pairs"] <= 0:
-        return None
-    return min(max((together / totals["pairs"]) / (variance / totals["n"]), 0.0), 1.0)
 
 
 def _learned_here(fitted: FittedPolicy | None, events: Events) -> bool:
