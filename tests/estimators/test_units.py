@@ -46,6 +46,29 @@ class TestAgainstNumPy:
             certified = result.gain.certified
             assert (certified.lower, certified.upper) == pytest.approx([share * end for end in ends["gain"]], abs=1e-9)
 
+    @pytest.mark.slow
+    @pytest.mark.parametrize("seed", range(1, 20))
+    def test_bounds_of_many_logs(self, seed):
+        self.test_bounds_of_value_and_gain(draw(SMALL, seed), "unit" if seed % 2 else "event")
+
+    def test_one_of_several_is_selected_as_the_joint_bounds_say(self):
+        settings = replace(EVEN, users=200, null=True, shape=None)
+        log, delta = draw(settings, 5), 0.5
+        policies = {f"p{seed}": policy(settings, seed) for seed in range(6)}
+        better = replace_rewards(log, decisions(settings, 2))
+        for some, expected in ((log, None), (better, "p2")):
+            result = ws.evaluate(policies, read(some), tau=TAU, delta=delta, estimators=())
+            totals = {name: unit_totals(some, decisions(settings, int(name[1:]))) for name in policies}
+            certified = {
+                name
+                for name, found in totals.items()
+                if found.__class__(found.value, binned(found.gains), found.events, found.traffic, {}, 0.0).certified(
+                    delta / len(policies)
+                )
+            }
+            assert ws.select(result).policy == expected
+            assert {e.policy for e in result if e.gain.certified.joint_lower > 0} == certified
+
     def test_bins_cost_next_to_nothing(self, log):
         found = unit_totals(log, decisions(SMALL))
         exact, coarse = found.ends(0.05), binned(found.value)
@@ -90,6 +113,12 @@ class TestAgainstNumPy:
         lower, upper = ends("bootstrap")
         assert value - lower == pytest.approx(normal, rel=0.3)
         assert upper - value == pytest.approx(normal, rel=0.5)
+
+
+def replace_rewards(log, h):
+    """The same log, with a reward for nearly all of a policy's actions."""
+    chosen = log.a == h[log.x]
+    return replace(log, r=np.where(chosen, np.random.default_rng(0).random(len(log.r)) < 0.9, log.r).astype(float))
 
 
 class TestPointEstimates:

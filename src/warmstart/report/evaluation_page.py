@@ -67,9 +67,11 @@ def _sentence(evaluation: Evaluation, estimate: ValueEstimate) -> str:
         where, kind = "By the best estimate", "approximate"
     span = f"{kind} confidence interval {lower} to {upper}"
     if gain.lower > 0:
-        return f"{where} it earns {evaluation.number(gain.difference)} more per event than logging ({span})."
+        return f"{where} it earns {evaluation.number(gain.difference)} more per {evaluation.per} than logging ({span})."
     if gain.upper < 0:
-        return f"{where} it earns {evaluation.number(-gain.difference)} less per event than logging ({span})."
+        return (
+            f"{where} it earns {evaluation.number(-gain.difference)} less per {evaluation.per} than logging ({span})."
+        )
     return f"{where} it cannot be told from logging: {evaluation.number(gain.difference, signed=True)} ({span})."
 
 
@@ -84,11 +86,11 @@ def _values(evaluation: Evaluation) -> Section:
     if logging is None:
         whole = (e.gain.certified for e in evaluation if e.support.supported > 1 - 1e-9)
         logging = next((gain.logging for gain in whole if gain is not None), None)
-    chart = charts.values_by_tau(rows, logging=logging, y_title="value, reward per event") if rows else None
+    chart = charts.values_by_tau(rows, logging=logging, y_title=f"value, reward per {evaluation.per}") if rows else None
     text = (
-        "What each policy would have earned per event, counting nothing where the log cannot tell: a policy that is "
-        "better where it is supported may still lie below logging here. The bound in the title holds for all policies "
-        "and taus at once."
+        f"What each policy would have earned per {evaluation.per}, counting nothing where the log cannot tell: a "
+        "policy that is better where it is supported may still lie below logging here. The bound in the title holds "
+        "for all policies and taus at once."
     )
     line = chart is not None and logging is not None
     texts = [text, "The dashed line is what the logging policy earned."] if line else [text]
@@ -98,7 +100,7 @@ def _values(evaluation: Evaluation) -> Section:
     if certified:
         best = max(certified, key=lambda e: e.joint_lower or 0.0)
         lower = evaluation.number(best.joint_lower)
-        title = f"{shortened(best.policy, 30)} earns at least {lower} per event, on all traffic"
+        title = f"{shortened(best.policy, 30)} earns at least {lower} per {evaluation.per}, on all traffic"
         if float(lower) == evaluation.reward_range[0]:
             title = "The log guarantees nothing for any of them"
     return Section(title, texts, chart, [tables.values_table(evaluation)])
@@ -117,11 +119,15 @@ def _gains(evaluation: Evaluation) -> Section:
                 better += [shortened(e.policy, 30)] if gain.lower > 0 and gain is e.gain.certified else []
     names = ", ".join(dict.fromkeys(better))
     title = f"Better than logging where supported: {names}" if better else "None is proven better than logging"
-    chart = charts.effects(rows, x_title="gain over logging, reward per event", x_format="+.4~g") if rows else None
+    chart = (
+        charts.effects(rows, x_title=f"gain over logging, reward per {evaluation.per}", x_format="+.4~g")
+        if rows
+        else None
+    )
     text = (
-        "Policy and logging on the same traffic, per event of all of it. Certified: the policy where the log supports "
-        "it, logging elsewhere. Estimated: the best estimate of the policy on all traffic, less logging's mean; its "
-        "intervals are approximate."
+        f"Policy and logging on the same traffic, per {evaluation.per} of all of it. Certified: the policy where the "
+        "log supports it, logging elsewhere. Estimated: the best estimate of the policy on all traffic, less logging's "
+        "mean; its intervals are approximate."
     )
     table = tables.gain_table(evaluation)
     return Section(title, [text], chart, [] if table is None else [table])

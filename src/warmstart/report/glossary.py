@@ -22,6 +22,9 @@ What was shown (the field also says arm or item). One event is one action shown 
 Reward{reward}
 What came of it, such as a click. Values are mean rewards per event.
 
+Unit (cluster)
+Whoever comes back, such as a user: rewards may depend on each other within a unit, not across units.
+
 Logging policy (behaviour policy)
 Whatever chose the actions in this log: rules, a model, a budget. It may change every day.
 

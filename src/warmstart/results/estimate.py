@@ -263,6 +263,7 @@ class ValueEstimate:
             **{f"best_{name}": best and getattr(best, name) for name in ("lower", "upper", "estimator", "on_model")},
             "mean_weight": self.mean_weight,
             "withheld": self.withheld,
+            "units": self.units,
         }
 
 

@@ -107,7 +107,7 @@ def _about_intervals(evaluation: Evaluation) -> list[str]:
     lowers = [(e.policy, e.joint_lower) for e in evaluation if e.joint_lower is not None]
     best = {name: evaluation.number(max(end for policy, end in lowers if policy == name)) for name in names}
     bounds = ", ".join(f"{lower} ({shortened(name, 30)})" for name, lower in best.items())
-    return [f"{sure}, expected earnings on this window's traffic are at least {bounds} per event."]
+    return [f"{sure}, expected earnings on this window's traffic are at least {bounds} per {evaluation.per}."]
 
 
 def _about_units(evaluation: Evaluation) -> list[str]:

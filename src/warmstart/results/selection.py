@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from warmstart.core import quoted
 from warmstart.results.display import Result
@@ -25,6 +25,7 @@ class Selection(Result):
     looks: int
     delta: float
     left_out: tuple[str, ...] = ()
+    per: Literal["event", "unit"] = "event"
 
     @property
     def policy(self) -> str | None:
@@ -49,7 +50,7 @@ class Selection(Result):
             why = "no certified lower end of a gain over logging is above 0"
             return [f"SELECTED: none. No policy is certifiably better than logging ({sure}): {why}.{out}"]
         where = f"Used where it is supported ({chosen.support.supported:.1%} of traffic), with logging elsewhere"
-        gain = f"it gains at least {self.gain_lower:.3g} per event over logging ({sure})"
+        gain = f"it gains at least {self.gain_lower:.3g} per {self.per} over logging ({sure})"
         return [f"SELECTED: {quoted(chosen.policy)} at tau {chosen.tau:g}. {where}, {gain}.{out}"]
 
 
@@ -77,4 +78,4 @@ def select(evaluation: Evaluation) -> Selection:
         elif certified.joint_lower is not None and certified.joint_lower > gain:
             best, gain = estimate, certified.joint_lower
     names = tuple(dict.fromkeys(left_out))
-    return Selection(best, None if best is None else gain, looks, evaluation.policies[0].delta, names)
+    return Selection(best, None if best is None else gain, looks, evaluation.policies[0].delta, names, evaluation.per)
