@@ -6,6 +6,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
+# Compiled modules are kept: each of three test processes would compile them anew.
+unexport PYTHONDONTWRITEBYTECODE
 .PHONY: help demo test test-engines test-spark test-slow check format bench bench-check docs lock clean
 
 help: ## Show the targets

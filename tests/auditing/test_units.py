@@ -78,6 +78,7 @@ def test_of_many_units_a_sample_tells_of_actions_and_visits(duckdb, monkeypatch)
     rows = unit_log(6, users=120, keep=0.8)
     everybody = ws.audit(read_units(rows, duckdb)).units
     monkeypatch.setattr(visits, "ENOUGH_EVENTS", 400)
+    monkeypatch.setattr(visits, "ENOUGH_UNITS", 10)
     some = ws.audit(read_units(rows, duckdb)).units
     assert some.design_effect == everybody.design_effect
     assert some.stickiness.events < 0.6 * everybody.stickiness.events

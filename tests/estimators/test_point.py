@@ -325,7 +325,7 @@ def test_the_gain_of_a_policy_that_does_what_logging_did_on_average_covers_nothi
     """Uniform against logging at random: rewards hardly count, and yet their error is not zero."""
     rng = np.random.default_rng(0)
     scores = []
-    for _ in range(40):
+    for _ in range(25):
         log = {"x": rng.integers(30, size=2_000), "a": rng.integers(3, size=2_000), "r": rng.random(2_000) < rate}
         events = ws.read_events(pa.table(log), context="x", action="a", reward="r", engine=duckdb)
         gain = ws.evaluate("uniform", events, tau=0.01, interval="kl").policies[0].gain.estimated

@@ -1,5 +1,6 @@
 """Intervals by unit through the API against sums by unit made with NumPy."""
 
+import importlib
 from dataclasses import replace
 
 import numpy as np
@@ -133,11 +134,13 @@ class TestPointEstimates:
         p = n / n.sum(axis=1, keepdims=True)
         c, events = (np.eye(SMALL.actions)[h] / np.maximum(p, TAU))[log.x, log.a], len(log.x)
         value = (c * log.r).sum() / events
+        matched = (np.bincount(log.unit, c) > 0).sum()
+        factor = matched / (matched - 1)
         own = np.bincount(log.unit, c * log.r - value)
-        assert half_variance(points["ips"]) == pytest.approx((own**2).sum() / events**2, rel=1e-6)
+        assert half_variance(points["ips"]) == pytest.approx(factor * (own**2).sum() / events**2, rel=1e-6)
         ratio = (c * log.r).sum() / c.sum()
         own = np.bincount(log.unit, c * (log.r - ratio))
-        assert half_variance(points["snips"]) == pytest.approx((own**2).sum() / c.sum() ** 2, rel=1e-6)
+        assert half_variance(points["snips"]) == pytest.approx(factor * (own**2).sum() / c.sum() ** 2, rel=1e-6)
         cell = np.stack([log.unit, log.x, log.a])
         _, position, together = np.unique(cell, axis=1, return_inverse=True, return_counts=True)
         per_row = together[position.ravel()].mean()
@@ -146,9 +149,9 @@ class TestPointEstimates:
         assert enough.any()
         assert not enough.all()
         others = (s.sum(axis=1, keepdims=True) - s) / (n.sum(axis=1, keepdims=True) - n)
-        mean, factor = np.where(enough, s / n, others), np.sqrt(np.where(enough, n / np.maximum(n - per_row, 1), 1.0))
-        own = np.bincount(log.unit, c * factor[log.x, log.a] * (log.r - mean[log.x, log.a]))
-        assert half_variance(points["dr"]) == pytest.approx((own**2).sum() / events**2, rel=1e-6)
+        mean, wider = np.where(enough, s / n, others), np.sqrt(np.where(enough, n / np.maximum(n - per_row, 1), 1.0))
+        own = np.bincount(log.unit, c * wider[log.x, log.a] * (log.r - mean[log.x, log.a]))
+        assert half_variance(points["dr"]) == pytest.approx(factor * (own**2).sum() / events**2, rel=1e-6)
 
     def test_events_that_are_units_of_their_own_change_nothing(self, log):
         whole = table(log, event=np.arange(len(log.x)))
@@ -195,6 +198,86 @@ class TestBetsArePlannedWithoutRewards:
             bets.append(np.concatenate(planned))
         assert np.array_equal(*bets)
         assert len(bets[0])
+
+
+class TestReturningUnits:
+    """What was learned from earlier rewards of the same units is not independent of their later ones."""
+
+    def test_nothing_is_certified_of_decisions_fitted_on_them(self, log):
+        events = read(log, time="when")
+        train, test = events.split(at=int(1_700_000_000 + 600 * len(log.x) * 0.52))
+        until = {"p": (1_700_000_000 + 60)}
+        result = ws.evaluate({"p": policy(SMALL)}, test, train=train, tau=TAU, trained_until=until)
+        shared = len({*log.unit[: len(train)]} & {*log.unit[len(train) :]})
+        assert shared == 1
+        assert result["p"].certified_lower is None
+        assert ws.select(result).left_out == ("p",)
+        remark = next(remark for remark in result.remarks if remark.code == "WS108")
+        assert "'p'" in remark.text
+        fixed = ws.evaluate({"p": policy(SMALL)}, test, train=train, tau=TAU, trained_until="never")
+        assert fixed["p"].certified_lower is not None
+        assert all(remark.code != "WS108" for remark in fixed.remarks)
+
+    def test_training_has_no_say_in_bets(self, log, monkeypatch):
+        levels = []
+        train, test = read(log, time="when").split(at=int(1_700_000_000 + 600 * len(log.x) * 0.52))
+        hall = importlib.import_module("warmstart.pipeline.evaluate")
+        known = hall.known_levels
+        monkeypatch.setattr(hall, "known_levels", lambda *a, **k: levels.append(known(*a, **k)) or levels[-1])
+        hall.evaluate({"p": policy(SMALL)}, test, train=train, tau=TAU)
+        assert (levels[0].rate, levels[0].icc) == (None, None)
+
+    def test_new_units_are_no_reason_for_doubt(self, log):
+        train, test = read(log).split(folds=2)[0]
+        result = ws.evaluate({"p": policy(SMALL)}, test, train=train, tau=TAU)
+        assert result["p"].certified_lower is not None
+        assert all(remark.code != "WS108" for remark in result.remarks)
+
+
+class TestEdges:
+    def test_of_few_units_no_variance_is_told(self, log):
+        few = replace_units(log, log.unit % 5)
+        result = ws.evaluate({"p": policy(SMALL)}, read(few), tau=TAU, estimators=("dr", "snips", "ips"))["p"]
+        assert [(point.lower, point.upper) for point in result.estimates] == [(None, None)] * 3
+        assert result.gain.estimated.lower is None
+        assert result.lower < result.value < result.upper
+
+    def test_without_any_reward_the_gamma_interval_is_not_empty(self, log):
+        none = replace(log, r=np.zeros_like(log.r))
+        result = ws.evaluate({"p": policy(SMALL)}, read(none), tau=TAU, interval="gamma")["p"]
+        assert result.lower == 0
+        assert result.upper > 0.01
+
+    @pytest.mark.parametrize("interval", ["bets", "kl", "hoeffding", "bernstein", "gamma", "bootstrap"])
+    def test_a_policy_that_matches_nothing(self, interval):
+        rows = pa.table({"x": [0, 0, 1, 1], "a": [0, 0, 1, 1], "r": [0.0, 1, 0, 1], "user": [1, 2, 3, 3]})
+        events = ws.read_events(rows, context="x", action="a", reward="r", unit="user")
+        never = pa.table({"x": [0, 1], "a": [1, 0]})
+        result = ws.evaluate({"p": never}, events, tau=TAU, interval=interval)["p"]
+        assert (result.value, result.lower, result.upper) == (0, 0, 0)
+
+    def test_a_policy_that_decides_half_of_each_context_is_bounded(self, log):
+        half = pa.table({**policy(SMALL).to_pydict(), "probability": np.full(SMALL.contexts, 0.5)})
+        whole, part = (ws.evaluate({"p": one}, read(log), tau=TAU)["p"].gain.certified for one in (policy(SMALL), half))
+        assert part.upper - part.lower == pytest.approx((whole.upper - whole.lower) / 2, rel=0.05)
+
+    def test_a_log_of_many_events_and_few_units(self, log, monkeypatch):
+        from warmstart.events import visits
+
+        monkeypatch.setattr(visits, "ENOUGH_EVENTS", 1)
+        whole = ws.evaluate({"p": policy(SMALL)}, read(log), tau=TAU)["p"]
+        monkeypatch.undo()
+        same = ws.evaluate({"p": policy(SMALL)}, read(log), tau=TAU)["p"]
+        assert (whole.best.lower, whole.best.upper) == pytest.approx((same.best.lower, same.best.upper), rel=1e-9)
+
+    def test_windows_that_overlap_are_refused_per_unit_too(self, log):
+        events = read(log, time="when")
+        with pytest.raises(ws.UsageError, match="overlap"):
+            ws.evaluate("logging", events, train=events, per="unit")
+
+
+def replace_units(log, unit):
+    return replace(log, unit=unit)
 
 
 class TestOrigin:

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 from tests.support.unit_worlds import Users, decisions, draw, event_ends, unit_totals
 
+from warmstart.estimators.intervals import UnitTotals, unit_gain_ends
+
 DELTAS = (0.05, 0.5)
 WORLDS = {
     f"{sticky}, {shape:g}": Users(shape=shape, sticky=sticky, users=500)
@@ -63,6 +65,31 @@ class TestCoverage:
         missed = misses(settings, logs, delta=0.05, unit=every_event)
         assert missed.max() > 2 * allowed(0.05, logs)
         assert (misses(settings, logs, delta=0.05) <= allowed(0.05, logs)).all()
+
+
+class TestLargeGains:
+    """A gain larger than rewards were expected, and a heavy unit where the policy is worse than elsewhere."""
+
+    @staticmethod
+    def draw(rng):
+        size = np.r_[10_000.0, np.ones(10_000 + 100_000)]
+        above = np.r_[1.0, np.zeros(10_000), np.ones(50_000), np.zeros(50_000)]
+        rewards = np.r_[
+            rng.random() < 0.12, rng.random(10_000) < 0.1, rng.random(50_000) < 0.7, rng.random(50_000) < 0.3
+        ].astype(float)
+        points = np.stack([size, np.where(above > 0, rewards, 1 - rewards), above], axis=1)
+        points, position = np.unique(points, axis=0, return_inverse=True)
+        units = np.bincount(position.ravel()).astype(float)
+        sizes, earned, shares = points.T
+        net = ((sizes * (2 * shares - 1)) ** 2 * units).sum()
+        return UnitTotals(sizes, earned, units, float((sizes**2 * units).sum() / 10), float(net), shares, known=False)
+
+    def test_no_end_misses_more_than_its_share(self):
+        rng, traffic, logs = np.random.default_rng(0), 120_000.0, 150
+        truth = (10_000 * (0.12 - 0.1) + 50_000 * (0.7 - 0.3)) / traffic
+        ends = np.array([unit_gain_ends(self.draw(rng), traffic, 0.05) for _ in range(logs)])
+        assert np.mean(ends[:, 0] > truth) <= allowed(0.05, logs)
+        assert np.mean(ends[:, 1] < truth) <= allowed(0.05, logs)
 
 
 class TestPerUnit:

@@ -126,9 +126,8 @@ def unit_totals(log, h, *, per="event", counted=None, unit=None):
     above, net = np.bincount(unit, w * np.maximum(u, 0)), np.bincount(unit, w * u)
     # Bets are planned as if weights were the same within all cells.
     spread = (w * w).sum() / total
-    ratio = u + share[log.x]
     value = UnitTotals(*_shares(sizes, earned), spread * (w * c * c).sum(), (sizes**2).sum())
-    independent = spread * ((w * ratio**2).sum() - traffic)
+    independent = spread * (w * u * u).sum()
     gains = UnitTotals(*_shares(size, won), independent, (net**2).sum(), _shares(size, above)[1], known=False)
     return Found(value, gains, total, traffic, truth, (w * c * log.r).sum() / total)
 
@@ -204,7 +203,7 @@ def binned(units):
         for key, part in zip(zip(*keys, strict=True), mass, strict=True):
             parts[key] = parts.get(key, 0.0) + part
     keys, mass = np.array(list(parts)), np.array(list(parts.values()))
-    size = grid.ratio ** keys[:, 0].astype(float)
+    size = units.size.max() * grid.ratio ** keys[:, 0].astype(float)
     earned, share = (np.sin(np.minimum(keys[:, i], grid.steps) * grid.step) ** 2 for i in (1, 2))
     kept = mass > 0
     found = replace(units, size=size[kept], earned=earned[kept], units=mass[kept])
@@ -215,6 +214,7 @@ def binned(units):
 
 
 def _size_ends(size, grid):
+    size = size / size.max()
     low = np.floor(np.log(size) / np.log(grid.ratio)).astype(int)
     return low, low + 1, np.clip((size / grid.ratio ** low.astype(float) - 1) / (grid.ratio - 1), 0, 1)
 

@@ -40,7 +40,6 @@ def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
     return {
         "policy_on_supported": (ratio * rows.reward_sum).sum(),
         "logging_on_supported": supported.ifelse(h * rows.context_reward_sum, 0.0).sum(),
-        "supported_weight_sq": (ratio * ratio * rows.n).sum(),
     }
 
 
@@ -153,16 +152,18 @@ def unit_terms(rows: ir.Table, tau: float, share: ir.Value) -> Terms:
     """Return what a unit could gain, what it gains more than at worst, and what that would be with expected rewards.
 
     See intervals.unit_bets. Without expected rewards, the part of what it could gain that has positive u stands for
-    them. And what bets are planned with: sums of u, times the deviation of rewards if that is known.
+    them. And what bets are planned with: u^2, and u times the deviation of rewards if that is known.
 
     Args:
         rows: All rows that were shown.
         tau: The floor of the propensity.
         share: The policy's supported share in the context.
     """
+    # What rounding leaves of a zero counts as that.
     u = supported_ratio(rows, tau) - share
+    u = (u.abs() < 1e-12).ifelse(0.0, u)
     above, below = (u > 0).ifelse(u, 0.0), (u < 0).ifelse(-u, 0.0)
-    terms = {"size": Term(u.abs()), "won": Term(below, u)}
+    terms = {"size": Term(u.abs()), "won": Term(below, u), "squares": Term(u * u)}
     if BEFORE in rows.columns:
         b = rows[BEFORE]
         terms |= {"expected": Term(above * b + below * (1.0 - b)), "net": Term(u * (b * (1.0 - b)).sqrt())}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal
@@ -120,7 +120,7 @@ def point_estimates(
         delta: The share of intervals that may miss.
         by_unit: The sums over units of an estimator's squared influence terms, if there are units.
     """
-    finished = {name: ESTIMATORS[name].finish(totals, events, by_unit(name)) for name in names}
+    finished = {name: _finished(name, totals, events, by_unit(name)) for name in names}
     return tuple(
         PointEstimate(name, min(max(moments.value, 0.0), 1.0), *_ends(moments, delta), moments.on_model)
         for name, moments in finished.items()
@@ -141,7 +141,7 @@ def estimated_gain(
         by_unit: The sums over units of an estimator's squared influence terms, if there are units.
     """
     for name in sorted(names, key=BEST_FIRST.index):
-        moments = ESTIMATORS[name].finish(totals, events, by_unit(name))
+        moments = _finished(name, totals, events, by_unit(name))
         if moments.gain is None:
             continue
         if moments.gain_variance is None or _ends(moments, delta)[0] is None:
@@ -151,6 +151,12 @@ def estimated_gain(
         lower, upper = (end - logging for end in score_ends(moments.value, moments.gain_variance, delta))
         return EstimatedGain(name, moments.gain, max(lower, -1.0), min(upper, 1.0), moments.on_model)
     return None
+
+
+def _finished(name: str, totals: Mapping[str, float], events: float, by_unit: Mapping[str, float] | None) -> Moments:
+    """Return the value and its variance; none where there are units, but too few."""
+    moments = ESTIMATORS[name].finish(totals, events, by_unit)
+    return moments if by_unit is None or by_unit else replace(moments, variance=None, gain_variance=None)
 
 
 def _ends(moments: Moments, delta: float) -> tuple[float | None, float | None]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from warmstart.core import DECIDED, PROBABILITY, PROPENSITY
 from warmstart.engine import float_literal
 from warmstart.estimators import gain, ips
-from warmstart.estimators.histogram import COARSE, FINE, Kind, histogram
+from warmstart.estimators.histogram import COARSE, FINE, SMALLEST, Grid, Kind, histogram
 from warmstart.estimators.intervals import TermSums, UnitTotals
 from warmstart.estimators.moments import Term, Terms
 from warmstart.estimators.point import ESTIMATORS
@@ -24,11 +24,18 @@ from warmstart.events import VISIT_N, VISIT_REWARD
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    import numpy as np
+    from numpy.typing import NDArray
 
     from warmstart.engine import LocalEngine
     from warmstart.estimators.gain import Levels
     from warmstart.estimators.rows import WeightedRows
     from warmstart.events import Visits
+
+    Floats = NDArray[np.float64]
+
+# Of fewer units that a policy's actions were shown to, no variance is told.
+FEWEST_UNITS = 10
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,10 +57,13 @@ class UnitSums:
     spread: float
 
     def squares(self, estimator: str) -> dict[str, float]:
-        """Return the sums over units of squared influence terms of an estimator, by name."""
-        start, end = f"{estimator}_", "_sq"
+        """Return the sums over units of squared influence terms of an estimator, by name; none of too few units."""
+        number, start, end = self.sums[f"{PROPENSITY}_weight_number"], f"{estimator}_", "_sq"
+        if number < FEWEST_UNITS:
+            return {}
         names = [name for name in self.sums if name.startswith(start) and name.endswith(end)]
-        return {name.removeprefix(start).removesuffix(end): self.sums[name] for name in names}
+        factor = number / (number - 1)
+        return {name.removeprefix(start).removesuffix(end): factor * self.sums[name] for name in names}
 
     def terms(self, events: float, propensity: str, *, by_total: bool) -> TermSums:
         """Return what a confidence interval of the value needs to know of the units.
@@ -79,36 +89,33 @@ class UnitSums:
         )
 
     def _value(self, propensity: str) -> UnitTotals:
-        size, reward = (self.table[f"{self.prefix}{propensity}_{name}"] for name in ("weight", "reward"))
-        rows = self.table.filter(size > 0)
-        points, units = histogram(self.engine, rows, {"size": (size, "size"), "earned": (reward / size, "share")}, FINE)
+        size, reward = f"{propensity}_weight", f"{propensity}_reward"
+        points, units = self._histogram(size, {"earned": reward}, FINE)
         independent = self.spread * self.totals[f"{propensity}_weight_sq"]
-        dependent = self.sums[f"{propensity}_weight_sq"]
+        dependent = self.sums[f"{size}_sq"]
         return UnitTotals(points["size"], points["earned"], units, independent, dependent, icc=self.levels.icc)
 
     def gains(self) -> UnitTotals:
         """Return the units by what they could gain, what they gained and what was expected."""
-        size, won, expected = (self.table[f"{self.prefix}gain_{name}"] for name in ("size", "won", "expected"))
-        rows = self.table.filter(size > 0)
-        coordinates: dict[str, tuple[ir.Value, Kind]] = {
-            "size": (size, "size"),
-            "earned": (won / size, "share"),
-            "expected": (expected / size, "share"),
-        }
-        points, units = histogram(self.engine, rows, coordinates, COARSE)
-        # The sum of u^2: in every context, that of (probability / propensity)^2 less that of the supported share.
-        independent = self.spread * max(self.totals["supported_weight_sq"] - self.totals["supported"], 0.0)
+        points, units = self._histogram("gain_size", {"earned": "gain_won", "expected": "gain_expected"}, COARSE)
+        size, earned, expected = (points[name] for name in ("size", "earned", "expected"))
+        independent = self.spread * self.sums["gain_squares_sum"]
         if self.rate is None:
-            net = 2 * points["expected"] - 1
-            dependent = float((units * (points["size"] * net) ** 2).sum())
-            return UnitTotals(
-                points["size"], points["earned"], units, independent, dependent, points["expected"], known=False
-            )
+            net = size * (2 * expected - 1)
+            dependent = float((units * net * net).sum())
+            return UnitTotals(size, earned, units, independent, dependent, expected, known=False)
         independent *= self.rate * (1 - self.rate)
         dependent = self.sums["gain_net_sq"]
-        return UnitTotals(
-            points["size"], points["earned"], units, independent, dependent, points["expected"], icc=self.levels.icc
-        )
+        return UnitTotals(size, earned, units, independent, dependent, expected, icc=self.levels.icc)
+
+    def _histogram(self, size: str, shares: Mapping[str, str], grid: Grid) -> tuple[dict[str, Floats], Floats]:
+        """Return units by size, relative to the largest one so that none is too small to tell, and by shares of it."""
+        largest, own = self.sums[f"{size}_most"], self.table[f"{self.prefix}{size}"]
+        relative = own / float_literal(largest or 1.0)
+        coordinates: dict[str, tuple[ir.Value, Kind]] = {"size": (relative, "size")}
+        coordinates |= {name: (self.table[f"{self.prefix}{part}"] / own, "share") for name, part in shares.items()}
+        points, units = histogram(self.engine, self.table.filter(relative > SMALLEST), coordinates, grid)
+        return {**points, "size": points["size"] * largest}, units
 
 
 @contextmanager
@@ -179,11 +186,12 @@ def _sum(events: ir.Table, term: Term) -> ir.Value:
 
 
 def _totals(table: ir.Table, terms: Terms) -> ir.Table:
-    """Count units; of each total the sum, the sum of squares and the largest."""
+    """Count units; of each total the sum, the sum of squares, the largest, and how many are above zero."""
     sums = {"units": table.count().cast("float64")}
     for name in terms:
         total = table[name]
         sums |= {f"{name}_sum": total.sum(), f"{name}_sq": (total * total).sum(), f"{name}_most": total.max()}
+        sums[f"{name}_number"] = (total > 0).cast("float64").sum()
     return table.agg(**sums)
 
 

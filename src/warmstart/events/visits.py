@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # What an event counts, and that times its reward: columns of visits.
 VISIT_N, VISIT_REWARD = "visit_n", "visit_reward"
-# Enough events to tell how often a unit comes back to a cell.
-ENOUGH_EVENTS = 500_000
+# Enough events, and units, to tell how often a unit comes back to a cell.
+ENOUGH_EVENTS, ENOUGH_UNITS = 500_000, 100
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,14 @@ def unit_visits(cells: Cells, strata: Strata | None, resources: ExitStack) -> Vi
 
 
 def some_units(cells: Cells, rows: ir.Table) -> ir.Table:
-    """Return the visits of some units, about ``ENOUGH_EVENTS`` of them; all of a log that has no more."""
-    return sample_by_key(rows, list(cells.columns.unit_keys), ENOUGH_EVENTS / len(cells.evaluated))
+    """Return the visits of some units, about ``ENOUGH_EVENTS`` of them; all of a log that has no more, or few units."""
+    units, share = list(cells.columns.unit_keys), ENOUGH_EVENTS / len(cells.evaluated)
+    if share >= 1:
+        return rows
+    some = sample_by_key(rows, units, share)
+    drawn = some.select(*units).distinct()
+    number = cells.engine.fetch(drawn.agg(units=drawn.count()))[0]["units"]
+    return some if number >= ENOUGH_UNITS else rows
 
 
 def _events_per_row(cells: Cells, rows: ir.Table) -> float:

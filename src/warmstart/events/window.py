@@ -194,7 +194,7 @@ def _per_unit(evaluated: Events, train: Events | None = None) -> tuple[Events, E
     found = {row[PLACE]: row["units"] for row in log.engine.fetch(counts.group_by(PLACE).agg(units=counts.count()))}
     return (
         replace(evaluated, log=weighed, units=found[0]),
-        None if train is None else replace(train, log=weighed, units=found[1]),
+        None if train is None else replace(train, log=weighed, units=found.get(1, 0)),
     )
 
 

@@ -15,7 +15,7 @@ from warmstart.core import (
     __version__,
     silent,
 )
-from warmstart.estimators import Levels, check_weights, estimate_policy, top_contributions
+from warmstart.estimators import check_weights, estimate_policy, top_contributions
 from warmstart.events import Cells, Events, days_known, open_cells, per_unit, window_counts
 from warmstart.pipeline.checks import (
     check_coarser,
@@ -27,10 +27,11 @@ from warmstart.pipeline.checks import (
     checked_taus,
     feasible_window,
 )
-from warmstart.pipeline.known_before import known_icc, known_rate
+from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import prepare
 from warmstart.pipeline.remarks import evaluation_remarks
-from warmstart.pipeline.trained import fitted_on_window
+from warmstart.pipeline.returning import returning_share
+from warmstart.pipeline.trained import fitted_decisions
 from warmstart.policy import FittedPolicy, build_policy, parse_policies, unknown_share
 from warmstart.results import (
     Alarms,
@@ -121,11 +122,13 @@ def evaluate(
     check_level(delta, interval, estimators)
     check_coarser(coarser, events)
     feasible_from = feasible_window(feasible_from, train)
-    fitted_here, unsaid = fitted_on_window(trained_until, named, events)
-    learned = {p.name for p in named if _learned_here(p.fitted, events) or p.name in fitted_here}
+    fitted = fitted_decisions(trained_until, named, events)
+    learned = {p.name for p in named if _learned_here(p.fitted, events) or p.name in fitted.here}
+    returning = returning_share(events, train)
+    doubtful = {p.name for p in named if returning and (p.fitted is not None or p.name in fitted.before)}
     unknown, alarms = dict[str, float](), dict[str, Alarms]()
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
-    levels = Levels(delta, looks, known_rate(train), known_icc(train, events))
+    levels = known_levels(delta, looks, events, train, returning=returning)
     if per == "unit":
         on_progress("counting the events of units")
         events, train = per_unit(events, train)
@@ -154,8 +157,10 @@ def evaluate(
                     parts += top_contributions(weighted, tau=valued[0].tau, most=contributions)
             check_decides(policy, valued[0])
             valued = valued if inputs.source.counted else [e.judged(alarms[policy.name]) for e in valued]
-            estimates += [e.uncertified() for e in valued] if policy.name in learned else valued
-        remarks = evaluation_remarks(inputs, unsaid=unsaid, unknown=unknown, alarms=alarms)
+            estimates += [e.uncertified() for e in valued] if policy.name in learned | doubtful else valued
+        remarks = evaluation_remarks(
+            inputs, unsaid=fitted.unsaid, unknown=unknown, alarms=alarms, returning=returning, doubtful=doubtful
+        )
     return Evaluation(
         policies=tuple(estimates),
         windows=Windows(

@@ -5,19 +5,35 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core import REWARD
+from warmstart.estimators import Levels
 
 if TYPE_CHECKING:
     from warmstart.events import Events
 
 
-def known_rate(train: Events | None) -> float | None:
+def known_levels(delta: float, looks: int, events: Events, train: Events | None, *, returning: float) -> Levels:
+    """Return the confidence level with what training tells: nothing, where its units are in the evaluated window too.
+
+    Args:
+        delta: The share of intervals that may miss.
+        looks: How many estimates share it in joint ends.
+        events: The evaluated window.
+        train: The training window, if there is one.
+        returning: The share of the evaluated units that training knows.
+    """
+    if returning > 0:
+        return Levels(delta, looks)
+    return Levels(delta, looks, _known_rate(train), _known_icc(train, events))
+
+
+def _known_rate(train: Events | None) -> float | None:
     """Return the mean reward of the training window, between 0 and 1; None if there is none above zero."""
     if train is None:
         return None
     return train.engine.fetch(train.table.agg(rate=train.table[REWARD].mean()))[0]["rate"] or None
 
 
-def known_icc(train: Events | None, events: Events) -> float | None:
+def _known_icc(train: Events | None, events: Events) -> float | None:
     """Return the intraclass correlation of rewards by unit in the training window; None if nobody knows it."""
     if train is None or not events.columns.unit or len(train.columns.unit) != len(events.columns.unit):
         return None

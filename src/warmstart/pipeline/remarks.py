@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warmstart.pipeline.sources import contexts_repeat
@@ -13,7 +13,13 @@ if TYPE_CHECKING:
 
 
 def evaluation_remarks(
-    inputs: EvaluationInputs, *, unsaid: Sequence[str], unknown: Mapping[str, float], alarms: Mapping[str, Alarms]
+    inputs: EvaluationInputs,
+    *,
+    unsaid: Sequence[str],
+    unknown: Mapping[str, float],
+    alarms: Mapping[str, Alarms],
+    returning: float,
+    doubtful: Collection[str],
 ) -> tuple[Remark, ...]:
     """Return remarks on the decisions, on the context columns and on overlap, where there is something to say.
 
@@ -22,11 +28,14 @@ def evaluation_remarks(
         unsaid: Decisions of which nobody said until when they were fitted.
         unknown: The share of a policy's traffic on actions that the log never shows, by policy.
         alarms: What a policy's weights say of propensities that are not counted, by policy.
+        returning: The share of the window's units that training knows.
+        doubtful: Policies that were fitted before the window, perhaps on rewards of these units.
     """
     from warmstart.auditing import judge_overlap, unique_columns
     from warmstart.results import remarks
 
     found = [remarks.unsaid_training(unsaid)] if unsaid else []
+    found += [remarks.returning_units(returning, sorted(doubtful))] if doubtful or (returning and unsaid) else []
     found += [remarks.alarm(policy, some) for policy, some in alarms.items() if some.rings]
     found += [remarks.unknown_actions(policy, share) for policy, share in unknown.items() if share > 0]
     if not contexts_repeat(inputs.cells):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warmstart.core import UsageError, quoted
 
@@ -14,10 +14,16 @@ if TYPE_CHECKING:
 NEVER = "never"
 
 
-def fitted_on_window(
-    trained_until: Any, named: Sequence[NamedPolicy], events: Events
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the decisions that were fitted on events of the window, and those of which nobody said, by name.
+class Fitted(NamedTuple):
+    """Decisions by name: fitted on events of the window (``here``), until before it, and of which nobody said."""
+
+    here: tuple[str, ...]
+    before: tuple[str, ...]
+    unsaid: tuple[str, ...]
+
+
+def fitted_decisions(trained_until: Any, named: Sequence[NamedPolicy], events: Events) -> Fitted:
+    """Return which decisions were fitted on rewards, and when.
 
     Args:
         trained_until: A time, "never" (not fitted on rewards), or a mapping from policies to these.
@@ -31,8 +37,9 @@ def fitted_on_window(
             known = f"There are {', '.join(map(quoted, tables))}." if tables else "None was given."
             raise UsageError(f"trained_until names {quoted(name)}, which is no table of decisions.", known)
     said = {name: moment for name, moment in given.items() if moment is not None}
-    here = tuple(name for name, moment in said.items() if moment != NEVER and _reaches(moment, events))
-    return here, tuple(name for name in tables if name not in said)
+    fitted = {name: _reaches(moment, events) for name, moment in said.items() if moment != NEVER}
+    here, before = (tuple(name for name, reaches in fitted.items() if reaches is wanted) for wanted in (True, False))
+    return Fitted(here, before, tuple(name for name in tables if name not in said))
 
 
 def parse_trained_until(texts: Iterable[str], named: Sequence[NamedPolicy]) -> dict[str, str]:

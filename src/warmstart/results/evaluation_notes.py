@@ -119,8 +119,9 @@ def _about_units(evaluation: Evaluation) -> list[str]:
     about = f"Rewards may go together within a unit ({names}): intervals are by unit, of which the evaluated window has"
     number = f"{units:,} with {events / units:.1f} events on average"
     rests = (
-        "That rests on two things more: the mean reward of an action in a context does not depend on how often a unit "
-        "comes (audit tests it), and a unit's visits, contexts and actions do not react to its own rewards"
+        "That rests on three things more: the mean reward of an action in a context does not depend on how often a "
+        "unit comes (audit tests it), a unit's visits, contexts and actions do not react to its own rewards, and the "
+        "policy was fixed without rewards of these units"
     )
     lines = [f"{about} {number}. {rests}."]
     if evaluation.per == "unit":

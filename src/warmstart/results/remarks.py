@@ -71,6 +71,16 @@ def unsaid_training(policies: Sequence[str]) -> Remark:
     return Remark("WS103", "note", f"The numbers of {names} {fixed}. {ask}.")
 
 
+def returning_units(share: float, policies: Sequence[str]) -> Remark:
+    """Say that units of the window were there before, so that what was learned from them is not independent of it."""
+    came = f"{percent(share)} of the window's units also have events outside of it, and rewards of a unit go together"
+    certain = f"so nothing is certified of {', '.join(map(quoted, policies))}, fitted before" if policies else ""
+    others = "Decisions hold only if they were fixed without rewards of these units"
+    cure = "Split by unit, events.split(folds=...), or evaluate on units that are new."
+    middle = f", {certain}. {others}" if certain else f". {others}"
+    return Remark("WS108", "warning", f"{came}{middle}. {cure}")
+
+
 def alarm(policy: str, alarms: Alarms) -> Remark:
     """Say why there is no plain value of a policy, and what to do."""
     return Remark(

@@ -16,7 +16,8 @@ def gamma_ends(terms: TermSums, delta: float) -> Ends:
         return float(gammaincinv(total**2 / square_total, share)) * square_total / total
 
     total, square_total = terms.total, terms.square_total
-    largest = terms.largest if terms.heaviest is None else terms.heaviest
+    # Of units, the largest total that was seen, or that could have been if none was.
+    largest = terms.heaviest or terms.largest
     lower = quantile(delta / 2, total, square_total) if total > 0 else 0.0
     upper = quantile(1 - delta / 2, total + largest, square_total + largest**2) if largest > 0 else 0.0
     return lower / terms.events, upper / terms.events

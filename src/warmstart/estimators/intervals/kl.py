@@ -17,6 +17,8 @@ STEPS = 200
 
 def kl_ends(terms: TermSums, delta: float) -> Ends:
     """Return the relative-entropy Chernoff interval, the paper's: T * KL(V / bound || q / bound) <= ln(2 / delta)."""
+    if terms.bound <= 0:
+        return 0.0, 0.0
     mean = min(terms.mean / terms.bound, 1.0)
     allowed = math.log(2 / delta) / terms.events
 

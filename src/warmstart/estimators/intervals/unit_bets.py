@@ -48,6 +48,8 @@ PARTS = 2.0 ** -np.arange(0.0, 8.0, 0.5)
 PROMISED = 5.0
 # A gain is sought in so many halvings with all bets, and then with the few that won most.
 ROUGH_STEPS, FEW = 10, 4
+# The logarithm of a product that counts for nothing; and what a factor of zero counts as.
+NOTHING, SMALLEST = -1e300, 1e-300
 # Without a training window: variances between those of independent and of equal rewards, in steps of this ratio.
 VARIANCE_STEP = 4.0
 
@@ -166,8 +168,6 @@ def certain_loss(at_most: Floats, expected: Floats) -> Floats:
 def _won(lost: Floats, won: Floats, heavy: NDArray[np.bool_], units: Floats) -> float:
     """Return the logarithm of the product over units; ``heavy`` ones have the exponential form.
 
-    A factor that is not above zero leaves nothing of its product.
-
     Args:
         lost: bet * size * expected share.
         won: bet * size * earned share.
@@ -175,8 +175,8 @@ def _won(lost: Floats, won: Floats, heavy: NDArray[np.bool_], units: Floats) -> 
         units: How many there are.
     """
     if not heavy.any():
-        return float((np.log(np.maximum(1.0 + won - lost, 1e-300)) * units).sum())
-    logs = np.log(np.maximum(1.0 + won - np.where(heavy, 0.0, lost), 1e-300)) - np.where(heavy, lost, 0.0)
+        return float((np.log(np.maximum(1.0 + won - lost, SMALLEST)) * units).sum())
+    logs = np.log(np.maximum(1.0 + won - np.where(heavy, 0.0, lost), SMALLEST)) - np.where(heavy, lost, 0.0)
     return float((logs * units).sum())
 
 
@@ -224,18 +224,23 @@ def gain_evidence(units: UnitTotals, traffic: float, limit: float) -> Callable[.
     for b in [None] if units.known else UNKNOWN.tolist():
         share = expected if b is None else b * expected + (1 - b) * (1 - expected)
         best = np.sqrt(2 * limit / (variances if b is None else variances * b * (1 - b)))
-        # The form is the same for all gains, so that the evidence falls as they grow; room is left to double rewards.
+        # A unit has one form for all gains, so that the evidence falls as they grow; room is left to double rewards.
         room = float((np.minimum(share, 1 - share) * size * n).sum()) / units.total
         bets = affordable(best, size, share + room, n)
         heavy = _at_risk(bets, size, share + room) > MOST_AT_RISK
         claims += [(share, bet, form) for bet, form in zip(bets, heavy, strict=True)]
     parts = np.log(np.tile(weights, len(claims) // len(weights)) * len(weights) / len(claims))
 
+    def part(i: int, m: float) -> float:
+        share, bet, heavy = claims[i]
+        lost = bet * size * (share + m * per_size)
+        # A factor that could be below zero, whatever was earned, has no place in a product.
+        if lost[~heavy].max(initial=0.0) > 1:
+            return NOTHING
+        return _won(lost, bet * gained, heavy, n) + float(parts[i])
+
     def evidence(m: float, some: NDArray[np.int64] | None = None) -> Floats:
-        chosen = list(range(len(claims)) if some is None else some)
-        own = (claims[i] for i in chosen)
-        won = [_won(bet * size * (share + m * per_size), bet * gained, heavy, n) for share, bet, heavy in own]
-        return np.array(won) + parts[chosen]
+        return np.array([part(i, m) for i in (range(len(claims)) if some is None else some.tolist())])
 
     return evidence
 
