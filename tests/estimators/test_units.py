@@ -318,6 +318,8 @@ class TestPerUnit:
     def test_it_needs_a_unit(self, log):
         with pytest.raises(ws.UsageError, match="without a unit"):
             ws.evaluate("logging", read(log, unit=()), per="unit")
+        with pytest.raises(ws.UsageError, match="training log was read without a unit"):
+            ws.evaluate("logging", read(log), train=read(draw(SMALL, 1), unit=()), per="unit")
         with pytest.raises(ws.UsageError, match="'event' or 'unit'"):
             ws.evaluate("logging", read(log), per="user")
 

@@ -178,7 +178,9 @@ def event_count(table: ir.Table) -> ir.Value:
 def per_unit(evaluated: Events, train: Events | None) -> tuple[Events, Events | None]:
     """Return windows in which every unit counts the same: an event counts one over its unit's events in the window."""
     if train is not None and train.log is not evaluated.log:
-        return _per_unit(evaluated)[0], _per_unit(train)[0] if train.columns.unit else train
+        if not train.columns.unit:
+            raise UsageError("The training log was read without a unit.", "Name it: unit=... (--unit).")
+        return _per_unit(evaluated)[0], _per_unit(train)[0]
     return _per_unit(evaluated, train)
 
 
