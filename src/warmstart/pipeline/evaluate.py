@@ -30,9 +30,8 @@ from warmstart.pipeline.checks import (
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import prepare
 from warmstart.pipeline.remarks import evaluation_remarks
-from warmstart.pipeline.returning import returning_share
-from warmstart.pipeline.trained import fitted_decisions
-from warmstart.policy import FittedPolicy, build_policy, parse_policies, unknown_share
+from warmstart.pipeline.trained import training_of
+from warmstart.policy import build_policy, parse_policies, unknown_share
 from warmstart.results import (
     Alarms,
     Contribution,
@@ -122,13 +121,10 @@ def evaluate(
     check_level(delta, interval, estimators)
     check_coarser(coarser, events)
     feasible_from = feasible_window(feasible_from, train)
-    fitted = fitted_decisions(trained_until, named, events)
-    learned = {p.name for p in named if _learned_here(p.fitted, events) or p.name in fitted.here}
-    returning = returning_share(events, train)
-    doubtful = {p.name for p in named if returning and (p.fitted is not None or p.name in fitted.before)}
+    training = training_of(named, trained_until, events, train)
     unknown, alarms = dict[str, float](), dict[str, Alarms]()
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
-    levels = known_levels(delta, looks, events, train, returning=returning)
+    levels = known_levels(delta, looks, events, train, returning=training.returning)
     if per == "unit":
         on_progress("counting the events of units")
         events, train = per_unit(events, train)
@@ -157,10 +153,8 @@ def evaluate(
                     parts += top_contributions(weighted, tau=valued[0].tau, most=contributions)
             check_decides(policy, valued[0])
             valued = valued if inputs.source.counted else [e.judged(alarms[policy.name]) for e in valued]
-            estimates += [e.uncertified() for e in valued] if policy.name in learned | doubtful else valued
-        remarks = evaluation_remarks(
-            inputs, unsaid=fitted.unsaid, unknown=unknown, alarms=alarms, returning=returning, doubtful=doubtful
-        )
+            estimates += [e.uncertified() for e in valued] if policy.name in training.unproven else valued
+        remarks = evaluation_remarks(inputs, training, unknown=unknown, alarms=alarms)
     return Evaluation(
         policies=tuple(estimates),
         windows=Windows(
@@ -173,24 +167,12 @@ def evaluate(
         log=summary,
         reward_range=events.log.reward_range,
         version=__version__,
-        learned_here=tuple(policy.name for policy in named if policy.name in learned),
+        learned_here=training.learned,
         contributions=tuple(parts),
         propensities=inputs.source,
         remarks=remarks,
         per=per,
     )
-
-
-def _learned_here(fitted: FittedPolicy | None, events: Events) -> bool:
-    """Tell whether a policy learned from events of the evaluated window; without times, nobody knows, so it did."""
-    if fitted is None:
-        return False
-    if fitted.folds is not None and not fitted.folds.overlap(events.folds):
-        return False
-    learned, window = fitted.window, events.window
-    if learned.last is None or window.first is None or learned.first is None or window.last is None:
-        return True
-    return learned.first <= window.last and window.first <= learned.last
 
 
 def policy_table(

@@ -2,40 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from warmstart.pipeline.sources import contexts_repeat
 
 if TYPE_CHECKING:
     from warmstart.pipeline.prepare import EvaluationInputs
+    from warmstart.pipeline.trained import Training
     from warmstart.results import Alarms, Remark
 
 
 def evaluation_remarks(
-    inputs: EvaluationInputs,
-    *,
-    unsaid: Sequence[str],
-    unknown: Mapping[str, float],
-    alarms: Mapping[str, Alarms],
-    returning: float,
-    doubtful: Collection[str],
+    inputs: EvaluationInputs, training: Training, *, unknown: Mapping[str, float], alarms: Mapping[str, Alarms]
 ) -> tuple[Remark, ...]:
     """Return remarks on the decisions, on the context columns and on overlap, where there is something to say.
 
     Args:
         inputs: What all policies share.
-        unsaid: Decisions of which nobody said until when they were fitted.
+        training: What policies saw of rewards.
         unknown: The share of a policy's traffic on actions that the log never shows, by policy.
         alarms: What a policy's weights say of propensities that are not counted, by policy.
-        returning: The share of the window's units that training knows.
-        doubtful: Policies that were fitted before the window, perhaps on rewards of these units.
     """
     from warmstart.auditing import judge_overlap, unique_columns
     from warmstart.results import remarks
 
+    unsaid, returning, doubtful = training.unsaid, training.returning, training.doubtful
     found = [remarks.unsaid_training(unsaid)] if unsaid else []
-    found += [remarks.returning_units(returning, sorted(doubtful))] if doubtful or (returning and unsaid) else []
+    found += [remarks.returning_units(returning, doubtful)] if doubtful or (returning and unsaid) else []
     found += [remarks.alarm(policy, some) for policy, some in alarms.items() if some.rings]
     found += [remarks.unknown_actions(policy, share) for policy, share in unknown.items() if share > 0]
     if not contexts_repeat(inputs.cells):

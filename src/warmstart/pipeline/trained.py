@@ -6,12 +6,47 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warmstart.core import UsageError, quoted
+from warmstart.pipeline.returning import returning_share
 
 if TYPE_CHECKING:
     from warmstart.events import Events
-    from warmstart.policy import NamedPolicy
+    from warmstart.policy import FittedPolicy, NamedPolicy
 
 NEVER = "never"
+
+
+class Training(NamedTuple):
+    """What policies saw of rewards, by name: those of the window (``learned``), or earlier ones of units that return.
+
+    The latter are ``doubtful``. ``unsaid``: decisions of which nobody said. ``returning``: the share of the window's
+    units that training knows.
+    """
+
+    learned: tuple[str, ...]
+    doubtful: tuple[str, ...]
+    unsaid: tuple[str, ...]
+    returning: float
+
+    @property
+    def unproven(self) -> frozenset[str]:
+        """Return the policies of which nothing is certified."""
+        return frozenset((*self.learned, *self.doubtful))
+
+
+def training_of(named: Sequence[NamedPolicy], trained_until: Any, events: Events, train: Events | None) -> Training:
+    """Return what policies saw of the rewards that they are evaluated on.
+
+    Args:
+        named: The policies.
+        trained_until: As ``evaluate`` takes it.
+        events: The evaluated window.
+        train: The training window, if there is one.
+    """
+    fitted = fitted_decisions(trained_until, named, events)
+    learned = tuple(p.name for p in named if _learned_here(p.fitted, events) or p.name in fitted.here)
+    returning = returning_share(events, train)
+    doubtful = tuple(p.name for p in named if returning and (p.fitted is not None or p.name in fitted.before))
+    return Training(learned, doubtful, fitted.unsaid, returning)
 
 
 class Fitted(NamedTuple):
@@ -69,3 +104,15 @@ def _reaches(moment: Any, events: Events) -> bool:
             "Name the time column: time=... (--time), or say 'never' if the decisions were not fitted on rewards.",
         )
     return events.log.microseconds(moment) > first
+
+
+def _learned_here(fitted: FittedPolicy | None, events: Events) -> bool:
+    """Tell whether a policy learned from events of the evaluated window; without times, nobody knows, so it did."""
+    if fitted is None:
+        return False
+    if fitted.folds is not None and not fitted.folds.overlap(events.folds):
+        return False
+    learned, window = fitted.window, events.window
+    if learned.last is None or window.first is None or learned.first is None or window.last is None:
+        return True
+    return learned.first <= window.last and window.first <= learned.last
