@@ -212,6 +212,8 @@ class TestReturningUnits:
         assert shared == 1
         assert result["p"].certified_lower is None
         assert ws.select(result).left_out == ("p",)
+        assert (result["p"].gain.certified.lower, result["p"].gain.certified.upper) == (None, None)
+        assert "No end is certified." in str(result)
         remark = next(remark for remark in result.remarks if remark.code == "WS108")
         assert "'p'" in remark.text
         fixed = ws.evaluate({"p": policy(SMALL)}, test, train=train, tau=TAU, trained_until="never")

@@ -29,7 +29,11 @@ def test_decisions_fitted_inside_the_window_have_no_certified_ends(test_window, 
     assert free["mine"].gain.certified.guarantee == "finite-sample"
     assert (found["mine"].certified_lower, found["mine"].certified_upper) == (None, None)
     gain = found["mine"].gain.certified
-    assert (gain.guarantee, gain.joint_lower) == ("approximate", None)
+    assert (gain.guarantee, gain.lower, gain.upper, gain.joint_lower) == ("approximate", None, None, None)
+    assert found["mine"].gain.decisive is found["mine"].gain.estimated
+    assert "No end is certified." in str(found)
+    certified = next(table for table in found.tables if table.title.startswith("Gain"))
+    assert certified.rows[0][4:6] == ("-", "-")
     assert found["mine"].value == free["mine"].value
     assert found.learned_here == ("mine",)
     assert "no end is certified" in str(found)

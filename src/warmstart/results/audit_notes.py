@@ -261,9 +261,9 @@ def about_power(audit: Audit) -> list[str]:
     if audit.power.smallest_gain is None:
         return []
     policy = f"takes one supported action in every contested context at tau = {audit.power.tau:g}"
-    proven = "a 95 % confidence interval for the gain lies above 0, with a chance (power) of 80 %"
-    by_unit = "" if audit.units is None else ", by unit"
-    return [f"'Proven' means: {proven}, for a policy that {policy} (normal approximation{by_unit})."]
+    by_unit = "" if audit.units is None else " by unit"
+    proven = f"the certified 95 % confidence interval{by_unit} for the gain lies above 0, with a chance (power) of 80 %"
+    return [f"'Proven' means: {proven}, for a policy that {policy}."]
 
 
 def about_exploring(audit: Audit) -> list[str]:

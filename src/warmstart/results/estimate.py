@@ -78,6 +78,10 @@ class CertifiedGain:
     guarantee: Guarantee
     joint_lower: float | None = None
 
+    def uncertified(self) -> CertifiedGain:
+        """Return the gain of a policy about which nothing is proven: its ends are withheld."""
+        return replace(self, guarantee="approximate", lower=None, upper=None, joint_lower=None)
+
 
 @dataclass(frozen=True)
 class EstimatedGain:
@@ -225,7 +229,7 @@ class ValueEstimate:
 
     def uncertified(self) -> ValueEstimate:
         """Return the estimate of a policy that saw these rewards before: nothing about it is proven."""
-        certified = self.gain.certified and replace(self.gain.certified, guarantee="approximate", joint_lower=None)
+        certified = self.gain.certified and self.gain.certified.uncertified()
         gain = replace(self.gain, certified=certified)
         return replace(self, guarantee="approximate", gain=gain, certified_lower=None, certified_upper=None)
 

@@ -22,6 +22,7 @@ USERS = (
     "action and context for 20 visits, one of 20 policies that gain nothing was certified in up to 75 % of "
     "simulated logs, at a level of 5 %. Name who comes back: unit=... (--unit)."
 )
+APPROXIMATE = ("gamma", "bootstrap")
 WINDOWS = {"evaluated": "the evaluated window", "train": "the training window", "all": "all data"}
 BEST_ESTIMATES = {
     "snips": "the value divided by the share of weight behind it (self-normalised IPS), as if what is not supported "
@@ -94,13 +95,13 @@ def _about_intervals(evaluation: Evaluation) -> list[str]:
     first, source = evaluation.first, evaluation.propensities
     if not source.counted:
         return []
-    if first.guarantee == "approximate":
+    if first.interval in APPROXIMATE:
         return [f"The interval '{first.interval}' is approximate, so no end is certified; 'bets' gives ends that are."]
     if not source.certified:
         ratio = "the weight ratio = its share in this window / the propensity used; above 1 it counts too much"
         ends = "'at least' and 'at most' use the evaluated window's own counts"
         return [f"Weights {source.words} multiply each chosen action's reward by {ratio}. {ends}."]
-    names = dict.fromkeys(e.policy for e in evaluation if e.policy not in evaluation.learned_here)
+    names = dict.fromkeys(e.policy for e in evaluation if e.certified_lower is not None)
     if not names:
         return ["No end is certified."]
     sure = f"With probability {1 - first.delta:.6g}, for all policies and taus at once"

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.results.display import TextTable
+from warmstart.results.estimate import CertifiedGain
 
 if TYPE_CHECKING:
-    from warmstart.results.estimate import CertifiedGain, EstimatedGain, ValueEstimate
+    from warmstart.results.estimate import EstimatedGain, ValueEstimate
     from warmstart.results.evaluation import Evaluation
 
 
@@ -97,7 +98,8 @@ def gain_table(evaluation: Evaluation) -> TextTable | None:
 
 
 def _gain(evaluation: Evaluation, gain: CertifiedGain | EstimatedGain | None) -> tuple[str, str]:
-    if gain is None or gain.difference is None:
+    unproven = isinstance(gain, CertifiedGain) and gain.lower is None
+    if gain is None or gain.difference is None or unproven:
         return "-", "-"
     return evaluation.number(gain.difference, signed=True), _span(evaluation, gain.lower, gain.upper)
 
