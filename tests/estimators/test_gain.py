@@ -148,11 +148,11 @@ def test_levels_of_expected_rewards_are_symmetric_about_a_half():
     """Ties too: 1 / 64 is as far from 0 as from 1 / 32."""
     import ibis
 
-    from warmstart.estimators.gain import _level
+    from warmstart.estimators.gain import level
 
     expected = [k / 64 for k in range(65)]
     found = ibis.memtable({"e": expected, "rest": [1 - e for e in expected]})
-    found = found.select(one=_level(found.e), other=_level(found.rest)).to_pyarrow().to_pydict()
+    found = found.select(one=level(found.e), other=level(found.rest)).to_pyarrow().to_pydict()
     assert [LEVELS - level for level in found["other"]] == found["one"]
     assert all(abs(level / LEVELS - e) <= 1 / 64 for level, e in zip(found["one"], expected, strict=True))
 

@@ -67,13 +67,22 @@ def test_one_epoch_is_one_model(duckdb, world):
     assert "One model of the whole window" in found.propensities.detail
 
 
-@pytest.mark.parametrize("source", ["auto", "counts", "all", "back-off"])
-def test_counting_within_epochs_is_not_there_yet(duckdb, source):
-    log = pa.table({"x": [0, 1] * 200, "a": [0, 0, 1, 1] * 100, "r": [0.0, 1.0] * 200, "v": [1] * 200 + [2] * 200})
-    events = ws.read_events(log, context="x", action="a", reward="r", epoch="v", engine=duckdb)
-    with pytest.raises(ws.UsageError, match="within epochs are not supported yet") as refused:
+VERSIONS = pa.table({"x": [0, 1] * 200, "a": [0, 0, 1, 1] * 100, "r": [0.0, 1.0] * 200, "v": [1] * 200 + [2] * 200})
+
+
+@pytest.mark.parametrize("source", ["all", "back-off"])
+def test_other_counts_know_no_epochs(duckdb, source):
+    events = ws.read_events(VERSIONS, context="x", action="a", reward="r", epoch="v", engine=duckdb)
+    with pytest.raises(ws.UsageError, match="know no epochs") as refused:
         ws.evaluate("uniform", events, propensities=source)
     assert "mixture" in refused.value.hint
+
+
+@pytest.mark.parametrize("source", ["auto", "counts"])
+def test_epochs_of_a_column_need_an_order(duckdb, source):
+    events = ws.read_events(VERSIONS, context="x", action="a", reward="r", epoch="v", engine=duckdb)
+    with pytest.raises(ws.UsageError, match="which epoch came first"):
+        ws.evaluate("uniform", events, propensities=source)
 
 
 def test_a_mixture_needs_times_or_epochs(duckdb, world):

@@ -12,6 +12,7 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 from warmstart.core import PROPENSITY
+from warmstart.engine import float_literal
 from warmstart.estimators import importance_weight, squared_error
 from warmstart.policy import share_of_each
 from warmstart.results import MoreLog, Overlap, Power, SupportAt
@@ -80,7 +81,7 @@ def _support(
     p, h = rows[PROPENSITY], rows.share
     sums = {"rewards": rows.reward_sum.sum()}
     for i, tau in enumerate(taus):
-        weight = importance_weight(h, p, tau)
+        weight = importance_weight(h, p, float_literal(tau))
         sums[f"supported_{i}"] = (p >= tau).ifelse(rows.n * h / p, 0.0).sum()
         sums[f"certain_{i}"] = _certain(rows, tau).sum()
         sums[f"lost_{i}"] = (rows.n * (h / p - weight)).sum()

@@ -32,6 +32,8 @@ ACTION_ERROR = "action_error"
 CONTEXT_ERROR = "context_error"
 NOISE = "noise"
 MODEL_VALUE = "model_value"
+# A column of rows that were shown: the reward that was expected in a context before the window, or its epoch.
+BEFORE = "before"
 # The share of its cell that a row stands for.
 PART = "part"
 MICROSECONDS_PER_DAY = 86_400_000_000

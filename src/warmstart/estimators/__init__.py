@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from warmstart.estimators.alarms import *  # noqa: F403
     from warmstart.estimators.bounds import *  # noqa: F403
     from warmstart.estimators.contributions import *  # noqa: F403
+    from warmstart.estimators.epochs import *  # noqa: F403
     from warmstart.estimators.estimate import *  # noqa: F403
     from warmstart.estimators.gain import *  # noqa: F403
     from warmstart.estimators.intervals import *  # noqa: F403
@@ -24,6 +25,7 @@ _door = Door.to(
         "alarms": "check_weights judge_weights",
         "bounds": "bias_bounds corollary_bound regret_bound",
         "contributions": "top_contributions",
+        "epochs": "EpochState step",
         "estimate": "estimate_policy",
         "gain": "Levels",
         "intervals": "METHODS UNKNOWN UnitTotals affordable certain_loss interval",

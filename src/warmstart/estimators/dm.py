@@ -14,8 +14,10 @@ from warmstart.estimators.moments import Moments
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from warmstart.estimators.weights import Clip
 
-def model_terms(rows: ir.Table, _: float) -> dict[str, ir.Value]:
+
+def model_terms(rows: ir.Table, _: Clip) -> dict[str, ir.Value]:
     """Return terms of the sum over events of D(x) = sum over actions of probability * expected reward."""
     return {"model": rows.context_n * rows[PROBABILITY] * rows[EXPECTED]}
 

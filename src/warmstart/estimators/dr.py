@@ -26,6 +26,7 @@ from warmstart.core import (
     ACTION_ERROR,
     CONTEXT_ERROR,
     DECIDED,
+    EPOCH,
     EXPECTED,
     LEFT_OUT,
     MODEL_VALUE,
@@ -41,7 +42,9 @@ from warmstart.estimators.shown import CELL_MEAN, INFLATION
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-    Weight = Callable[[ir.Table, float], ir.Value]
+    from warmstart.estimators.weights import Clip
+
+    Weight = Callable[[ir.Table, Clip], ir.Value]
     Sums = dict[str, ir.Value]
 
 # Where weights stand for less of the decided traffic, or for fewer events, there is no interval: it would be the
@@ -54,7 +57,7 @@ ROUNDING = 1e-12
 UNNOTICED = 0.001
 
 
-def sums(rows: ir.Table, tau: float, weight: Weight) -> Sums:
+def sums(rows: ir.Table, tau: Clip, weight: Weight) -> Sums:
     """Sum e * r and e over events; given actions also the variance of the first, and of its gain over logging."""
     e, h = weight(rows, tau), rows[PROBABILITY]
     own = {"reward": e * rows.reward_sum, "events": e * rows.n, "weighted": (e > 0).ifelse(rows.n, 0.0)}
@@ -87,7 +90,7 @@ def _squares(rows: ir.Table, f: ir.Value) -> ir.Value:
     return rows.reward_sq_sum - 2.0 * f * rows.reward_sum + rows.n * f * f
 
 
-def model_terms(rows: ir.Table, tau: float, weight: Weight) -> Sums:
+def model_terms(rows: ir.Table, tau: Clip, weight: Weight) -> Sums:
     """Return what is summed over rows with the model's expectations: what it stands for, and its error."""
     if PART in rows.columns:
         e = weight(rows, tau)
@@ -111,9 +114,11 @@ def _alone(rows: ir.Table, left: ir.Value) -> ir.Value:
     """
     part = left * _root(rows)
     contexts = [name for name in rows.columns if name.startswith("context_") and name[len("context_") :].isdigit()]
+    # The rows of a cell in different epochs share all of its error.
+    of_cell = part.sum().over(ibis.window(group_by=[*contexts, ACTION])) if EPOCH in rows.columns else part
     shared = rows[ACTION_ERROR] * part.sum().over(ibis.window(group_by=ACTION))
     shared += rows[CONTEXT_ERROR] * part.sum().over(ibis.window(group_by=contexts))
-    return part * (rows[SPREAD] * part + shared)
+    return part * (rows[SPREAD] * of_cell + shared)
 
 
 def _root(rows: ir.Table) -> ir.Value:
@@ -138,7 +143,7 @@ def _over_events(rows: ir.Table, e: ir.Value) -> Sums:
     }
 
 
-def judging_terms(rows: ir.Table, tau: float, weight: Weight) -> Sums:
+def judging_terms(rows: ir.Table, tau: Clip, weight: Weight) -> Sums:
     """Return what is summed over shown cells: how far the model that did not see them is off, and how far by chance."""
     n, e, root = rows.n, weight(rows, tau), _root(rows)
     own = {
@@ -149,7 +154,7 @@ def judging_terms(rows: ir.Table, tau: float, weight: Weight) -> Sums:
     return _named(own, weight)
 
 
-def influence(rows: ir.Table, tau: float, moments: Moments, weight: Weight) -> Terms:
+def influence(rows: ir.Table, tau: Clip, moments: Moments, weight: Weight) -> Terms:
     """Return what an event adds to the errors of value and gain, for sums by unit.
 
     With counts that is e times the reward less the mean reward of its cell.

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from warmstart.core import PROPENSITY
 from warmstart.estimators import gain, ips, support, weight_ratio
+from warmstart.estimators.epochs import EpochSums, epoch_sums
 from warmstart.estimators.gain import Levels
 from warmstart.estimators.intervals import NEED_COEFFICIENTS, TermSums, interval
 from warmstart.estimators.point import (
@@ -20,9 +22,9 @@ from warmstart.estimators.point import (
     left_to_model,
     point_estimates,
 )
-from warmstart.estimators.tau import choose_tau, matched_rate
+from warmstart.estimators.tau import choose_tau, choose_tau_by_epoch, matched_rate
 from warmstart.estimators.units import UnitSums, open_unit_sums
-from warmstart.estimators.weights import OWN
+from warmstart.estimators.weights import OWN, Clip, TauByEpoch
 from warmstart.results import CertifiedGain, Gain, IntervalName, Tau, TauChoice, ValueEstimate
 
 if TYPE_CHECKING:
@@ -56,31 +58,33 @@ def estimate_policy(
     """
     names = OF_LOGGING if weighted.is_logging else estimators
     chosen = [_tau(weighted, tau, levels.rate) for tau in taus]
-    floors = [weighted.floor(tau) for tau, _ in chosen]
+    floors = [weighted.floor(clip) for clip, _ in chosen]
     totals = _fetch(weighted, [_sums(weighted, floor, names) for floor in floors], weighted.table.agg)
     for kind, rows in _modelled(weighted, names, floors):
         further = _fetch(weighted, [declared(names, kind, rows, floor) for floor in floors], partial(summed, rows))
         totals = [{**one, **other} for one, other in zip(totals, further, strict=True)]
     with open_unit_sums(weighted, floors, names, totals, levels) as by_unit:
         estimates = [
-            _estimate(weighted, tau, choice, some, units, levels=levels, method=method, names=names)
-            for (tau, choice), some, units in zip(chosen, totals, by_unit, strict=True)
+            _estimate(weighted, clip, choice, some, units, levels=levels, method=method, names=names)
+            for (clip, choice), some, units in zip(chosen, totals, by_unit, strict=True)
         ]
     return [estimate.scaled(weighted.reward_range) for estimate in estimates]
 
 
-def _tau(weighted: WeightedRows, tau: Tau, rate: float | None) -> tuple[float, TauChoice | None]:
+def _tau(weighted: WeightedRows, tau: Tau, rate: float | None) -> tuple[Clip, TauChoice | None]:
     """Return the tau in use and how it was chosen; what is not clipped, logging, may as well have tau = 1."""
     if tau != "auto":
         return tau, None
     if weighted.is_logging:
         return 1.0, None
+    if weighted.epochs is not None:
+        return choose_tau_by_epoch(weighted.engine, weighted.table, weighted.epochs)[:2]
     rate = rate if weighted.certified else matched_rate(weighted.engine, weighted.table)
     choice = choose_tau(weighted.engine, weighted.table, weighted.events, rate)
     return choice.tau, choice
 
 
-def _modelled(weighted: WeightedRows, names: Sequence[str], taus: Sequence[float]) -> Iterator[tuple[Kind, ir.Table]]:
+def _modelled(weighted: WeightedRows, names: Sequence[str], taus: Sequence[Clip]) -> Iterator[tuple[Kind, ir.Table]]:
     """Yield the rows with a reward model's expectations that some estimators need, and for which of their sums."""
     if weighted.modelled is not None:
         yield "model_terms", weighted.modelled
@@ -90,7 +94,7 @@ def _modelled(weighted: WeightedRows, names: Sequence[str], taus: Sequence[float
             yield "judging_terms", weighted.model.expect(weighted.model.sample(weighted.table))
 
 
-def _sums(weighted: WeightedRows, floor: float, names: Sequence[str]) -> dict[str, ir.Value]:
+def _sums(weighted: WeightedRows, floor: Clip, names: Sequence[str]) -> dict[str, ir.Value]:
     """Return everything that adds up over the weighted table at one tau, by name."""
     rows = weighted.table
     sums = {**ips.sums(rows, floor), **support.sums(rows, floor), **declared(names, "sums", rows, floor)}
@@ -122,7 +126,7 @@ def _fetch(
 
 def _estimate(
     weighted: WeightedRows,
-    tau: float,
+    clip: Clip,
     choice: TauChoice | None,
     totals: Mapping[str, float],
     units: UnitSums | None,
@@ -132,7 +136,10 @@ def _estimate(
     names: Sequence[str],
 ) -> ValueEstimate:
     events, rows = weighted.events, weighted.table
+    tau = clip.last if isinstance(clip, TauByEpoch) else clip
+    epochs = _epoch_sums(weighted, clip, units)
     terms = _terms(weighted, totals, tau, method=method, propensity=PROPENSITY, units=units)
+    terms = terms if epochs is None else replace(terms, events=events, scale=1.0, epochs=epochs.value)
     squares_of = by_event if units is None else units.squares
     ends = interval(terms, delta=levels.delta, method=method)
     joint = ends if levels.looks == 1 else interval(terms, delta=levels.joint, method=method)
@@ -165,13 +172,22 @@ def _estimate(
         certified_lower=certified.lower if proven else None,
         certified_upper=min(certified.upper + lost, 1.0) if proven else None,
         is_logging=weighted.is_logging,
-        gain=Gain(_certified_gain(weighted, totals, tau, levels, units), estimated),
+        gain=Gain(_certified_gain(weighted, totals, tau, levels, units=units, epochs=epochs), estimated),
         weight_ratio=weight_ratio.weight_ratio(totals, events) if other else None,
         propensity_error=weight_ratio.propensity_error(totals, events) if other else None,
         tau_choice=choice,
         units=None if units is None else round(units.sums["units"]),
         estimates=point_estimates(names, totals, events, levels.delta, squares_of),
+        by_epoch=() if epochs is None else epochs.by_epoch(levels.delta),
     )
+
+
+def _epoch_sums(weighted: WeightedRows, clip: Clip, units: UnitSums | None) -> EpochSums | None:
+    """Return sums by epoch, if propensities are counted within epochs; not of units that come back in a later one."""
+    returning = weighted.visits is not None and not weighted.visits.within_epochs
+    if weighted.epochs is None or returning:
+        return None
+    return epoch_sums(weighted, weighted.epochs, weighted.floor(clip), units)
 
 
 def _terms(
@@ -185,20 +201,29 @@ def _terms(
 ) -> TermSums:
     """Return the sums that the confidence interval of the value needs, with one of the columns of propensities."""
     if units is not None:
-        return units.terms(weighted.events, propensity, by_total=method in NEED_COEFFICIENTS)
+        by_total = method in NEED_COEFFICIENTS and not (weighted.visits and weighted.visits.within_epochs)
+        return units.terms(weighted.events, propensity, by_total=by_total)
     floor, bound = weighted.floor(tau), 1.0 if weighted.is_logging else 1 / tau
-    needed = method in NEED_COEFFICIENTS
+    needed = method in NEED_COEFFICIENTS and weighted.epochs is None
     by_weight = ips.events_by_weight(weighted.engine, weighted.table, floor, propensity) if needed else None
     return ips.terms(totals, weighted.events, bound, by_weight, propensity)
 
 
 def _certified_gain(
-    weighted: WeightedRows, totals: Mapping[str, float], tau: float, levels: Levels, units: UnitSums | None
+    weighted: WeightedRows,
+    totals: Mapping[str, float],
+    tau: float,
+    levels: Levels,
+    *,
+    units: UnitSums | None,
+    epochs: EpochSums | None,
 ) -> CertifiedGain | None:
     if not weighted.certified:
         return None
     if weighted.is_logging:
         return gain.certified_gain(totals, None, weighted.events, levels)
+    if epochs is not None:
+        return gain.certified_gain(totals, epochs.gains, weighted.events, levels)
     if units is not None:
         return gain.certified_gain(totals, units.gains(), weighted.events, levels)
     rate = gain.usable_rate(weighted.table, levels.rate)

@@ -14,10 +14,19 @@ from typing import TYPE_CHECKING
 import ibis
 import numpy as np
 
-from warmstart.core import PROBABILITY
-from warmstart.estimators.intervals import Coefficients, GainSums, UnitTotals, bin_ends, gain_ends, unit_gain_ends
+from warmstart.core import BEFORE, EPOCH, PROBABILITY
+from warmstart.estimators.intervals import (
+    Coefficients,
+    EpochTotals,
+    GainSums,
+    UnitTotals,
+    bin_ends,
+    gain_ends,
+    unit_gain_ends,
+)
 from warmstart.estimators.moments import Term, Terms
-from warmstart.estimators.weights import is_supported, log_bin, supported_ratio
+from warmstart.estimators.weights import Clip, is_supported, log_bin, supported_ratio
+from warmstart.events import N_BEFORE, RATE_BEFORE, REWARD_SUM_BEFORE
 from warmstart.results import CertifiedGain
 
 if TYPE_CHECKING:
@@ -29,12 +38,10 @@ if TYPE_CHECKING:
 RATIO, SMALLEST = 1.05, 1e-4
 # Expected rewards b are multiples of 1 / LEVELS, and each context's is shrunk by so many events of the average.
 LEVELS, STRENGTH = 32, 20.0
-# A column of rows that were shown: the reward that was expected in a context before the window.
-BEFORE = "before"
 NUMBERS = ("positive", "level", "n", "weight", "rewards", "won", "variance")
 
 
-def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
+def sums(rows: ir.Table, tau: Clip) -> dict[str, ir.Value]:
     """Sum the rewards of policy and logging on supported traffic."""
     supported, ratio, h = is_supported(rows, tau), supported_ratio(rows, tau), rows[PROBABILITY]
     return {
@@ -44,13 +51,13 @@ def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
 
 
 def certified_gain(
-    totals: Mapping[str, float], gains: GainSums | UnitTotals | None, events: float, levels: Levels
+    totals: Mapping[str, float], gains: GainSums | UnitTotals | EpochTotals | None, events: float, levels: Levels
 ) -> CertifiedGain:
     """Return D and its finite-sample interval; logging itself (no ``gains``) gains nothing over logging, for certain.
 
     Args:
         totals: The sums over the weighted table.
-        gains: Events and rewards by u, or units by what they gain; None for the logging policy.
+        gains: Events and rewards by u, or units or epochs by what they gain; None for the logging policy.
         events: T, all events of the window.
         levels: The confidence levels.
     """
@@ -67,9 +74,12 @@ def certified_gain(
     return CertifiedGain(share, contested, value, logging, gain, lower, upper, "finite-sample", joint_lower)
 
 
-def _ends(gains: GainSums | UnitTotals | None, traffic: float, delta: float) -> tuple[float, float]:
+def _ends(gains: GainSums | UnitTotals | EpochTotals | None, traffic: float, delta: float) -> tuple[float, float]:
     if gains is None:
         return 0.0, 0.0
+    if isinstance(gains, EpochTotals):
+        lower, upper = gains.ends(delta)
+        return lower / traffic, upper / traffic
     return unit_gain_ends(gains, traffic, delta) if isinstance(gains, UnitTotals) else gain_ends(gains, delta)
 
 
@@ -92,7 +102,7 @@ class Levels:
         return self.delta / self.looks
 
 
-def events_by_u(rows: ir.Table, groups: Sequence[str], tau: float, rate: float | None) -> ir.Table:
+def events_by_u(rows: ir.Table, groups: Sequence[str], tau: Clip, rate: float | None) -> ir.Table:
     """Sum events and rewards by the sign and logarithm of u and by expected reward, where actions could be compared.
 
     Those of a context that the policy does not choose, or that are not supported, have u = -s(x).
@@ -104,21 +114,23 @@ def events_by_u(rows: ir.Table, groups: Sequence[str], tau: float, rate: float |
         rate: The mean reward of training, if it is usable.
     """
     chosen = rows.filter(rows.context_actions > 1, rows[PROBABILITY] > 0, is_supported(rows, tau))
-    chosen = chosen.mutate(before=_expected(chosen, rate))
+    chosen = chosen.mutate(**{BEFORE: expected(chosen, rate)})
     contexts = chosen.group_by(*groups).agg(
         share=chosen[PROBABILITY].sum(),
         rest=chosen.context_n.max() - chosen.n.sum(),
         rest_rewards=chosen.context_reward_sum.max() - chosen.reward_sum.sum(),
-        expected=chosen.before.max(),
+        expected=chosen[BEFORE].max(),
     )
     own = chosen.join(contexts, list(groups))
+    epoch = [name for name in groups if name == EPOCH]
     parts = ibis.union(
-        own.select("n", "expected", rewards=own.reward_sum, u=supported_ratio(own, tau) - own.share),
-        contexts.select("expected", n=contexts.rest, rewards=contexts.rest_rewards, u=-contexts.share),
+        own.select("n", "expected", *epoch, rewards=own.reward_sum, u=supported_ratio(own, tau) - own.share),
+        contexts.select("expected", *epoch, n=contexts.rest, rewards=contexts.rest_rewards, u=-contexts.share),
         distinct=False,
     )
     size, doubt = parts.u.abs(), parts.expected * (1.0 - parts.expected)
-    bins = {"positive": parts.u > 0, "bin": log_bin(size, RATIO, SMALLEST), "level": _level(parts.expected)}
+    bins = {"positive": parts.u > 0, "bin": log_bin(size, RATIO, SMALLEST), "level": level(parts.expected)}
+    bins |= {name: parts[name] for name in epoch}
     return (
         parts.group_by(**bins)
         .agg(
@@ -137,7 +149,7 @@ def share_at(i: int) -> str:
     return f"share_{i}"
 
 
-def shares(rows: ir.Table, taus: Sequence[float]) -> dict[str, ir.Value]:
+def shares(rows: ir.Table, taus: Sequence[Clip]) -> dict[str, ir.Value]:
     """Sum the policy's supported probabilities at every tau: its supported share in a context."""
     h = rows[PROBABILITY]
     return {share_at(i): is_supported(rows, tau).ifelse(h, 0.0).sum() for i, tau in enumerate(taus)}
@@ -145,10 +157,12 @@ def shares(rows: ir.Table, taus: Sequence[float]) -> dict[str, ir.Value]:
 
 def expected_before(rows: ir.Table, rate: float | None) -> dict[str, ir.Value]:
     """Return what rewards of a context are expected to be, if anything is known of that."""
-    return {} if rate is None else {BEFORE: _expected(rows, rate)}
+    if RATE_BEFORE in rows.columns:
+        return {BEFORE: rows[RATE_BEFORE].isnull().ifelse(None, expected(rows, rate))}
+    return {} if rate is None else {BEFORE: expected(rows, rate)}
 
 
-def unit_terms(rows: ir.Table, tau: float, share: ir.Value) -> Terms:
+def unit_terms(rows: ir.Table, tau: Clip, share: ir.Value) -> Terms:
     """Return what a unit could gain, what it gains more than at worst, and what that would be with expected rewards.
 
     See intervals.unit_bets. Without expected rewards, the part of what it could gain that has positive u stands for
@@ -164,16 +178,26 @@ def unit_terms(rows: ir.Table, tau: float, share: ir.Value) -> Terms:
     u = (u.abs() < 1e-12).ifelse(0.0, u)
     above, below = (u > 0).ifelse(u, 0.0), (u < 0).ifelse(-u, 0.0)
     terms = {"size": Term(u.abs()), "won": Term(below, u), "squares": Term(u * u)}
+    if EPOCH in rows.columns:
+        terms["worst"] = Term(below)
     if BEFORE in rows.columns:
         b = rows[BEFORE]
-        terms |= {"expected": Term(above * b + below * (1.0 - b)), "net": Term(u * (b * (1.0 - b)).sqrt())}
+        share, deviation = above * b + below * (1.0 - b), (b * (1.0 - b)).sqrt()
+        # In a first epoch, before which nothing was known, as without expected rewards.
+        terms |= {"expected": Term(share.coalesce(above)), "net": Term(u * deviation.coalesce(0.5))}
     else:
         terms["expected"] = Term(above)
     return {f"gain_{name}": term for name, term in terms.items()}
 
 
-def _expected(rows: ir.Table, rate: float | None) -> ir.Value:
-    """Return the mean reward of the context in training, shrunk to that of all; a half if there was no training."""
+def expected(rows: ir.Table, rate: float | None) -> ir.Value:
+    """Return the mean reward of the context before, shrunk to that of all; a half if there was nothing before.
+
+    Before is training or, in rows by epoch, training and all earlier epochs.
+    """
+    if RATE_BEFORE in rows.columns:
+        before = rows[REWARD_SUM_BEFORE] + STRENGTH * rows[RATE_BEFORE]
+        return (before / (rows[N_BEFORE] + STRENGTH)).coalesce(0.5)
     if rate is None:
         return ibis.literal(0.5)
     return (rows.context_reward_sum_train + STRENGTH * rate) / (rows.context_n_train + STRENGTH)
@@ -185,7 +209,7 @@ def usable_rate(rows: ir.Table, rate: float | None) -> float | None:
     return rate if known else None
 
 
-def _level(expected: ir.Value) -> ir.Value:
+def level(expected: ir.Value) -> ir.Value:
     """Return the nearest multiple of 1 / LEVELS; of two the one farther from a half, so that 1 - b is rounded alike."""
     off = (expected - 0.5) * LEVELS
     steps = (off.abs() + (0.5 + 1e-9)).floor().cast("int64")

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Kind = Literal["size", "share"]
 
 SMALLEST = 1e-9
+GROUP = "histogram_of"
 
 
 @dataclass(frozen=True)
@@ -88,24 +89,49 @@ def histogram(
         coordinates: Columns of it by name, and their kinds.
         grid: How finely they are told apart.
     """
+    found = list(histograms(engine, rows, coordinates, grid).values())
+    return found[0] if found else ({name: np.zeros(0) for name in coordinates}, np.zeros(0))
+
+
+def histograms(
+    engine: Engine,
+    rows: ir.Table,
+    coordinates: Mapping[str, tuple[ir.Value, Kind]],
+    grid: Grid,
+    by: str | None = None,
+) -> dict[int, tuple[dict[str, Floats], Floats]]:
+    """Return a histogram for every value of a column of whole numbers, if there is one; else one, by 0.
+
+    Args:
+        engine: Where the rows are.
+        rows: A table.
+        coordinates: Columns of it by name, and their kinds.
+        grid: How finely they are told apart.
+        by: The column.
+    """
     kinds = {name: kind for name, (_, kind) in coordinates.items()}
     names = list(kinds)
-    binned = rows.select(**{name: value for name, (value, _) in coordinates.items()})
+    group = {GROUP: ibis.literal(0) if by is None else rows[by]}
+    binned = rows.select(**group, **{name: value for name, (value, _) in coordinates.items()})
     binned = binned.mutate(**{f"{name}_bin": grid.bin(binned[name], kind) for name, kind in kinds.items()})
     bins = {name: binned[f"{name}_bin"] for name in names}
     places = {name: grid.place(binned[name], kind, bins[name]) for name, kind in kinds.items()}
-    binned = binned.select(**places, **{f"{name}_bin": bins[name] for name in names})
+    binned = binned.select(GROUP, **places, **{f"{name}_bin": bins[name] for name in names})
     sums = {"rows": binned.count().cast("float64")}
     subsets = [some for size in range(1, len(names) + 1) for some in itertools.combinations(range(len(names)), size)]
     for some in subsets:
         product = math.prod((binned[names[i]] for i in some[1:]), start=binned[names[some[0]]])
         sums["_".join(map(str, some))] = product.sum()
     keys = [f"{name}_bin" for name in names]
-    table = engine.fetch_arrow(binned.group_by(*keys).agg(**sums).order_by(keys))
+    table = engine.fetch_arrow(binned.group_by(GROUP, *keys).agg(**sums).order_by([GROUP, *keys]))
     columns = {name: table[name].to_numpy().astype(np.float64) for name in table.column_names}
-    totals = {(): columns["rows"]} | {some: columns["_".join(map(str, some))] for some in subsets}
-    points, mass = _points(np.stack([columns[key] for key in keys], axis=1), totals)
-    return {name: grid.low(points[:, i], kinds[name]) for i, name in enumerate(names)}, mass
+    found = {}
+    for number in np.unique(columns[GROUP]):
+        own = {name: column[columns[GROUP] == number] for name, column in columns.items()}
+        totals = {(): own["rows"]} | {some: own["_".join(map(str, some))] for some in subsets}
+        points, mass = _points(np.stack([own[key] for key in keys], axis=1), totals)
+        found[int(number)] = {name: grid.low(points[:, i], kinds[name]) for i, name in enumerate(names)}, mass
+    return found
 
 
 def _points(low: Floats, totals: Mapping[tuple[int, ...], Floats]) -> tuple[Floats, Floats]:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from warmstart.core import PROBABILITY, PROPENSITY
+from warmstart.core import BEFORE, EPOCH, PROPENSITY
 from warmstart.engine import float_literal
 from warmstart.estimators.intervals import RATIO, SMALLEST, Coefficients, TermSums, bin_ends
 from warmstart.estimators.moments import Moments, Term, Terms
-from warmstart.estimators.weights import clipped, importance_weight, log_bin
+from warmstart.estimators.weights import Clip, clipped, log_bin
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from warmstart.engine import Engine
 
 
-def sums(rows: ir.Table, tau: float, propensity: str = PROPENSITY) -> dict[str, ir.Value]:
+def sums(rows: ir.Table, tau: Clip, propensity: str = PROPENSITY) -> dict[str, ir.Value]:
     """Sum c * reward, its square, c and c^2 over events, c the clipped weight with a column of propensities."""
-    c = importance_weight(rows[PROBABILITY], rows[propensity], tau)
+    c = clipped(rows, tau, propensity)
     totals = {
         "reward": (c * rows.reward_sum).sum(),
         "reward_sq": (c * c * rows.reward_sq_sum).sum(),
@@ -44,16 +44,18 @@ def finish(totals: Mapping[str, float], events: float, by_unit: Mapping[str, flo
     return Moments(value, (totals["propensity_reward_sq"] / events - value**2) / events)
 
 
-def influence(rows: ir.Table, tau: float, moments: Moments) -> Terms:
+def influence(rows: ir.Table, tau: Clip, moments: Moments) -> Terms:
     """Return c * reward less the value, for sums by unit."""
     return {"value": Term(float_literal(-moments.value), clipped(rows, tau))}
 
 
-def unit_terms(rows: ir.Table, tau: float, propensity: str) -> Terms:
-    """Return what a unit could earn, c, and what it earns, c * reward."""
-    own = propensity == PROPENSITY
-    c = clipped(rows, tau) if own else importance_weight(rows[PROBABILITY], rows[propensity], tau)
-    return {f"{propensity}_weight": Term(constant=c), f"{propensity}_reward": Term(slope=c)}
+def unit_terms(rows: ir.Table, tau: Clip, propensity: str) -> Terms:
+    """Return what a unit could earn, c, and what it earns, c * reward; by epoch also what it is expected to earn."""
+    c = clipped(rows, tau, propensity)
+    terms = {f"{propensity}_weight": Term(constant=c), f"{propensity}_reward": Term(slope=c)}
+    if EPOCH in rows.columns and BEFORE in rows.columns:
+        terms[f"{propensity}_expected"] = Term(c * rows[BEFORE].coalesce(1.0))
+    return terms
 
 
 def terms(
@@ -73,9 +75,9 @@ def terms(
     return TermSums(events, total, square_total, weight, weight_sq, largest, bound, coefficients)
 
 
-def events_by_weight(engine: Engine, rows: ir.Table, tau: float, propensity: str) -> Coefficients:
+def events_by_weight(engine: Engine, rows: ir.Table, tau: Clip, propensity: str) -> Coefficients:
     """Return the histogram of events and rewards over the logarithm of their weight, in steps of RATIO."""
-    c = importance_weight(rows[PROBABILITY], rows[propensity], tau)
+    c = clipped(rows, tau, propensity)
     shown = rows.mutate(c=c).filter(rows.n > 0, c > 0)
     bins = shown.group_by(bin=log_bin(shown.c, RATIO, SMALLEST))
     sums = {"n": shown.n, "weight": shown.c * shown.n, "rewards": shown.reward_sum, "won": shown.c * shown.reward_sum}

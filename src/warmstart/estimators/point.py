@@ -13,19 +13,19 @@ import ibis
 from warmstart.estimators import dm, dr, ips, snips
 from warmstart.estimators.intervals import score_ends
 from warmstart.estimators.moments import Moments, Terms
-from warmstart.estimators.weights import OWN, clipped, is_supported, shrunk, switched
+from warmstart.estimators.weights import OWN, Clip, clipped, is_supported, shrunk, switched
 from warmstart.results import BEST_FIRST, EstimatedGain, PointEstimate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-    Declared = Callable[[ir.Table, float], dict[str, ir.Value]]
+    Declared = Callable[[ir.Table, Clip], dict[str, ir.Value]]
 
 
 Kind = Literal["sums", "model_terms", "judging_terms"]
 
 
-def _no_terms(_rows: ir.Table, _tau: float, _moments: Moments) -> Terms:
+def _no_terms(_rows: ir.Table, _tau: Clip, _moments: Moments) -> Terms:
     return {}
 
 
@@ -42,11 +42,11 @@ class Estimator:
     """
 
     finish: Callable[..., Moments]
-    influence: Callable[[ir.Table, float, Moments], Terms] = _no_terms
+    influence: Callable[[ir.Table, Clip, Moments], Terms] = _no_terms
     sums: Declared | None = None
     model_terms: Declared | None = None
     judging_terms: Declared | None = None
-    left: Callable[[ir.Table, float], ir.BooleanValue] | None = None
+    left: Callable[[ir.Table, Clip], ir.BooleanValue] | None = None
 
     @property
     def modelled(self) -> bool:
@@ -54,7 +54,7 @@ class Estimator:
         return self.model_terms is not None
 
 
-def _unsupported(rows: ir.Table, tau: float) -> ir.BooleanValue:
+def _unsupported(rows: ir.Table, tau: Clip) -> ir.BooleanValue:
     return ~is_supported(rows, tau)
 
 
@@ -79,7 +79,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
 }
 
 
-def declared(names: Sequence[str], kind: Kind, rows: ir.Table, tau: float) -> dict[str, ir.Value]:
+def declared(names: Sequence[str], kind: Kind, rows: ir.Table, tau: Clip) -> dict[str, ir.Value]:
     """Return the sums, or the terms of sums, that some estimators need, each once.
 
     Args:
@@ -92,7 +92,7 @@ def declared(names: Sequence[str], kind: Kind, rows: ir.Table, tau: float) -> di
     return {name: value for some in asked if some is not None for name, value in some(rows, tau).items()}
 
 
-def left_to_model(names: Sequence[str], rows: ir.Table, taus: Sequence[float]) -> ir.Table:
+def left_to_model(names: Sequence[str], rows: ir.Table, taus: Sequence[Clip]) -> ir.Table:
     """Return the rows of counted propensities that some estimators need the model's expectations of."""
     asked = [ESTIMATORS[name] for name in names if ESTIMATORS[name].modelled]
     if OWN in rows.columns or any(estimator.left is None for estimator in asked):

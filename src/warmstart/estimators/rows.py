@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
 import ibis
@@ -33,7 +33,7 @@ from warmstart.core import (
     WindowName,
 )
 from warmstart.engine import float_literal
-from warmstart.estimators.shown import shown_cells, shown_strata
+from warmstart.estimators.shown import shown_by_epoch, shown_rows, shown_strata
 from warmstart.estimators.weight_ratio import REGRET
 from warmstart.estimators.weights import OWN
 from warmstart.events import counted_propensity, counted_within
@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from warmstart.engine import LocalEngine
-    from warmstart.events import Cells, Strata, Visits
+    from warmstart.estimators.weights import Clip
+    from warmstart.events import Cells, EpochList, Strata, Visits
     from warmstart.policy import Policy
 
 SUMS = ("n", "reward_sum", "reward_sq_sum")
@@ -69,7 +70,7 @@ class WeightedRows:
     further keys. ``certified``: whether propensities are counts of the evaluated window, or those are beside them, so
     that finite-sample bounds hold. ``events``: T. ``names``: the user's names of the context columns. ``visits``: the
     events with their units, if these come back, and then ``shown``: all rows that were shown, chosen or not, unless
-    the policy is logging.
+    the policy is logging. ``epochs``: those within which propensities are counted, if they are.
     """
 
     policy: str
@@ -86,8 +87,9 @@ class WeightedRows:
     names: tuple[str, ...] = ()
     visits: Visits | None = None
     shown: ir.Table | None = None
+    epochs: EpochList | None = None
 
-    def floor(self, tau: float) -> float:
+    def floor(self, tau: Clip) -> Clip:
         """Return the clipping constant in use: logging's own weights are 1 and need none."""
         return 0.0 if self.is_logging else tau
 
@@ -112,7 +114,8 @@ def open_weighted_rows(
         model: A reward model, learned without the row's own cell or, with strata, its own fold.
         visits: The events with their units, if these come back.
     """
-    strata, window = (None, "evaluated") if policy.is_logging else (strata, window)
+    epochs = None if strata is None else strata.epochs
+    strata, window = (None, "evaluated") if policy.is_logging and epochs is None else (strata, window)
     with ExitStack() as resources:
 
         def keep(rows: ir.Table) -> ir.Table:
@@ -126,22 +129,29 @@ def open_weighted_rows(
             rows = rows if window == "evaluated" else keep(rows)
             if model is not None:
                 rows = _with_decided(rows, cells.columns.context_keys, whole=policy.whole)
+        elif epochs is not None:
+            rows = keep(_within_epochs(policy, strata))
+            if model is not None:
+                rows = _with_decided(rows, strata.groups, whole=policy.whole)
+                model = CellModel(model, cells, policy)
         else:
             rows = keep(_divided(policy.choices(cells), strata))
             if model is not None:
                 modelled = _with_model(model.expect(rows), strata)
         shown = None
-        if visits is not None and strata is not None:
+        if visits is not None and strata is not None and epochs is None:
             shown = shown_strata(rows if modelled is None else modelled, strata)
+        elif visits is not None and strata is not None:
+            shown = shown_rows(rows, shown_by_epoch(strata), visits)
         elif visits is not None and not policy.is_logging:
-            shown = shown_cells(rows, cells, visits.per_row)
+            shown = shown_rows(rows, cells.table.filter(cells.table.n > 0), visits)
         yield WeightedRows(
             policy=policy.name,
             is_logging=policy.is_logging,
             engine=cells.engine,
             table=rows,
             modelled=modelled,
-            model=model if strata is None else None,
+            model=model if modelled is None else None,
             context_keys=cells.columns.context_keys,
             groups=cells.columns.context_keys if strata is None else strata.groups,
             events=cells.evaluated.total,
@@ -150,7 +160,47 @@ def open_weighted_rows(
             names=cells.columns.context,
             visits=visits,
             shown=shown,
+            epochs=epochs,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class CellModel:
+    """A reward model of cells for rows by epoch: what a cell is expected to earn is the same in all of them."""
+
+    model: RewardModel
+    cells: Cells
+    policy: Policy
+
+    def expect(self, rows: ir.Table) -> ir.Table:
+        """Return the rows with what is expected of their cells."""
+        keys = list(self.cells.columns.keys)
+        choices = rows.select(*keys).distinct().mutate(**{PROBABILITY: float_literal(1)})
+        known = replace(self.policy, table=choices, seated=False).on(self.cells)
+        told = self.model.expect(known)
+        more = [name for name in told.columns if name not in (*known.columns, *rows.columns)]
+        joined = rows.join(told.select(*keys, *more), keys)
+        return joined.select(*rows.columns, *more)
+
+    def sample(self, rows: ir.Table) -> ir.Table:
+        """Return rows that were shown, a bounded number of them, to judge the model by."""
+        return self.model.sample(rows)
+
+
+def _within_epochs(policy: Policy, strata: Strata) -> ir.Table:
+    """Join choices with the traffic of their contexts in every epoch and with what was shown there; count."""
+    keys, groups = [*strata.groups, ACTION], list(strata.groups)
+    if policy.is_logging:
+        rows = shown_by_epoch(strata)
+        share = rows.n / rows.context_n
+        return rows.mutate(**{PROPENSITY: share, PROBABILITY: share})
+    choices = policy.choices(strata.cells)
+    on = [name for name in groups if name in choices.columns]
+    rows = choices.join(strata.traffic, on)
+    own = [name for name in rows.columns if not name.endswith("_right")]
+    rows = rows.select(*own).left_join(strata.table.select(*keys, *SUMS), keys)
+    rows = rows.select(*own, **{name: rows[name].coalesce(0.0) for name in SUMS})
+    return rows.mutate(**{PROPENSITY: rows.n / rows.context_n})
 
 
 def _counted(rows: ir.Table, cells: Cells, window: WindowName) -> ir.Table:

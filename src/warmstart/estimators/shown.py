@@ -7,34 +7,45 @@ from typing import TYPE_CHECKING
 
 from warmstart.core import DECIDED, EXPECTED, MODEL_VALUE, PART, PROBABILITY, PROPENSITY
 from warmstart.estimators.weights import OWN
+from warmstart.events import N_BEFORE, RATE_BEFORE, REWARD_SUM_BEFORE
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
-    from warmstart.events import Cells, Strata
+    from warmstart.events import Strata, Visits
 
 # Columns: what a reward of the cell is compared with, and by how much that makes the difference too small.
 CELL_MEAN, INFLATION = "cell_mean", "inflation"
 
 
-def shown_cells(rows: ir.Table, cells: Cells, per_row: float) -> ir.Table:
-    """Return the cells that were shown with the weighted table's probability and propensity, zero where not chosen.
+# What rows may know of their context before the window, or the epoch.
+BEFORE = ("context_n_train", "context_reward_sum_train", N_BEFORE, REWARD_SUM_BEFORE, RATE_BEFORE)
+
+
+def shown_by_epoch(strata: Strata) -> ir.Table:
+    """Return what was shown in every epoch, with the traffic of its context there."""
+    traffic, groups = strata.traffic, list(strata.groups)
+    rows = strata.table.join(traffic, groups)
+    return rows.select(*strata.table.columns, *(name for name in traffic.columns if name not in groups))
+
+
+def shown_rows(rows: ir.Table, shown: ir.Table, visits: Visits) -> ir.Table:
+    """Return the rows that were shown with the weighted table's probability and propensity, zero where not chosen.
 
     A reward is compared with the mean of its cell, of which its own unit makes up a part, ``per_row`` events on
     average, so that differences are too small; where that may be all of them, with the context's other actions.
 
     Args:
         rows: The weighted table.
-        cells: The cells of the window.
-        per_row: Events of a unit in a cell that it has events in, weighted by these events.
+        shown: The cells of the window, or what was shown in every epoch.
+        visits: The events with their units, and what identifies a row.
     """
-    keys = list(cells.columns.keys)
+    keys, per_row = list(visits.keys), visits.per_row
     given = [name for name in (PROPENSITY, OWN) if name in rows.columns]
-    shown = cells.table.filter(cells.table.n > 0)
     n, rewards = shown.n, shown.reward_sum
     others = ((shown.context_reward_sum - rewards) / (shown.context_n - n).nullif(0.0)).coalesce(0.0)
     enough = n >= 2 * per_row
-    before = [name for name in ("context_n_train", "context_reward_sum_train") if name in shown.columns]
+    before = [name for name in BEFORE if name in shown.columns]
     shown = shown.select(
         *keys,
         *before,

@@ -8,19 +8,19 @@ from typing import TYPE_CHECKING
 from warmstart.engine import float_literal
 from warmstart.estimators import ips
 from warmstart.estimators.moments import Moments, Term, Terms
-from warmstart.estimators.weights import clipped
+from warmstart.estimators.weights import Clip, clipped
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 
-def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
+def sums(rows: ir.Table, tau: Clip) -> dict[str, ir.Value]:
     """Sum what IPS sums, and c^2 * reward."""
     c = clipped(rows, tau)
     return {**ips.sums(rows, tau), "reward_by_weight_sq": (c * c * rows.reward_sum).sum()}
 
 
-def influence(rows: ir.Table, tau: float, moments: Moments) -> Terms:
+def influence(rows: ir.Table, tau: Clip, moments: Moments) -> Terms:
     """Return c * (reward - value), for sums by unit."""
     c = clipped(rows, tau)
     return {"value": Term(c * float_literal(-moments.value), c)}

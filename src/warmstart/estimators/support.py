@@ -6,26 +6,25 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from warmstart.core import PROBABILITY
-from warmstart.estimators.weights import importance_weight, is_supported, supported_ratio, supporting
+from warmstart.estimators.weights import Clip, is_supported, supported_ratio, unclipped
 from warmstart.results import Support
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
 
-def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
+def sums(rows: ir.Table, tau: Clip) -> dict[str, ir.Value]:
     """Sum events by support: supported, clipped, decided; and contested, where it is known that actions differed.
 
     n * probability / propensity stands for the events on which the policy would choose the action: exactly context_n *
     probability with counts, an estimate of it with other propensities.
     """
     ratio = supported_ratio(rows, tau)
-    unclipped = importance_weight(rows[PROBABILITY], supporting(rows), 0.0)
     totals = {
         "matched": (rows[PROBABILITY] > 0).ifelse(rows.n, 0.0).sum(),
         "decided": (rows.context_n * rows[PROBABILITY]).sum(),
         "supported": (ratio * rows.n).sum(),
-        "clipped": is_supported(rows, tau).ifelse(0.0, unclipped * rows.n).sum(),
+        "clipped": is_supported(rows, tau).ifelse(0.0, unclipped(rows) * rows.n).sum(),
     }
     if "context_actions" in rows.columns:
         totals["contested"] = (rows.context_actions > 1).ifelse(ratio * rows.n, 0.0).sum()

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from warmstart.core import PART, PROBABILITY, PROPENSITY
-from warmstart.estimators.weights import importance_weight
+from warmstart.core import EPOCH, PART, PROBABILITY
+from warmstart.estimators.weights import TauByEpoch, clipped
+from warmstart.events import RATE_BEFORE
 from warmstart.results import TauChoice, TauPoint
 
 if TYPE_CHECKING:
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from warmstart.engine import Engine
+    from warmstart.events import EpochList
 
     Floats = NDArray[np.float64]
 
@@ -40,7 +44,71 @@ def choose_tau(engine: Engine, rows: ir.Table, events: float, rate: float | None
         events: T, all events of the window.
         rate: The mean reward that was known before the window, if any.
     """
-    lost, squares = clipping_cost(engine, rows, events, CANDIDATES)
+    costs = engine.fetch(rows.agg(**_clipping_sums(rows, CANDIDATES)))[0]
+    lost, squares = _clipping_cost(costs, CANDIDATES)
+    return _best(np.abs(lost) / events, squares / events**2, rate)
+
+
+@dataclass(frozen=True, eq=False)
+class ClippingCost:
+    """What each candidate would cost on some events: what weights lack of what they should be, and their squares."""
+
+    events: float
+    lost: Floats
+    squares: Floats
+
+    @classmethod
+    def none(cls) -> Self:
+        """Return the cost on no events."""
+        return cls(0.0, np.zeros(len(CANDIDATES)), np.zeros(len(CANDIDATES)))
+
+    def with_more(self, events: float, cost: tuple[Any, Any]) -> ClippingCost:
+        """Return the cost on these and more events."""
+        return ClippingCost(self.events + events, self.lost + cost[0], self.squares + cost[1])
+
+    def choose(self, rate: float | None) -> TauChoice:
+        """Return the tau with the least expected error."""
+        return _best(np.abs(self.lost) / self.events, self.squares / self.events**2, rate)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the cost as plain numbers, to go on from another day."""
+        return {"events": self.events, "lost": self.lost.tolist(), "squares": self.squares.tolist()}
+
+    @classmethod
+    def from_dict(cls, state: Mapping[str, Any]) -> Self:
+        """Read what ``to_dict`` wrote."""
+        lost, squares = (np.array(state[name], dtype=np.float64) for name in ("lost", "squares"))
+        if lost.shape != (len(CANDIDATES),) or squares.shape != lost.shape or not np.isfinite([*lost, *squares]).all():
+            raise ValueError("these are no costs of clipping")
+        return cls(float(state["events"]), lost, squares)
+
+
+def choose_tau_by_epoch(
+    engine: Engine, rows: ir.Table, epochs: EpochList, before: ClippingCost | None = None
+) -> tuple[TauByEpoch, TauChoice, ClippingCost]:
+    """Return for each epoch the best tau for all events up to its end, as steps; the choice for the last one; its cost.
+
+    Later epochs have no say in a tau, since what they show may react to rewards; the mean reward before it has.
+
+    Args:
+        engine: Where the rows are.
+        rows: The weighted table by epoch.
+        epochs: The epochs of the window.
+        before: The cost on the epochs before these.
+    """
+    sums = {**_clipping_sums(rows, CANDIDATES), "rate": rows[RATE_BEFORE].max()}
+    fetched = {row.pop(EPOCH): row for row in engine.fetch(rows.group_by(EPOCH).agg(**sums))}
+    rates = {number: row.pop("rate") for number, row in fetched.items()}
+    costs = {number: _clipping_cost(row, CANDIDATES) for number, row in fetched.items()}
+    so_far, choices = before or ClippingCost.none(), []
+    for number, size in zip(epochs.numbers.tolist(), epochs.events.tolist(), strict=True):
+        so_far = so_far.with_more(size, costs.get(number, (0.0, 0.0)))
+        choices.append((number, so_far.choose(rates.get(number))))
+    steps = [choices[0], *(later for earlier, later in pairwise(choices) if later[1].tau != earlier[1].tau)]
+    return TauByEpoch(tuple((number, choice.tau) for number, choice in steps)), choices[-1][1], so_far
+
+
+def _best(lost: Floats, squares: Floats, rate: float | None) -> TauChoice:
     rates = np.array(RATES if rate is None else [max(min(rate, 1 - rate), LEAST_RATE)])[:, None]
     errors = np.sqrt(squared_error(lost, squares, rates))
     regrets = (errors / np.maximum(errors.min(axis=1, keepdims=True), 1e-300)).max(axis=0)
@@ -58,27 +126,26 @@ def squared_error(lost: Any, squares: Any, rate: Any) -> Any:
     return (rate * lost) ** 2 + rate * squares
 
 
-def clipping_cost(engine: Engine, rows: ir.Table, events: float, taus: Sequence[float]) -> tuple[Floats, Floats]:
-    """Return for each tau what the mean weight lacks of what it should be, and the sum of n * weight^2 / T^2.
+def _clipping_sums(rows: ir.Table, taus: Sequence[float]) -> dict[str, ir.Value]:
+    """Sum what weights should add up to, what they do at each tau, and their squares.
 
-    Weights should add up to the traffic on which the policy chooses what was shown; where nobody counts what was not,
-    to all that it decides. Wrong propensities may also make them too many.
-
-    Args:
-        engine: Where the rows are.
-        rows: The weighted table.
-        events: T, all events of the window.
-        taus: The candidates.
+    They should add up to the traffic on which the policy chooses what was shown; where nobody counts what was not, to
+    all that it decides. Wrong propensities may also make them too many.
     """
     h, counted = rows[PROBABILITY], PART not in rows.columns
     due = rows.context_n * h
     sums = {"due": (rows.n > 0).ifelse(due, 0.0).sum() if counted else due.sum()}
     for i, tau in enumerate(taus):
-        c = importance_weight(h, rows[PROPENSITY], tau)
+        c = clipped(rows, tau)
         sums |= {f"weight_{i}": (c * rows.n).sum(), f"squares_{i}": (c * c * rows.n).sum()}
-    totals = {name: float(total or 0.0) for name, total in engine.fetch(rows.agg(**sums))[0].items()}
+    return sums
+
+
+def _clipping_cost(sums: Mapping[str, Any], taus: Sequence[float]) -> tuple[Floats, Floats]:
+    """Return for each tau what the weights lack of what they should be, and the sum of n * weight^2."""
+    totals = {name: float(total or 0.0) for name, total in sums.items()}
     weight, squares = (np.array([totals[f"{name}_{i}"] for i in range(len(taus))]) for name in ("weight", "squares"))
-    return np.abs(totals["due"] - weight) / events, squares / events**2
+    return totals["due"] - weight, squares
 
 
 def matched_rate(engine: Engine, rows: ir.Table) -> float | None:
@@ -86,6 +153,6 @@ def matched_rate(engine: Engine, rows: ir.Table) -> float | None:
 
     For propensities that certify nothing: there the evaluated rewards may have a say in tau.
     """
-    c = importance_weight(rows[PROBABILITY], rows[PROPENSITY], MIDDLING_TAU)
+    c = clipped(rows, MIDDLING_TAU)
     totals = engine.fetch(rows.agg(reward=(c * rows.reward_sum).sum(), weight=(c * rows.n).sum()))[0]
     return float(totals["reward"]) / float(totals["weight"]) if totals["weight"] and totals["reward"] else None

@@ -11,29 +11,32 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warmstart.core import DECIDED, PROBABILITY, PROPENSITY
+import numpy as np
+
+from warmstart.core import BEFORE, DECIDED, EPOCH, PROBABILITY, PROPENSITY
 from warmstart.engine import float_literal
 from warmstart.estimators import gain, ips
-from warmstart.estimators.histogram import COARSE, FINE, SMALLEST, Grid, Kind, histogram
-from warmstart.estimators.intervals import TermSums, UnitTotals
+from warmstart.estimators.histogram import COARSE, FINE, SMALLEST, Grid, Kind, histogram, histograms
+from warmstart.estimators.intervals import Points, TermSums, UnitTotals
 from warmstart.estimators.moments import Term, Terms
 from warmstart.estimators.point import ESTIMATORS
 from warmstart.estimators.shown import with_context_shares
-from warmstart.estimators.weights import OWN, weight_columns
+from warmstart.estimators.weights import OWN, Clip, weight_columns
 from warmstart.events import VISIT_N, VISIT_REWARD
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
-    import numpy as np
     from numpy.typing import NDArray
 
     from warmstart.engine import LocalEngine
     from warmstart.estimators.gain import Levels
     from warmstart.estimators.rows import WeightedRows
-    from warmstart.events import Visits
+    from warmstart.events import EpochList, Visits
 
     Floats = NDArray[np.float64]
 
+# A column of units by epoch: whether nothing was known of rewards before the epoch.
+UNKNOWN_BEFORE = "unknown_before"
 # Of fewer units that a policy's actions were shown to, no variance is told.
 FEWEST_UNITS = 10
 
@@ -108,6 +111,39 @@ class UnitSums:
         dependent = self.sums["gain_net_sq"]
         return UnitTotals(size, earned, units, independent, dependent, expected, icc=self.levels.icc)
 
+    def value_points(self, epochs: EpochList) -> list[Points]:
+        """Return the units of every epoch by what they could earn, what they earned and what was expected."""
+        names = {"earned": f"{PROPENSITY}_reward", "expected": f"{PROPENSITY}_expected"}
+        return self._points(epochs, f"{PROPENSITY}_weight", names)
+
+    def gain_points(self, epochs: EpochList) -> list[Points]:
+        """Return the units of every epoch by what they could gain, what they gained and what was expected."""
+        return self._points(epochs, "gain_size", {"earned": "gain_won", "expected": "gain_expected"}, "gain_worst")
+
+    def _points(
+        self, epochs: EpochList, size: str, shares: Mapping[str, str], offset: str | None = None
+    ) -> list[Points]:
+        table, largest = self.table, self.sums[f"{size}_most"]
+        own, unknown = table[f"{self.prefix}{size}"], table[UNKNOWN_BEFORE]
+        offsets = own * 0.0 if offset is None else table[f"{self.prefix}{offset}"]
+        sums = {"squares": (own * own).sum(), "unknown": unknown.max(), "offset": offsets.sum()}
+        facts = {row[EPOCH]: row for row in self.engine.fetch(table.group_by(EPOCH).agg(**sums))}
+        relative = own / float_literal(largest or 1.0)
+        coordinates: dict[str, tuple[ir.Value, Kind]] = {"size": (relative, "size")}
+        coordinates |= {name: (table[f"{self.prefix}{part}"] / own, "share") for name, part in shares.items()}
+        found = histograms(self.engine, table.filter(relative > SMALLEST), coordinates, COARSE, EPOCH)
+        nothing = dict.fromkeys(coordinates, np.zeros(0)), np.zeros(0)
+        epochs_points = []
+        for number in epochs.numbers.tolist():
+            (points, units), fact = found.get(number, nothing), facts.get(number, {})
+            known = not fact.get("unknown", 0)
+            earned, expected = points["earned"], points["expected"]
+            doubt = float((points["size"] ** 2 * units * expected * (1 - expected)).sum()) * largest**2
+            variance = doubt if known else float(fact.get("squares", 0.0)) / 4
+            shift = float(fact.get("offset") or 0.0)
+            epochs_points.append(Points(points["size"] * largest, earned, expected, units, variance, shift, known))
+        return epochs_points
+
     def _histogram(self, size: str, shares: Mapping[str, str], grid: Grid) -> tuple[dict[str, Floats], Floats]:
         """Return units by size, relative to the largest one so that none is too small to tell, and by shares of it."""
         largest, own = self.sums[f"{size}_most"], self.table[f"{self.prefix}{size}"]
@@ -121,7 +157,7 @@ class UnitSums:
 @contextmanager
 def open_unit_sums(
     weighted: WeightedRows,
-    taus: Sequence[float],
+    taus: Sequence[Clip],
     names: Sequence[str],
     totals: Sequence[Mapping[str, float]],
     levels: Levels,
@@ -141,6 +177,7 @@ def open_unit_sums(
         return
     rate = gain.usable_rate(weighted.table, levels.rate)
     events = _with_coefficients(weighted, visits, taus, rate)
+    epoch = [EPOCH] if visits.within_epochs else []
     certified = weighted.certified and not weighted.is_logging
     terms: Terms = {}
     for i, (tau, some) in enumerate(zip(taus, totals, strict=True)):
@@ -152,9 +189,10 @@ def open_unit_sums(
             found = ESTIMATORS[name].influence(events, tau, ESTIMATORS[name].finish(some, weighted.events))
             own |= {f"{name}_{part}": term for part, term in found.items()}
         terms |= {f"at_{i}_{name}": term for name, term in own.items()}
-    table = engine.materialise(
-        events.group_by(*visits.units).agg(**{name: _sum(events, terms[name]) for name in terms})
-    )
+    sums = {name: _sum(events, terms[name]) for name in terms}
+    if epoch:
+        sums[UNKNOWN_BEFORE] = events[BEFORE].isnull().cast("int64").max()
+    table = engine.materialise(events.group_by(*visits.units, *epoch).agg(**sums))
     try:
         fetched = engine.fetch(_totals(table, terms))[0]
         yield [
@@ -165,7 +203,7 @@ def open_unit_sums(
         table.release()
 
 
-def _with_coefficients(weighted: WeightedRows, visits: Visits, taus: Sequence[float], rate: float | None) -> ir.Table:
+def _with_coefficients(weighted: WeightedRows, visits: Visits, taus: Sequence[Clip], rate: float | None) -> ir.Table:
     """Join events with the columns of their rows that coefficients are made of; logging's are all 1."""
     one = float_literal(1)
     if weighted.shown is None:
@@ -174,7 +212,8 @@ def _with_coefficients(weighted: WeightedRows, visits: Visits, taus: Sequence[fl
     if DECIDED not in rows.columns:
         shares = gain.shares(weighted.table, taus)
         rows = with_context_shares(rows, weighted.table, weighted.groups, **shares)
-        rows = rows.mutate(**gain.expected_before(rows, rate), **weight_columns(rows, taus))
+        before = gain.expected_before(rows, rate) if visits.within_epochs or EPOCH not in rows.columns else {}
+        rows = rows.mutate(**before, **weight_columns(rows, taus))
     return visits.table.join(rows, list(visits.keys))
 
 

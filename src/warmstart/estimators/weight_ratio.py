@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from warmstart.core import PROBABILITY, PROPENSITY
-from warmstart.estimators.weights import OWN, importance_weight, is_supported
+from warmstart.estimators.weights import OWN, Clip, importance_weight, is_supported, tau_of
 from warmstart.results import PropensityError, WeightRatio
 
 if TYPE_CHECKING:
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 REGRET = "regret"
 
 
-def sums(rows: ir.Table, tau: float) -> dict[str, ir.Value]:
+def sums(rows: ir.Table, tau: Clip) -> dict[str, ir.Value]:
     """Sum over traffic where the ratio is above 1, how far it is from 1, and the paper's bound on that (Lemma 3.1)."""
-    ratio = importance_weight(rows[OWN].coalesce(0.0), rows[PROPENSITY], tau)
+    ratio = importance_weight(rows[OWN].coalesce(0.0), rows[PROPENSITY], tau_of(rows, tau))
     traffic, supported = rows.context_n * rows[PROBABILITY], is_supported(rows, tau)
     return {
         "overweighted": (ratio > 1).ifelse(traffic, 0.0).sum(),
         "tight": supported.ifelse(traffic * (ratio - 1.0).abs(), 0.0).sum(),
-        "paper": supported.ifelse(traffic * rows[REGRET].sqrt() / tau, 0.0).sum(),
+        "paper": supported.ifelse(traffic * rows[REGRET].sqrt() / tau_of(rows, tau), 0.0).sum(),
     }
 
 

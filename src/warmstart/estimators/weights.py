@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core import PROBABILITY, PROPENSITY
+from warmstart.core import EPOCH, PROBABILITY, PROPENSITY
+from warmstart.engine import float_literal
 from warmstart.estimators.intervals import first_bin
 
 if TYPE_CHECKING:
@@ -18,28 +20,62 @@ if TYPE_CHECKING:
 OWN = "own_propensity"
 
 
-def importance_weight(probability: ir.Value, propensity: ir.Value, tau: float) -> ir.Value:
+@dataclass(frozen=True)
+class TauByEpoch:
+    """A clipping constant that changes from epoch to epoch: ``steps`` of a first epoch and the tau from there on."""
+
+    steps: tuple[tuple[int, float], ...]
+
+    @property
+    def last(self) -> float:
+        """Return the tau of the last epochs."""
+        return self.steps[-1][1]
+
+    def on(self, rows: ir.Table) -> ir.Value:
+        """Return the tau of every row."""
+        (_, first), *later = self.steps
+        tau: ir.Value = float_literal(first)
+        for since, value in later:
+            tau = (rows[EPOCH] >= since).ifelse(float_literal(value), tau)
+        return tau
+
+
+Clip = float | TauByEpoch
+
+
+def tau_of(rows: ir.Table, tau: Clip) -> ir.Value:
+    """Return the clipping constant of every row."""
+    return tau.on(rows) if isinstance(tau, TauByEpoch) else float_literal(tau)
+
+
+def importance_weight(probability: ir.Value, propensity: ir.Value, tau: ir.Value) -> ir.Value:
     """Return probability / max(propensity, tau) (paper, Eq. 2); zero where there is no propensity: none is made up."""
-    inverse = 1.0 / ibis.greatest(propensity, ibis.literal(tau)).nullif(0.0)
+    inverse = 1.0 / ibis.greatest(propensity, tau).nullif(0.0)
     return propensity.isnull().ifelse(0.0, probability * inverse.coalesce(0.0))
 
 
-def clipped(rows: ir.Table, tau: float) -> ir.Value:
+def clipped(rows: ir.Table, tau: Clip, propensity: str = PROPENSITY) -> ir.Value:
     """Return the clipped importance weight, probability / max(propensity, tau)."""
-    if (known := _column(clipped, tau)) in rows.columns:
+    if propensity == PROPENSITY and (known := _column(clipped, tau)) in rows.columns:
         return rows[known]
-    return importance_weight(rows[PROBABILITY], rows[PROPENSITY], tau)
+    return importance_weight(rows[PROBABILITY], rows[propensity], tau_of(rows, tau))
 
 
-def switched(rows: ir.Table, tau: float) -> ir.Value:
+def unclipped(rows: ir.Table) -> ir.Value:
+    """Return the plain importance weight with the propensity that support is judged by."""
+    return importance_weight(rows[PROBABILITY], supporting(rows), float_literal(0))
+
+
+def switched(rows: ir.Table, tau: Clip) -> ir.Value:
     """Return the importance weight where the propensity is at least tau, else zero."""
-    return (rows[PROPENSITY] >= tau).fill_null(False).ifelse(clipped(rows, tau), 0.0)
+    return (rows[PROPENSITY] >= tau_of(rows, tau)).fill_null(False).ifelse(clipped(rows, tau), 0.0)
 
 
-def shrunk(rows: ir.Table, tau: float) -> ir.Value:
+def shrunk(rows: ir.Table, tau: Clip) -> ir.Value:
     """Return w / (1 + (tau * w)^2), w = probability / propensity: close to w if small, never above 1 / (2 tau)."""
     w = clipped(rows, 0.0)
-    return w / (1.0 + (tau * w) * (tau * w))
+    share = tau_of(rows, tau) * w
+    return w / (1.0 + share * share)
 
 
 def supporting(rows: ir.Table) -> ir.Value:
@@ -47,25 +83,25 @@ def supporting(rows: ir.Table) -> ir.Value:
     return rows[OWN] if OWN in rows.columns else rows[PROPENSITY]
 
 
-def is_supported(rows: ir.Table, tau: float) -> ir.BooleanValue:
+def is_supported(rows: ir.Table, tau: Clip) -> ir.BooleanValue:
     """Tell where the propensity is known and at least tau (overlap, positivity)."""
     p = supporting(rows)
-    return ((p > 0) & (p >= tau)).fill_null(False)
+    return ((p > 0) & (p >= tau_of(rows, tau))).fill_null(False)
 
 
-def supported_ratio(rows: ir.Table, tau: float) -> ir.Value:
+def supported_ratio(rows: ir.Table, tau: Clip) -> ir.Value:
     """Return probability / propensity where it is supported, else zero."""
     if (known := _column(supported_ratio, tau)) in rows.columns:
         return rows[known]
-    return is_supported(rows, tau).ifelse(importance_weight(rows[PROBABILITY], supporting(rows), 0.0), 0.0)
+    return is_supported(rows, tau).ifelse(unclipped(rows), 0.0)
 
 
-def weight_columns(rows: ir.Table, taus: Sequence[float]) -> dict[str, ir.Value]:
+def weight_columns(rows: ir.Table, taus: Sequence[Clip]) -> dict[str, ir.Value]:
     """Return clipped weights and supported ratios as columns, so that they need not be computed for every event."""
     return {_column(weight, tau): weight(rows, tau) for weight in (clipped, supported_ratio) for tau in taus}
 
 
-def _column(weight: Callable[[ir.Table, float], ir.Value], tau: float) -> str:
+def _column(weight: Callable[[ir.Table, Clip], ir.Value], tau: Clip) -> str:
     return f"{weight.__name__}_at_{tau!r}"
 
 

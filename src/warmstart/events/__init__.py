@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from warmstart.events.cells import *  # noqa: F403
     from warmstart.events.check import *  # noqa: F403
     from warmstart.events.daily import *  # noqa: F403
+    from warmstart.events.epoch_strata import *  # noqa: F403
     from warmstart.events.epochs import *  # noqa: F403
     from warmstart.events.folds import *  # noqa: F403
     from warmstart.events.log_table import *  # noqa: F403
@@ -23,7 +24,8 @@ _door = Door.to(
     {
         "cells": "Cells counted_propensity counted_within days_known open_cells window_counts",
         "check": "ZONE_AT_THE_END",
-        "epochs": "DAYS_BEFORE_MONDAY HOUR Epochs",
+        "epoch_strata": "N_BEFORE RATE_BEFORE REWARD_SUM_BEFORE open_epoch_strata",
+        "epochs": "COLUMN DAYS_BEFORE_MONDAY HOUR EpochList Epochs epoch_start",
         "daily": "DailyCells open_daily_cells",
         "folds": "Folds with_key_folds",
         "log_table": "TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing ticks_per_second",

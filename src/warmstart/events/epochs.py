@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
 from warmstart.core import EPOCH, MICROSECONDS_PER_DAY, TIME, UsageError
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    import numpy as np
+    from numpy.typing import NDArray
 
 HOUR = MICROSECONDS_PER_DAY // 24
+LENGTHS = {"hour": HOUR, "day": MICROSECONDS_PER_DAY}
 # Weeks begin on Mondays, and 1970 on a Thursday.
 DAYS_BEFORE_MONDAY = 3
 COLUMN = "column"
@@ -47,14 +51,39 @@ class Epochs:
         return f"a value of {self.column!r}" if self.column is not None else f"one {self.kind}"
 
 
+@dataclass(frozen=True, eq=False)
+class EpochList:
+    """The epochs of a window in the order of time: their numbers, their names for people, and their events."""
+
+    numbers: NDArray[np.int64]
+    labels: tuple[str, ...]
+    events: NDArray[np.float64]
+
+
+def epoch_label(kind: str | int, number: int) -> str:
+    """Return an epoch by hour, day or week as people write it: by when it begins, UTC.
+
+    >>> epoch_label("day", 20_000), epoch_label("week", 2857), epoch_label("hour", 480_005)
+    ('2024-10-04', '2024-09-30', '2024-10-04 05:00')
+    """
+    begin = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=epoch_start(kind, number))
+    return f"{begin:%Y-%m-%d %H:%M}" if kind == "hour" else f"{begin:%Y-%m-%d}"
+
+
+def epoch_start(kind: str | int, number: int) -> int:
+    """Return when an epoch by hour, day, week or so many microseconds begins, in microseconds since 1970."""
+    if kind == "week":
+        return (number * 7 - DAYS_BEFORE_MONDAY) * MICROSECONDS_PER_DAY
+    return number * (kind if isinstance(kind, int) else LENGTHS[kind])
+
+
 def epoch_of(events: ir.Table, epoch: str | int) -> ir.Value:
     """Return the epoch of every event: by hour, day, week, column, or by so many microseconds since 1970."""
     if epoch == COLUMN:
         return events[EPOCH]
     if epoch == "week":
         return _whole(day_of(events[TIME]) + DAYS_BEFORE_MONDAY, 7)
-    lengths = {"hour": HOUR, "day": MICROSECONDS_PER_DAY}
-    return _whole(events[TIME], epoch if isinstance(epoch, int) else lengths[epoch])
+    return _whole(events[TIME], epoch if isinstance(epoch, int) else LENGTHS[epoch])
 
 
 def day_of(time: ir.Value) -> ir.Value:

@@ -12,7 +12,7 @@ import ibis
 from warmstart.core import ACTION, EPOCH, FOLD, PROPENSITY, REWARD
 from warmstart.engine import fetch_streamed, is_partitioned, sample_by_key
 from warmstart.events.cells import Cells, check_sums
-from warmstart.events.epochs import epoch_of
+from warmstart.events.epochs import EpochList, epoch_of
 from warmstart.events.folds import with_folds
 from warmstart.events.window import event_count, event_weight
 
@@ -36,6 +36,8 @@ class Strata:
     ``context_n, context_reward_sum, context_reward_sq_sum``, with epochs ``context_actions`` (shown in the context in
     its epoch), and with folds ``other_n, other_reward_sum``, of the context's other folds. ``by``: of epoch and fold.
     ``folds, seed``: how many folds, and their seed. ``epoch``, ``by_propensity``: what else they were divided by.
+    ``epochs``: those of the window in order, where propensities are counted within them; ``numbers``: what numbers the
+    values of a column got.
     """
 
     cells: Cells
@@ -46,6 +48,8 @@ class Strata:
     seed: int = 0
     epoch: str | int | None = None
     by_propensity: bool = False
+    epochs: EpochList | None = None
+    numbers: ir.Table | None = None
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -6,8 +6,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from warmstart.core import PROPENSITY, REWARD
+from warmstart.core import EPOCH, PROPENSITY, REWARD
 from warmstart.engine import sample_by_key
+from warmstart.events.epoch_strata import numbered
 from warmstart.events.strata import divided
 from warmstart.events.window import event_weight
 
@@ -29,7 +30,8 @@ class Visits:
 
     ``keys``: what identifies a row of the weighted table: context, action, and the fold and logged propensity, if any.
     ``per_row``: how many events a unit has in a cell that it has events in, weighted by these events. ``spread``: the
-    mean of what an event counts, weighted by that: 1, unless units count the same.
+    mean of what an event counts, weighted by that: 1, unless units count the same. ``within_epochs``: whether rows are
+    divided by epoch, and every unit lies in one.
     """
 
     table: ir.Table
@@ -37,6 +39,7 @@ class Visits:
     units: tuple[str, ...]
     per_row: float
     spread: float
+    within_epochs: bool = False
 
 
 def unit_visits(cells: Cells, strata: Strata | None, resources: ExitStack) -> Visits:
@@ -65,7 +68,16 @@ def unit_visits(cells: Cells, strata: Strata | None, resources: ExitStack) -> Vi
         grouped = rows.group_by(*units, *keys).agg(**{name: rows[name].sum() for name in (VISIT_N, VISIT_REWARD)})
         _, rows = events.engine.collect(grouped)
         resources.callback(rows.release)
-    return Visits(rows, tuple(keys), tuple(units), _events_per_row(cells, rows), spread)
+    if strata is not None and strata.numbers is not None:
+        rows = numbered(rows, strata.numbers)
+    within = strata is not None and strata.epochs is not None and _within_epochs(cells, rows, list(units))
+    return Visits(rows, tuple(keys), tuple(units), _events_per_row(cells, rows), spread, within)
+
+
+def _within_epochs(cells: Cells, rows: ir.Table, units: list[str]) -> bool:
+    """Tell whether no unit comes back in another epoch."""
+    spans = rows.group_by(*units).agg(first=rows[EPOCH].min(), last=rows[EPOCH].max())
+    return not cells.engine.fetch(spans.agg(back=(spans["first"] < spans["last"]).cast("int64").sum()))[0]["back"]
 
 
 def some_units(cells: Cells, rows: ir.Table) -> ir.Table:

@@ -23,6 +23,7 @@ from warmstart.core import (
     quoted,
 )
 from warmstart.engine import Engine, StoredTable, float_literal
+from warmstart.events import epoch_windows
 from warmstart.events.folds import FOLD_OF_SPLIT, MOST_FOLDS, Folds, hashed_columns
 from warmstart.events.log_table import LogTable
 from warmstart.events.split import Cut, cut_at, cut_at_rank
@@ -119,6 +120,20 @@ class Events:
         before = Window(cut.earlier, whole.start, cut.time, whole.first, cut.last_earlier)
         after = Window(cut.later, cut.time, whole.stop, cut.first_later, whole.last)
         return replace(self, window=before), replace(self, window=after)
+
+    def until(self, moment: Moment) -> Events:
+        """Return the events before a moment; where the log has epochs, those of epochs that had ended by then.
+
+        Bounds over epochs hold at the end of every epoch at once, and never inside one.
+        """
+        return epoch_windows.until(self, moment)
+
+    def first_epochs(self) -> Events:
+        """Return the events of every unit in the first epoch of the log in which it came; others are left out.
+
+        Where units come back in later epochs, bounds hold for these events only. Ask before splitting the log.
+        """
+        return epoch_windows.first_epochs(self)
 
     def _in_folds(self, folds: int, seed: int) -> list[tuple[Events, Events]]:
         if self.folds is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from warmstart.core import WINDOW_NAMES, DecisionError, UsageError, WindowName, no_such_column, quoted
 from warmstart.estimators import ESTIMATORS, METHODS
-from warmstart.events import Cells, Events, window_counts
+from warmstart.events import Cells, Events, Strata, window_counts
 from warmstart.pipeline.sources import REPEATING, contexts_repeat
 from warmstart.policy import NamedPolicy
 from warmstart.results import Tau, ValueEstimate
@@ -57,6 +57,21 @@ def check_per(per: str, events: Events) -> None:
         raise UsageError(f"per must be 'event' or 'unit', and is {quoted(per)}.")
     if per == "unit" and not events.columns.unit:
         raise UsageError("The log was read without a unit.", "Name it: unit=... (--unit).")
+
+
+def check_epochs(strata: Strata, interval: str) -> None:
+    """Refuse what does not hold over epochs: intervals for events that react to nothing, and windows out of order."""
+    if interval != "bets":
+        raise UsageError(
+            f"The interval {quoted(interval)} does not hold where later epochs react to earlier rewards.",
+            "'bets' does (--interval bets).",
+        )
+    evaluated, train = strata.cells.evaluated, strata.cells.train
+    if evaluated.folds is not None or (train is not None and train.folds is not None):
+        raise UsageError("Epochs have an order, and folds are drawn at random.", "Split the log in time.")
+    last, first = None if train is None else train.window.last, evaluated.window.first
+    if last is not None and first is not None and last >= first:
+        raise UsageError("With epochs, training comes before the evaluated window.", "Split the log in time.")
 
 
 def check_decides(policy: NamedPolicy, estimate: ValueEstimate) -> None:

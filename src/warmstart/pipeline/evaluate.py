@@ -20,6 +20,7 @@ from warmstart.events import Cells, Events, days_known, open_cells, per_unit, wi
 from warmstart.pipeline.checks import (
     check_coarser,
     check_decides,
+    check_epochs,
     check_events,
     check_level,
     check_per,
@@ -135,15 +136,15 @@ def evaluate(
         if any(policy.keyword == "uniform" for policy in named):
             check_uniform(cells, feasible_from)
         on_progress("learning propensities and rewards")
-        inputs = prepare(
-            cells, resources, propensities, coarser=coarser, estimators=estimators, reward_model=reward_model
-        )
+        learn: dict[str, Any] = {"estimators": estimators, "reward_model": reward_model, "rate": levels.rate}
+        inputs = prepare(cells, resources, propensities, coarser=coarser, **learn)
         summary = _summary(cells)
+        if inputs.by_epoch is not None:
+            check_epochs(inputs.by_epoch, interval)
         for policy in named:
             on_progress(f"valuing {policy.name}")
-            built = build_policy(
-                policy, cells, feasible_from=feasible_from, live=live, allow_unknown=allow_unknown_actions
-            )
+            choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": inputs.by_epoch}
+            built = build_policy(policy, cells, allow_unknown=allow_unknown_actions, **choice)
             if allow_unknown_actions and policy.names_actions:
                 unknown[policy.name] = unknown_share(built, cells)
             with inputs.weigh(built) as weighted:
@@ -153,7 +154,8 @@ def evaluate(
                     parts += top_contributions(weighted, tau=valued[0].tau, most=contributions)
             check_decides(policy, valued[0])
             valued = valued if inputs.source.counted else [e.judged(alarms[policy.name]) for e in valued]
-            estimates += [e.uncertified() for e in valued] if policy.name in training.unproven else valued
+            unproven = policy.name in training.unproven or inputs.returning
+            estimates += [e.uncertified() for e in valued] if unproven else valued
         remarks = evaluation_remarks(inputs, training, unknown=unknown, alarms=alarms)
     return Evaluation(
         policies=tuple(estimates),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from warmstart.estimators import ESTIMATORS, RewardModel, WeightedRows, open_weighted_rows
-from warmstart.events import open_strata, unit_visits
+from warmstart.events import open_epoch_strata, open_strata, unit_visits
 from warmstart.pipeline.sources import (
     COUNTED,
     REPEATING,
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class EvaluationInputs:
     """What all policies of an evaluation share: cells, a source of propensities, and a reward model where asked for.
 
-    ``strata``: cells divided by fold, with propensities that are not counts; None with counts. ``visits``: the events
+    ``strata``: cells divided by fold, with propensities that are not counts; with counts None, or cells divided by
+    epoch. ``visits``: the events
     with their units, to be joined with rows by cell and by stratum, if the log names a unit.
     """
 
@@ -40,6 +41,16 @@ class EvaluationInputs:
     strata: Strata | None = None
     model: RewardModel | None = None
     visits: tuple[Visits, Visits] | None = None
+
+    @property
+    def by_epoch(self) -> Strata | None:
+        """Return the events by epoch, where propensities are counted within epochs."""
+        return self.strata if self.source.counted else None
+
+    @property
+    def returning(self) -> bool:
+        """Tell whether units come back in a later epoch, so that no bound over epochs holds."""
+        return self.by_epoch is not None and self.visits is not None and not self.visits[0].within_epochs
 
     def weigh(self, policy: Policy) -> AbstractContextManager[WeightedRows]:
         """Open the weighted table of a policy."""
@@ -59,6 +70,7 @@ def prepare(
     coarser: Sequence[Sequence[str]] = (),
     estimators: Sequence[str] = (),
     reward_model: Any = None,
+    rate: float | None = None,
 ) -> EvaluationInputs:
     """Choose the source of propensities, and learn what it and the estimators need, if anything.
 
@@ -69,12 +81,16 @@ def prepare(
         coarser: Lists of context columns to back off to, most specific first.
         estimators: The point estimators that were asked for.
         reward_model: A scikit-learn regressor of the context columns, instead of the default.
+        rate: The mean reward that was known before the window, if any.
     """
     name, reason, classifier = choose_source(requested, cells, coarser)
     modelled = any(ESTIMATORS[estimator].modelled for estimator in estimators)
     if name in COUNTED:
         model = _model_of_cells(cells, resources, reward_model) if modelled else None
-        return EvaluationInputs(cells, PropensitySource(name, reason), None, model, _visits(cells, None, resources))
+        epochs = cells.evaluated.log.epochs
+        strata = None if epochs is None else resources.enter_context(open_epoch_strata(cells, rate))
+        source = PropensitySource(name, reason, epoch=None if epochs is None else epochs.words)
+        return EvaluationInputs(cells, source, strata, model, _visits(cells, strata, resources))
     strata = resources.enter_context(open_strata(cells, by_propensity=name == "logged"))
     check_folds(strata)
     strata, source = with_propensities(strata, name, reason, coarser=coarser, model=classifier)
@@ -85,6 +101,9 @@ def prepare(
 def _visits(cells: Cells, strata: Strata | None, resources: ExitStack) -> tuple[Visits, Visits] | None:
     if not cells.columns.unit:
         return None
+    if strata is not None and strata.epochs is not None:
+        by_epoch = unit_visits(cells, strata, resources)
+        return by_epoch, by_epoch
     by_cell = unit_visits(cells, None, resources)
     return by_cell, by_cell if strata is None else unit_visits(cells, strata, resources)
 

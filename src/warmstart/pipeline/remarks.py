@@ -30,6 +30,7 @@ def evaluation_remarks(
     unsaid, returning, doubtful = training.unsaid, training.returning, training.doubtful
     found = [remarks.unsaid_training(unsaid)] if unsaid else []
     found += [remarks.returning_units(returning, doubtful)] if doubtful or (returning and unsaid) else []
+    found += [remarks.units_over_epochs()] if inputs.returning else []
     found += [remarks.alarm(policy, some) for policy, some in alarms.items() if some.rings]
     found += [remarks.unknown_actions(policy, share) for policy, share in unknown.items() if share > 0]
     if not contexts_repeat(inputs.cells):

@@ -33,8 +33,9 @@ REPEATING = 0.1
 # A model needs some events to learn from.
 ENOUGH = 1_000
 ENOUGH_CELLS = 100
-# The sources for which a log may have epochs: models of all of it and logged propensities do without them.
-WITH_EPOCHS = ("mixture", "model", "logged")
+# The sources for which a log may have epochs: counts within them; models of all of it and logged propensities do
+# without.
+WITH_EPOCHS = ("mixture", "model", "logged", "counts")
 # The sources that are counts of a window, by the window.
 COUNTED: dict[str, WindowName] = {"counts": "evaluated", "train": "train", "all": "all"}
 
@@ -74,8 +75,9 @@ def choose_source(requested: Any, cells: Cells, coarser: Sequence[Sequence[str]]
     name, reason = _fitting(cells, coarser) if requested == "auto" else _asked_for(requested, cells)
     if epochs is not None and name not in WITH_EPOCHS:
         raise UsageError(
-            f"Propensities from {quoted(name)} within epochs are not supported yet.",
-            "Read the log without epoch (--epoch), or ask for propensities='mixture' (--propensities mixture).",
+            f"Propensities from {quoted(name)} know no epochs.",
+            "Read the log without epoch (--epoch), or ask for propensities='counts' (--propensities counts), within "
+            "epochs, or 'mixture'.",
         )
     return name, reason, None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from warmstart.core import ColumnError, WindowName, quoted
-from warmstart.events import Cells
+from warmstart.events import Cells, Strata
+from warmstart.policy.by_epoch import uniform_all_by_epoch, uniform_by_epoch
 from warmstart.policy.constant import constant_policy
 from warmstart.policy.decisions import decided_policy
 from warmstart.policy.fitted import FittedPolicy
@@ -12,11 +13,17 @@ from warmstart.policy.naive import NaivePolicy, naive_policy
 from warmstart.policy.parse import CONSTANT, NamedPolicy
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking import ranked_policy
-from warmstart.policy.uniform import uniform_all_policy, uniform_policy
+from warmstart.policy.uniform import MOST_ROWS, uniform_all_policy, uniform_policy
 
 
 def build_policy(
-    named: NamedPolicy, cells: Cells, *, feasible_from: WindowName, live: bool, allow_unknown: bool = False
+    named: NamedPolicy,
+    cells: Cells,
+    *,
+    feasible_from: WindowName,
+    live: bool,
+    allow_unknown: bool = False,
+    strata: Strata | None = None,
 ) -> Policy:
     """Turn a named policy into a table.
 
@@ -24,13 +31,16 @@ def build_policy(
         named: The policy.
         cells: The cells of the windows.
         feasible_from: The window that feasible actions come from.
-        live: Whether policies that can choose each day among the actions live that day do so.
+        live: Whether policies that can choose each day, or epoch, among the actions live then do so.
         allow_unknown: Whether decisions may name actions that the log never shows.
+        strata: The events by epoch, if propensities are counted within epochs.
     """
     name, source = named.name, named.source
     match named.keyword:
         case "logging":
             return logging_policy(cells, name=name)
+        case "uniform" | "uniform-all" as keyword if strata is not None:
+            return _by_epoch(keyword, strata, feasible_from=feasible_from, live=live, name=name)
         case "uniform":
             return uniform_policy(cells, feasible_from=feasible_from, live=live, name=name)
         case "uniform-all":
@@ -38,17 +48,28 @@ def build_policy(
         case str() as constant:
             action = constant.removeprefix(CONSTANT)
             return constant_policy(cells, action, name=name, allow_unknown=allow_unknown)
-    if isinstance(source, NaivePolicy | FittedPolicy):
-        return _learned_policy(source, cells, live=live, name=name)
-    return decided_policy(cells, source, name=name, allow_unknown=allow_unknown)
+    learned = isinstance(source, NaivePolicy | FittedPolicy)
+    return (
+        _learned_policy(source, cells, live=live, name=name, strata=strata)
+        if learned
+        else decided_policy(cells, source, name=name, allow_unknown=allow_unknown)
+    )
 
 
-def _learned_policy(source: NaivePolicy | FittedPolicy, cells: Cells, *, live: bool, name: str) -> Policy:
+def _by_epoch(keyword: str, strata: Strata, *, feasible_from: WindowName, live: bool, name: str) -> Policy:
+    if keyword == "uniform":
+        return uniform_by_epoch(strata, feasible_from=feasible_from, live=live, name=name)
+    return uniform_all_by_epoch(strata, live=live, name=name, most=MOST_ROWS)
+
+
+def _learned_policy(
+    source: NaivePolicy | FittedPolicy, cells: Cells, *, live: bool, name: str, strata: Strata | None
+) -> Policy:
     if isinstance(source, NaivePolicy):
         _check_columns(source.fitted, cells)
         return naive_policy(cells, source, name=name)
     _check_columns(source, cells)
-    return ranked_policy(cells, source.ranked, live=live, name=name)
+    return ranked_policy(cells, source.ranked, live=live, name=name, strata=strata)
 
 
 def _check_columns(fitted: FittedPolicy, cells: Cells) -> None:

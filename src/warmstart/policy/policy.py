@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import ibis.expr.types as ir
 
-from warmstart.core import PROBABILITY
+from warmstart.core import EPOCH, PROBABILITY
 from warmstart.events import Cells
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A table of context_0, ..., action, probability; a context without rows is undecided.
+    """A table of context_0, ..., action[, epoch], probability; a context without rows is undecided.
 
     ``seated``: the table carries the columns of the cells it was made from, so that no join is needed to value it.
     ``held``: it takes more than a look at the cells to compute, so ``open_on`` does it once for all questions.
@@ -43,8 +43,9 @@ class Policy:
             held.release()
 
     def choices(self, cells: Cells) -> ir.Table:
-        """Return its choices alone: the context columns, the action, the probability."""
-        return self.table.select(*cells.columns.keys, PROBABILITY)
+        """Return its choices alone: the context columns, the action, the epoch if that matters, the probability."""
+        by_epoch = [EPOCH] if EPOCH in self.table.columns else []
+        return self.table.select(*cells.columns.keys, *by_epoch, PROBABILITY)
 
     def on(self, cells: Cells) -> ir.Table:
         """Return its choices in the evaluated window's contexts with the columns of their cells.

@@ -7,15 +7,19 @@ import ibis.expr.types as ir
 
 from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, PROBABILITY
 from warmstart.engine import float_literal
-from warmstart.events import Cells
+from warmstart.events import Cells, Strata
+from warmstart.policy.by_epoch import ranked_by_epoch
 from warmstart.policy.policy import Policy
 from warmstart.policy.ranking_store import RANK, RankingStore
 
 
-def ranked_policy(cells: Cells, ranking: RankingStore, *, live: bool, name: str) -> Policy:
+def ranked_policy(
+    cells: Cells, ranking: RankingStore, *, live: bool, name: str, strata: Strata | None = None
+) -> Policy:
     """Return the policy that takes the first action of a ranking; or, with ``live``, every day the first that is live.
 
-    ``h(a|x) = share of x's traffic in the window on which a is the best feasible action live that day``.
+    ``h(a|x) = share of x's traffic in the window on which a is the best feasible action live that day``. With strata by
+    epoch it is the first that is live in the epoch.
     """
     given = cells.columns.fixed_to_given
     table = ranking.opened(cells.engine)
@@ -25,7 +29,7 @@ def ranked_policy(cells: Cells, ranking: RankingStore, *, live: bool, name: str)
     if not live:
         first = rows.filter(rows[RANK] == 1)
         return Policy(name, first.select(*cells.columns.keys, **{PROBABILITY: float_literal(1)}))
-    return Policy(name, _daily(cells, rows))
+    return Policy(name, _daily(cells, rows)) if strata is None else ranked_by_epoch(strata, rows, name=name)
 
 
 def _daily(cells: Cells, rows: ir.Table) -> ir.Table:

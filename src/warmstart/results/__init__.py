@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from warmstart.results.audit import *  # noqa: F403
     from warmstart.results.audit_units import *  # noqa: F403
     from warmstart.results.display import *  # noqa: F403
+    from warmstart.results.epochs import *  # noqa: F403
     from warmstart.results.estimate import *  # noqa: F403
     from warmstart.results.evaluation import *  # noqa: F403
     from warmstart.results.interop import *  # noqa: F403
@@ -28,6 +29,7 @@ _door = Door.to(
         "MoreLog Origin Power Spread SupportAt SwitchDay gain_at",
         "audit_units": "PossibleUnit Stickiness UnitFacts",
         "display": "TextTable",
+        "epochs": "EpochEstimate",
         "estimate": "BEST_FIRST CertifiedGain EstimatedGain Gain Guarantee Interval IntervalName PointEstimate "
         "PropensityError Support Tau TauChoice TauPoint ValueEstimate WeightRatio",
         "evaluation": "Contribution Evaluation LogSummary Windows",

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from warmstart.results.display import fields_of, plain
+from warmstart.results.epochs import EpochEstimate
 from warmstart.results.propensities import Alarms
 
 IntervalName = Literal["kl", "hoeffding", "bernstein", "bets", "gamma", "bootstrap"]
@@ -171,7 +172,8 @@ class ValueEstimate:
     policies and taus at once. ``certified_lower`` and ``certified_upper`` bound the expected earnings on this window's
     traffic; None where no guarantee holds. ``mean_weight``: over the decided share, of propensities that are not
     counted; 1 where they are true. ``withheld``: the code of an alarm of these, because of which there is no value.
-    ``units``: how many the window has, if they were named.
+    ``units``: how many the window has, if they were named. ``by_epoch``: where propensities are counted within epochs,
+    what each of these says, and what is known at its end.
     """
 
     policy: str
@@ -199,6 +201,7 @@ class ValueEstimate:
     mean_weight: float | None = None
     withheld: str | None = None
     units: int | None = None
+    by_epoch: tuple[EpochEstimate, ...] = ()
 
     @property
     def best(self) -> PointEstimate | None:
@@ -244,7 +247,11 @@ class ValueEstimate:
         estimated = estimated and _scaled(estimated, low, width, differences="difference lower upper")
         gain = Gain(certified, estimated)
         error = self.propensity_error and _scaled(self.propensity_error, low, width, differences="paper tight")
-        scaled = replace(_scaled(self, low, width, levels=levels), gain=gain, propensity_error=error)
+        own, gains = "value lower upper value_so_far lower_so_far upper_so_far", "gain gain_lower gain_upper"
+        gains = " ".join(f"{name}_so_far" for name in gains.split())
+        epochs = tuple(_scaled(epoch, low, width, levels=own, differences=gains) for epoch in self.by_epoch)
+        scaled = _scaled(self, low, width, levels=levels)
+        scaled = replace(scaled, gain=gain, propensity_error=error, by_epoch=epochs)
         return scaled.with_estimates(self.estimates, reward_range)
 
     def to_dict(self) -> dict[str, Any]:
@@ -271,7 +278,7 @@ class ValueEstimate:
         }
 
 
-_Record = TypeVar("_Record", PointEstimate, CertifiedGain, EstimatedGain, PropensityError, ValueEstimate)
+_Record = TypeVar("_Record", PointEstimate, CertifiedGain, EstimatedGain, PropensityError, EpochEstimate, ValueEstimate)
 
 
 def _scaled(record: _Record, low: float, width: float, *, levels: str = "", differences: str = "") -> _Record:

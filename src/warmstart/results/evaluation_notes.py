@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 ASSUMPTIONS = (
     "It rests on this: (1) the context columns hold everything the logging policy used that also predicts the "
     "reward - this cannot be tested from the log; (2) an action's mean reward in a context does not drift "
-    "inside the window; (3) nothing inside the window reacts to rewards inside it; (4) the policy was not "
+    "inside {window}; (3) nothing inside {window} reacts to rewards inside it{later}; (4) the policy was not "
     "chosen with this window's rewards; and rewards are independent across {independent}."
 )
 # What repeated users do to bounds by event: users of 20 visits who keep their action and context, their chances of a
@@ -45,8 +45,26 @@ def notes(evaluation: Evaluation) -> list[str]:
         _about_value(evaluation),
         *_about_best(evaluation),
         *_about_units(evaluation),
-        ASSUMPTIONS.format(independent="units" if evaluation.log.unit else "events"),
+        *_about_epochs(evaluation),
+        _about_assumptions(evaluation),
     ]
+
+
+def _about_epochs(evaluation: Evaluation) -> list[str]:
+    """Say what a value is where mean rewards may change from epoch to epoch, and when it may be looked at."""
+    epochs = evaluation.first.by_epoch
+    if not epochs:
+        return []
+    number = f"{counted(len(epochs), 'epoch')}, {epochs[0].epoch} to {epochs[-1].epoch}"
+    average = "Mean rewards may drift from one to the next: value and gain are averages over the window"
+    looks = "All bounds hold at the end of every epoch at once, so that a log may be looked at again as it grows"
+    return [f"Propensities are counted within {number}. {average}. {looks}, if the epochs stay the same."]
+
+
+def _about_assumptions(evaluation: Evaluation) -> str:
+    by_epoch = evaluation.propensities.epoch is not None
+    window, later = ("an epoch", "; later epochs may") if by_epoch else ("the window", "")
+    return ASSUMPTIONS.format(window=window, later=later, independent="units" if evaluation.log.unit else "events")
 
 
 def _warnings(evaluation: Evaluation) -> list[str]:
@@ -67,13 +85,15 @@ def _about_windows(evaluation: Evaluation) -> list[str]:
         train = f"{start}, and feasible actions come from the evaluated window. {single}."
     lines = [f"Evaluated: {windows.evaluated}.", train]
     live = ""
+    by_epoch = evaluation.propensities.epoch is not None
     if windows.live:
-        live = ", live on the day (UTC)"
+        live = ", live in the epoch" if by_epoch else ", live on the day (UTC)"
     elif any(e.policy in ("uniform", "uniform-all") for e in evaluation):
         live = ", assuming that they could be shown all window"
     if evaluation.propensities.counted:
         lines.append(f"Weights (inverse propensities) {evaluation.propensities.words}.")
-    lines.append(f"Feasible actions from {WINDOWS[windows.feasible_from]}{live}.")
+    until = " up to the epoch" if by_epoch and windows.feasible_from != "train" else ""
+    lines.append(f"Feasible actions from {WINDOWS[windows.feasible_from]}{until}{live}.")
     if log.dropped:
         lines.append(f"{counted(log.dropped, 'row')} without a value left out.")
     return lines
@@ -84,6 +104,9 @@ def _about_tau(evaluation: Evaluation) -> list[str]:
     if choice is None:
         return []
     start = "tau was chosen for the least expected error, from contexts, actions and"
+    if evaluation.propensities.epoch is not None:
+        start = "The tau of every epoch was chosen for the least expected error, from contexts and actions up to its end"
+        return [f"{start} and rewards before it (the last one is shown), so the intervals hold as they are."]
     if not evaluation.propensities.counted:
         return [f"{start} the mean reward of what a policy matched."]
     known = "no mean reward, for want of a training window (so for the smallest worst case over all mean rewards)"

@@ -28,7 +28,8 @@ class PropensitySource:
     ``log_loss``: the mean of -log(propensity) of what was shown, under counts or models that never saw the event (as
     logged, for logged ones). ``estimated_log_loss``: the same for counts with back-off, to compare logged ones with.
     ``without``: share of events that have no propensity. ``too_heavy``: actions whose logged propensities cannot be
-    right, because their weights add up to more than the traffic.
+    right, because their weights add up to more than the traffic. ``epoch``: what an epoch is, if counts are within
+    epochs.
     """
 
     name: SourceName
@@ -38,6 +39,7 @@ class PropensitySource:
     without: float = 0.0
     too_heavy: int = 0
     detail: str = ""
+    epoch: str | None = None
 
     @property
     def certified(self) -> bool:
@@ -52,7 +54,8 @@ class PropensitySource:
     @property
     def words(self) -> str:
         """Say where the propensities come from."""
-        return WORDS[self.name]
+        within = "" if self.epoch is None else f", within epochs ({self.epoch} each)"
+        return WORDS[self.name] + within
 
     @property
     def notes(self) -> list[str]:

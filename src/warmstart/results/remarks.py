@@ -81,6 +81,16 @@ def returning_units(share: float, policies: Sequence[str]) -> Remark:
     return Remark("WS108", "warning", f"{came}{middle}. {cure}")
 
 
+def units_over_epochs() -> Remark:
+    """Say that units come back in later epochs, so that no bound over epochs holds, and what to do."""
+    text = (
+        "Some units come back in a later epoch. Rewards of a unit go together, so later epochs are not independent of "
+        "earlier ones: intervals are those of whole units, approximate, and nothing is certified. Evaluate each "
+        "unit's first epoch alone: events.first_epochs() (--first-epochs)."
+    )
+    return Remark("WS109", "warning", text)
+
+
 def alarm(policy: str, alarms: Alarms) -> Remark:
     """Say why there is no plain value of a policy, and what to do."""
     return Remark(

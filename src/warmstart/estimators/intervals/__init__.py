@@ -5,6 +5,7 @@ Given contexts and actions, the terms ``coefficient * reward`` of the mean are i
 """
 
 from warmstart.estimators.intervals.bets import bets_ends
+from warmstart.estimators.intervals.epoch_bets import EpochTotals, Points, Standing, Wealth
 from warmstart.estimators.intervals.gain_bets import UNKNOWN, GainSums, gain_ends
 from warmstart.estimators.intervals.kl import relative_entropy
 from warmstart.estimators.intervals.methods import METHODS, NEED_COEFFICIENTS, interval
@@ -27,9 +28,13 @@ __all__ = [
     "SMALLEST",
     "UNKNOWN",
     "Coefficients",
+    "EpochTotals",
     "GainSums",
+    "Points",
+    "Standing",
     "TermSums",
     "UnitTotals",
+    "Wealth",
     "affordable",
     "bets_ends",
     "bin_ends",

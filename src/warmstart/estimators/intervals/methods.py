@@ -17,6 +17,9 @@ from warmstart.results import Guarantee, Interval, IntervalName
 
 
 def _bets(terms: TermSums, delta: float) -> Ends:
+    if terms.epochs is not None:
+        lower, upper = terms.epochs.ends(delta)
+        return lower / terms.events, upper / terms.events
     if terms.units is not None:
         return unit_value_ends(terms.units, terms.events, delta)
     return bets_ends(terms, delta)

@@ -10,6 +10,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from warmstart.estimators.intervals.epoch_bets import EpochTotals
     from warmstart.estimators.intervals.unit_bets import UnitTotals
 
     Floats = NDArray[np.float64]
@@ -84,7 +85,7 @@ class TermSums:
 
     Where rewards of a unit may depend on each other, the terms are the totals of units: ``units`` by what they could
     earn and what they earned, instead of coefficients; ``heaviest``: the largest total. The mean over events is
-    ``scale`` times that over units.
+    ``scale`` times that over units. ``epochs``: terms by epoch, where later ones may react to earlier rewards.
     """
 
     events: float
@@ -98,6 +99,7 @@ class TermSums:
     units: UnitTotals | None = None
     heaviest: float | None = None
     scale: float = 1.0
+    epochs: EpochTotals | None = None
 
     @property
     def mean(self) -> float:
