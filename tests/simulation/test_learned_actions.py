@@ -96,6 +96,15 @@ def test_greedy_is_deterministic_inside_a_period_and_changes():
     assert log[log.day == 0].groupby("x").a.nunique().min() == 3
 
 
+def test_ties_do_not_move_inside_a_period():
+    """Actions 1 and 2 are unknown at the only update; which of them logging favours changes by day."""
+    logging = np.zeros((6, 3, 3))
+    logging[:3, :, 0] = 1
+    logging[3:] = np.array([[0.2, 0.5, 0.3], [0.2, 0.2, 0.6], [0.2, 0.5, 0.3]])[:, None]
+    log = rows(world_of("greedy", logging=logging, updates_per_day=1 / 3, prior_mean=0.9))
+    assert set(log.a[log.day >= 3]) == {1}
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_update_after_every_event_leaves_no_period(kind):
     """Greedy choices are recomputed event by event; the others earn more than the first 300 events."""

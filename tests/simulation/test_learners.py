@@ -81,6 +81,7 @@ def test_ties_go_to_the_preferred_action_and_then_to_the_first():
     learner.observe(np.array([1]), np.array([0]), np.array([1.0]))
     learner.begin(1)
     assert shares(learner, preference=(0.1, 0.2, 0.4, 0.3)).tolist() == [0, 0, 1, 0]
+    assert shares(learner, (True, True, False, True), (0.1, 0.2, 0.4, 0.3)).tolist() == [0, 0, 0, 1]
     assert shares(learner).tolist() == [1, 0, 0, 0]
 
 

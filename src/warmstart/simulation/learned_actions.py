@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -39,12 +39,13 @@ def learned_actions(
     contexts, actions = logging.shape[1:]
     learner = Learner(settings, np.tile(np.arange(actions), (contexts, 1)))
     kept = np.full(0 if keepers is None else int(keepers.max()) + 1, -1)
+    preference = logging.mean(axis=0)
     shown, earned = np.empty(len(x), dtype=np.int64), np.empty(len(x))
-    for period, part in slices(settings.periods(time)):
+    for period, part in settings.parts(time):
         learner.begin(period)
         policy = logging[time[part] // MICROSECONDS_PER_DAY, x[part]]
         if learner.has_learned:
-            chosen = learner.choose(x[part], policy > 0, policy, rng)
+            chosen = learner.choose(x[part], policy > 0, preference[x[part]], rng)
         else:
             thresholds = policy.cumsum(axis=1)
             chosen = (rng.random((len(policy), 1)) * thresholds[:, -1:] >= thresholds).sum(axis=1)
@@ -53,13 +54,6 @@ def learned_actions(
         shown[part], earned[part] = chosen, rewards(part, chosen)
         learner.observe(x[part], chosen, earned[part])
     return shown, earned
-
-
-def slices(periods: NDArray[np.int64]) -> Iterator[tuple[int, slice]]:
-    """Yield the periods of events in the order of time, each with its part of the events."""
-    starts = np.flatnonzero(np.diff(periods, prepend=-1))
-    for start, stop in zip(starts.tolist(), [*starts[1:].tolist(), len(periods)], strict=True):
-        yield int(periods[start]), slice(start, stop)
 
 
 def _kept_where_available(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -28,10 +29,11 @@ class LearnerSettings:
 
     Args:
         kind: ``thompson``: every event draws the means of its actions from their posterior, Beta(s + k * m,
-            n - s + k * (1 - m)), and shows the largest. ``greedy``: the largest shrunk mean; the first period's policy
-            breaks ties. ``epsilon-greedy``: the same, but for a share ``epsilon`` of events, which show an action at
-            random. ``nightly``: a model that is refitted at every update, the softmax of the log-odds of shrunk means;
-            m is then the mean of the action over all contexts, itself shrunk to ``prior_mean``.
+            n - s + k * (1 - m)), and shows the largest. ``greedy``: the largest shrunk mean; ties go to what the
+            logging policy without a learner favours over all days. ``epsilon-greedy``: the same, but for a share
+            ``epsilon`` of events, which show an action at random. ``nightly``: a model that is refitted at every
+            update, the softmax of the log-odds of shrunk means; m is then the mean of the action over all contexts,
+            itself shrunk to ``prior_mean``.
         updates_per_day: A whole number; or one over a whole number of days, such as 1/7; or ``event``: an update after
             every event, so that no two events have the same policy.
         epsilon: The share of events that ``epsilon-greedy`` shows an action at random.
@@ -66,6 +68,13 @@ class LearnerSettings:
         if self.updates_per_day >= 1:
             return time * int(self.updates_per_day) // MICROSECONDS_PER_DAY
         return time // (round(1 / self.updates_per_day) * MICROSECONDS_PER_DAY)
+
+    def parts(self, time: NDArray[np.int64]) -> Iterator[tuple[int, slice]]:
+        """Yield the periods of events that are in the order of time, each with its part of the events."""
+        periods = self.periods(time)
+        starts = np.flatnonzero(np.diff(periods, prepend=-1)).tolist()
+        for start, stop in zip(starts, [*starts[1:], len(periods)], strict=True):
+            yield int(periods[start]), slice(start, stop)
 
     def _check_updates(self) -> None:
         require_number("updates_per_day", self.updates_per_day, 1 / MOST_DAYS, MOST_UPDATES)
