@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from warmstart.results import ValueEstimate as ValueEstimate
     from warmstart.results import select as select
     from warmstart.simulation import AdWorld as AdWorld
+    from warmstart.simulation import LearnerSettings as LearnerSettings
     from warmstart.simulation import TableWorld as TableWorld
     from warmstart.simulation import UserSettings as UserSettings
     from warmstart.simulation import simulate as simulate
@@ -85,7 +86,7 @@ _door = Door.to(
         "report": "save_report",
         "results": "Audit Decisions Evaluation Exported Imported ImportedTables Joined PropensityComparison Selection "
         "ValueEstimate select",
-        "simulation": "AdWorld TableWorld UserSettings simulate",
+        "simulation": "AdWorld LearnerSettings TableWorld UserSettings simulate",
     },
 )
 __all__ = [*_door.homes, "__version__"]  # noqa: PLE0604

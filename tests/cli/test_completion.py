@@ -30,6 +30,7 @@ def test_the_words_are_those_that_the_rooms_take():
     from warmstart.results import Duplicates, IntervalName, Repeated, SourceName
     from warmstart.reward.product import LossName
     from warmstart.simulation import SCALES
+    from warmstart.simulation.learners import Kind
     from warmstart.simulation.users import Sticky
 
     learn_from = get_type_hints(ws.fit)["learn_from"]
@@ -46,6 +47,7 @@ def test_the_words_are_those_that_the_rooms_take():
         "LOSSES": get_args(LossName),
         "SCALES": SCALES,
         "STICKY": get_args(Sticky),
+        "LEARNERS": get_args(Kind),
         "EXPORTS": get_args(ExportFormat),
         "IMPORTS": ("auto", *get_args(VWFormat)),
         "SCORES": get_args(Scores),

@@ -5,6 +5,7 @@ import sys
 import pyarrow.parquet as pq
 import pytest
 
+import warmstart as ws
 from warmstart.cli import main
 
 SMALL = ["--events", "5000", "--n-contexts", "200", "--n-actions", "120", "--days", "5"]
@@ -66,3 +67,14 @@ def test_options_of_users_need_users(tmp_path, monkeypatch, capsys):
     assert run(monkeypatch, tmp_path / "month", *SMALL, "--users", "--sticky", "page") == 2
     assert "sticky must be one of nothing, action, both" in capsys.readouterr().err
     assert not (tmp_path / "month").exists()
+
+
+def test_a_learner_learns_and_its_options_need_it(tmp_path, monkeypatch, capsys):
+    assert run(monkeypatch, tmp_path / "month", *SMALL, "--learner", "greedy", "--updates-per-day", "2") == 0
+    learner = ws.AdWorld.open(tmp_path / "month").settings.learner
+    assert learner == ws.LearnerSettings(kind="greedy", updates_per_day=2)
+    assert run(monkeypatch, tmp_path / "weekly", *SMALL, "--updates-per-day", "0.143") == 2
+    assert "--updates-per-day describes a learner" in capsys.readouterr().err
+    assert run(monkeypatch, tmp_path / "weekly", *SMALL, "--learner", "ucb") == 2
+    assert "must be one of thompson, epsilon-greedy, greedy, nightly" in capsys.readouterr().err
+    assert not (tmp_path / "weekly").exists()

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from warmstart.cli.completion import SCALES, STICKY
+from warmstart.cli.completion import LEARNERS, SCALES, STICKY
 from warmstart.cli.options import command, option
 from warmstart.core import UsageError
 
 if TYPE_CHECKING:
-    from warmstart.simulation import UserSettings
+    from warmstart.simulation import LearnerSettings, UserSettings
 
 
-@command(scale=SCALES, sticky=STICKY)
+@command(scale=SCALES, sticky=STICKY, learner=LEARNERS)
 def simulate(
     out: Annotated[Path, typer.Argument(metavar="OUT", help="A new folder.", show_default=False)],
     scale: str = "small",
@@ -31,6 +31,8 @@ def simulate(
     click_budget: float = 0.0,
     drift: float = 0.0,
     hidden: float = 0.0,
+    learner: str | None = None,
+    updates_per_day: float | None = None,
     users: bool = False,
     visits: int | None = None,
     heavy_users: int | None = None,
@@ -56,6 +58,9 @@ def simulate(
         click_budget (N): Ads stop after about so many clicks; 0: never.
         drift (F): Click probabilities change by this share over the month, half of them up, half down.
         hidden (F): Effect of a segment that the logger knows and the log lacks (confounding).
+        learner (KIND): The logger learns from clicks while it logs: thompson (Thompson sampling), epsilon-greedy (at
+            random for a tenth of the events), greedy, or nightly (a model that is refitted, softmax of its scores).
+        updates_per_day (N): How often it takes in the clicks so far; 1 if not given, 0.143 for every week.
         users: Users come back, and the log names them in a column user: evaluate with --unit user.
         visits (N): Visits of a user; 20 if not given.
         heavy_users (N): So many users come more often; none if not given.
@@ -69,6 +74,7 @@ def simulate(
     Examples:
         warmstart simulate month
         warmstart simulate hidden-month --events 200000 --n-contexts 5000 --n-actions 1000 --hidden 0.5
+        warmstart simulate learned-month --events 200000 --n-contexts 500 --static --learner thompson
         warmstart simulate users-month --events 200000 --users --frailty 0.25 --sticky both --heavy-users 50
         warmstart simulate paper-month --scale paper --seed 7
     """
@@ -97,6 +103,7 @@ def simulate(
             drift=drift,
             hidden=hidden,
             users=who,
+            learner=_learner({"kind": learner, "updates_per_day": updates_per_day}),
         )
     settings = world.settings
     size = f"{settings.events:,} events, {settings.n_contexts:,} pages and {settings.n_actions:,} ads"
@@ -113,3 +120,13 @@ def _users(given: dict[str, Any], *, asked: bool) -> UserSettings | None:
     if settings and not asked:
         raise UsageError(f"--{next(iter(settings)).replace('_', '-')} describes users.", "Add --users.")
     return UserSettings(**settings) if asked else None
+
+
+def _learner(given: dict[str, Any]) -> LearnerSettings | None:
+    """Return the settings of a learner from the options that were given; None if none is asked for."""
+    from warmstart.simulation import LearnerSettings
+
+    settings = {name: value for name, value in given.items() if value is not None}
+    if settings and "kind" not in settings:
+        raise UsageError("--updates-per-day describes a learner.", "Add --learner.")
+    return LearnerSettings(**settings) if settings else None

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from warmstart.core import MICROSECONDS_PER_DAY, Progress, silent, write_output
+from warmstart.simulation.ad_events import events_of_day
 from warmstart.simulation.ad_logger import AdLogger
 from warmstart.simulation.ad_population import Population, chunks
 from warmstart.simulation.ad_settings import FIRST_DAY, AdSettings
@@ -24,7 +25,6 @@ from warmstart.simulation.ad_users import AdUsers
 from warmstart.simulation.ad_words import Vocabulary, word_columns
 from warmstart.simulation.ad_world import FORMAT, AdWorld
 from warmstart.simulation.streams import Stream, stream
-from warmstart.simulation.users import USER
 
 WORDS_CHUNK = 50_000
 
@@ -37,8 +37,9 @@ def simulate(
     ``out`` is a new folder: ``events.parquet`` (page, ad, click, shown_at, and user if there are users),
     ``contexts.parquet`` and ``actions.parquet`` (words, frequencies, text; starts and ends of ads), and ``truth/``.
     ``scale`` is ``small``, ``medium`` or ``paper``; every number of ``AdSettings`` can be given by name, and
-    ``users=UserSettings(...)`` lets users come back. The same seed writes the same bytes, whatever the threads.
-    ``on_progress`` is called with the step and the share of it that is done.
+    ``users=UserSettings(...)`` lets users come back, ``learner=LearnerSettings(...)`` lets the logger learn. The same
+    seed writes the same bytes, whatever the threads. ``on_progress`` is called with the step and the share of it that
+    is done.
     """
     settings = AdSettings.of_scale(scale, **numbers)
     workers = threads or os.cpu_count() or 1
@@ -66,44 +67,11 @@ def _write_events(folder: Path, population: Population, logger: AdLogger, on_pro
 
     def events_of(day: int) -> pa.Table:
         chosen[day] = logger.choose(day)
-        return _events_of_day(logger, users, day, chosen[day])
+        return events_of_day(logger, users, day, chosen[day])
 
     tables = map(events_of, range(settings.days))
     _write_tables(folder / "events.parquet", tables, settings.days, partial(on_progress, "writing events"))
     chosen.flush()
-
-
-def _events_of_day(logger: AdLogger, users: AdUsers | None, day: int, chosen: NDArray[np.int8]) -> pa.Table:
-    population = logger.population
-    settings = population.settings
-    rng = stream(settings.seed, Stream.EVENTS, day)
-    size = settings.events_of_day(day)
-    pages = population.draw_pages(size, rng)
-    moments = np.sort(rng.integers(MICROSECONDS_PER_DAY, size=size))
-    draws = rng.random(size, dtype=np.float32)
-    segment = rng.integers(len(chosen), size=size)
-    if users is not None:
-        visitors = users.of_day(day)
-        pages, segment = users.pages(visitors, pages), users.segments(visitors) % len(chosen)
-    places = chosen[segment, pages]
-    if settings.random_share:
-        at_random = np.flatnonzero(rng.random(size) < settings.random_share)
-        showable = np.append(logger.live(day), False)[population.candidates[pages[at_random]]]
-        places[at_random] = np.where(showable, rng.random(showable.shape, dtype=np.float32), -1).argmax(axis=1)
-    if users is not None:
-        places = users.keep_ads(visitors, pages, places, logger.live(day))
-    ads = population.candidates[pages, places]
-    probability = population.click_probability(pages, ads)
-    if settings.drift:
-        probability *= population.drift(ads, day)
-    if settings.hidden:
-        probability *= 1 + np.float32(settings.hidden) * population.segment_sign(pages, ads) * (2 * segment - 1)
-    clicks = draws < (probability if users is None else users.chances(probability, visitors))
-    logger.end_of_day(day, pages, places, clicks)
-    shown_at = pa.array(FIRST_DAY + day * MICROSECONDS_PER_DAY + moments, pa.timestamp("us", "UTC"))
-    shown = {"page": pages, "ad": ads.astype(np.int64), "click": clicks.astype(np.int8)}
-    named = {} if users is None else {USER: visitors.astype(np.int64)}
-    return pa.table({**shown, "shown_at": shown_at, **named})
 
 
 def _write_words(folder: Path, population: Population, logger: AdLogger, workers: int, on_progress: Progress) -> None:

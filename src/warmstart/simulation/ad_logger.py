@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warmstart.simulation.ad_population import Population, chunks
+from warmstart.simulation.learners import Learner
 from warmstart.simulation.streams import Stream, stream
 
 # How much the logger knows of click probabilities (1: everything), its error about a pair, and how bids move.
@@ -17,7 +18,10 @@ FOREVER = np.int16(32_767)
 
 
 class AdLogger:
-    """A logging policy that chooses one live candidate per page and day; ads stop when their budget is spent."""
+    """A logging policy that chooses one live candidate per page and day; ads stop when their budget is spent.
+
+    With a learner it does so in the first period, and the learner chooses for every event after that.
+    """
 
     def __init__(self, population: Population) -> None:
         settings = population.settings
@@ -32,6 +36,8 @@ class AdLogger:
         self._belief = self._beliefs()
         shape = population.candidates.shape if settings.reaction else (0, 0)
         self._shows, self._clicks = np.zeros(shape, np.float32), np.zeros(shape, np.float32)
+        self.learner = None if settings.learner is None else Learner(settings.learner, population.candidates)
+        self._learner_rng = stream(settings.seed, Stream.LEARNER)
 
     def live(self, day: int) -> NDArray[np.bool_]:
         """Return which ads can be shown on a day."""
@@ -61,6 +67,18 @@ class AdLogger:
                 else:
                     chosen[i, rows] = score.argmax(axis=1)
         return chosen
+
+    def learned_places(self, day: int, pages: NDArray[np.int64]) -> NDArray[np.int8]:
+        """Return the positions of the candidates that events show by a learner; ties go to the ad believed best."""
+        if self.learner is None:
+            raise ValueError("This logger has no learner.")
+        live = np.append(self.live(day), False)
+        places = np.empty(len(pages), dtype=np.int8)
+        for rows in chunks(len(pages)):
+            x = pages[rows]
+            available = live[self.population.candidates[x]]
+            places[rows] = self.learner.choose(x, available, self._belief[x], self._learner_rng)
+        return places
 
     def end_of_day(
         self, day: int, pages: NDArray[np.int64], places: NDArray[np.int8], clicks: NDArray[np.bool_]

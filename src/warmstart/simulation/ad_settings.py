@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from warmstart.core import UsageError, microseconds, quoted
 from warmstart.simulation.checks import require_number
+from warmstart.simulation.learners import EVENT, LearnerSettings
 from warmstart.simulation.users import UserSettings
 
 SCALES: Mapping[str, dict[str, int]] = {
@@ -28,7 +29,8 @@ class AdSettings:
     ``reaction``: how strongly tomorrow's choice follows the clicks so far. ``click_budget``: ads also stop after about
     so many clicks (0: never). ``drift``: the change of click probabilities over the month, as a share. ``hidden``: the
     effect of a segment of users that the logger knows and the log lacks, as a share. ``users``: those who come back and
-    whom the log names, if any; click probabilities are then those of users who are not heavy.
+    whom the log names, if any; click probabilities are then those of users who are not heavy. ``learner``: chooses the
+    ads by the clicks of the month so far, if there is one; the logger without it chooses before its first update.
     """
 
     events: int
@@ -49,6 +51,7 @@ class AdSettings:
     drift: float = 0.0
     hidden: float = 0.0
     users: UserSettings | None = None
+    learner: LearnerSettings | None = None
 
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self) if field.type == "int"):
@@ -70,6 +73,7 @@ class AdSettings:
             raise UsageError(f"{self.vocabulary} words are too few for {self.topics} topics.", "Allow 20 a topic.")
         if self.users is not None:
             self.users.check_events(self.events)
+        self._check_learner()
 
     @classmethod
     def of_scale(cls, scale: str, **numbers: Any) -> Self:
@@ -82,21 +86,28 @@ class AdSettings:
         return cls(**{**SCALES[scale], **given})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the settings by name; those of users only if there are any."""
-        settings = asdict(self)
-        if self.users is None:
-            del settings["users"]
-        return settings
+        """Return the settings by name; those of users and of a learner only if there are any."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
 
     @classmethod
     def from_dict(cls, settings: Mapping[str, Any]) -> Self:
         """Return settings from what ``to_dict`` made of them."""
-        users = settings.get("users")
-        return cls(**{**settings, "users": None if users is None else UserSettings(**users)})
+        parts = {"users": UserSettings, "learner": LearnerSettings}
+        return cls(**{**settings, **{name: kind(**settings[name]) for name, kind in parts.items() if name in settings}})
 
     def events_of_day(self, day: int) -> int:
         """Return how many events a day has."""
         return self.events // self.days + (day < self.events % self.days)
+
+    def _check_learner(self) -> None:
+        if self.learner is None:
+            return
+        if self.learner.updates_per_day == EVENT:
+            hint = "Give a number of updates per day; a TableWorld can learn from every event."
+            raise UsageError("A learner of ads cannot be updated after every event.", hint)
+        for name, why in (("reaction", "it follows clicks as it is"), ("hidden", "it does not know the segment")):
+            if getattr(self, name):
+                raise UsageError(f"A learner cannot be combined with {name}: {why}.", "Leave out one of them.")
 
     def _require(self, name: str, low: float, high: float, *, whole: bool = False) -> None:
         require_number(name, getattr(self, name), low, high, whole=whole)

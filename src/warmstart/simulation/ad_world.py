@@ -34,8 +34,8 @@ Choice = Callable[[int, "NDArray[Any]", "NDArray[Any]", "NDArray[Any]"], "NDArra
 class AdWorld:
     """A simulated month, written by ``simulate``.
 
-    ``chosen[day, segment, page]``: the logging policy's choice, a position among the page's candidates; ``starts`` and
-    ``stops``: the days on which ads could be shown.
+    ``chosen[day, segment, page]``: the logging policy's choice, a position among the page's candidates; if it learns,
+    the choice of one that never does. ``starts`` and ``stops``: the days on which ads could be shown.
     """
 
     folder: Path
@@ -134,8 +134,11 @@ class AdWorld:
     def logging_policy(self, *, events: Events | None = None) -> pa.Table:
         """Return the true logging policy, averaged over the traffic of a window, or of the month (paper, Eq. 3).
 
-        Where users keep their ads there is none that does not depend on the user, and this is refused.
+        Where users keep their ads there is none that does not depend on the user, and this is refused; so it is with a
+        learner, whose probabilities are not stored.
         """
+        if self.settings.learner is not None:
+            raise UsageError("The logger learns: what it shows depends on the clicks before.")
         if self.settings.users is not None and self.settings.users.sticky != "nothing":
             raise UsageError("Users keep their ads: what is shown on a page depends on who visits it.")
         return self._averaged(events, self._logged)

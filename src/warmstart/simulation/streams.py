@@ -20,6 +20,7 @@ class Stream(IntEnum):
     PAGE_WORDS = 7
     AD_WORDS = 8
     USERS = 9
+    LEARNER = 10
 
 
 def stream(seed: int, purpose: Stream, part: int = 0) -> np.random.Generator:

@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 
 from warmstart.core import UsageError
 from warmstart.simulation.ad_settings import FIRST_DAY
+from warmstart.simulation.learned_actions import learned_actions
+from warmstart.simulation.learners import Kind, LearnerSettings
 from warmstart.simulation.users import USER, Per, UserSettings
 from warmstart.simulation.window_shares import COUNTED, EARNING, check_per, with_shares
 
@@ -29,6 +31,10 @@ class TableWorld:
     ``logging[d, x, a]``: the logging policy of day d, deterministic or not. Every day has ``events_per_day`` events.
     ``users``: those who come back, if events are not independent; reward means are then those of users who are not
     heavy. A user who keeps an action keeps the one of a visit drawn at random.
+
+    ``learner``: chooses the actions instead, by the rewards of the log so far. ``logging`` is then its policy before
+    the first update, and says what is available: an action of probability 0 cannot be shown in that context on that
+    day. A user who keeps an action keeps that of the first visit, wherever and whenever it is available.
     """
 
     traffic: NDArray[np.float64]
@@ -36,6 +42,7 @@ class TableWorld:
     logging: NDArray[np.float64]
     events_per_day: int
     users: UserSettings | None = None
+    learner: LearnerSettings | None = None
 
     def __post_init__(self) -> None:
         days, contexts, actions = self.logging.shape
@@ -73,6 +80,35 @@ class TableWorld:
             logging[day, np.arange(contexts), chosen] = 1.0
         return cls(traffic / traffic.sum(), reward_means, logging, events_per_day)
 
+    @classmethod
+    def learning(
+        cls,
+        learner: LearnerSettings | Kind = "thompson",
+        *,
+        days: int = 20,
+        contexts: int = 20,
+        actions: int = 5,
+        events_per_day: int = 400,
+        seed: int = 0,
+    ) -> TableWorld:
+        """Return a world whose logging policy learns: at random in the first period, then by the rewards so far.
+
+        Contexts are equally frequent; mean rewards are from .02 to .5, differ by context, and are log-uniform.
+
+        Args:
+            learner: What learns, or its kind: it is then updated every day.
+            days: Days.
+            contexts: Contexts.
+            actions: Actions, available in all contexts on all days.
+            events_per_day: Events of a day.
+            seed: Which mean rewards to draw.
+        """
+        rng = np.random.default_rng(seed)
+        means = np.exp(rng.uniform(np.log(0.02), np.log(0.5), size=(contexts, actions)))
+        logging = np.full((days, contexts, actions), 1 / actions)
+        settings = learner if isinstance(learner, LearnerSettings) else LearnerSettings(kind=learner)
+        return cls(np.full(contexts, 1 / contexts), means, logging, events_per_day, learner=settings)
+
     @cached_property
     def contexts(self) -> tuple[str, ...]:
         """Return the contexts' names."""
@@ -97,8 +133,11 @@ class TableWorld:
     def average_logging(self) -> NDArray[np.float64]:
         """Return the average logging policy, pi(a|x) = mean of pi_t(a|x) over events (paper, Eq. 3).
 
-        Users who keep their action and not their context see it in all contexts: it is then the same in all.
+        Users who keep their action and not their context see it in all contexts: it is then the same in all. Refused
+        with a learner, whose policy differs from log to log.
         """
+        if self.learner is not None:
+            raise UsageError("The logging policy of a learner depends on the rewards that it sees.")
         mean: NDArray[np.float64] = self.logging.mean(axis=0)
         if self.users is not None and self.users.sticky == "action":
             mean = np.tile(self.traffic @ mean, (len(mean), 1))
@@ -107,32 +146,30 @@ class TableWorld:
     def draw(self, *, seed: int) -> pa.Table:
         """Return a random log: context, action, reward, time; and user, if there are users."""
         rng = np.random.default_rng(seed)
-        total = self.events
-        day = np.repeat(np.arange(self.days), self.events_per_day)
-        x = rng.choice(len(self.contexts), size=total, p=self.traffic)
-        thresholds = self.logging.cumsum(axis=2)[day, x]
-        a = (rng.random((total, 1)) * thresholds[:, -1:] >= thresholds).sum(axis=1)
+        x = rng.choice(len(self.contexts), size=self.events, p=self.traffic)
+        if self.learner is not None:
+            return self._draw_learned(self.learner, x, rng)
+        thresholds = self.logging.cumsum(axis=2)[self._day, x]
+        a = (rng.random((len(x), 1)) * thresholds[:, -1:] >= thresholds).sum(axis=1)
         if self.users is None:
-            return self._log(x, a, (rng.random(total) < self.reward_means[x, a]).astype(float), day)
-        user = self.users.draw(total, rng)
+            return self._log(x, a, (rng.random(len(x)) < self.reward_means[x, a]).astype(float))
+        user = self.users.draw(len(x), rng)
         if self.users.sticky != "nothing":
             visit = _one_visit(user, rng)
             a, x = a[visit][user], x[visit][user] if self.users.sticky == "both" else x
-        chances = self.users.chances(self.reward_means[x, a], user, self.users.factors(total, rng))
-        log = self._log(x, a, (rng.random(total) < chances).astype(float), day)
-        return log.append_column(USER, pa.array(user, pa.int64()))
+        chances = self.users.chances(self.reward_means[x, a], user, self.users.factors(len(x), rng))
+        return self._log(x, a, (rng.random(len(x)) < chances).astype(float), user)
 
     def logs(self) -> Iterator[tuple[float, pa.Table]]:
-        """Yield every possible log with its probability; only for worlds of a few events and without users."""
+        """Yield every possible log with its probability; for worlds of a few events, without users or learner."""
         self._require_independence()
-        day = np.repeat(np.arange(self.days), self.events_per_day)
-        for outcome in itertools.product(*(self._outcomes(d) for d in day.tolist())):
+        for outcome in itertools.product(*(self._outcomes(d) for d in self._day.tolist())):
             probability = float(np.prod([p for p, *_ in outcome]))
             x, a, reward = (np.array(part) for part in list(zip(*outcome, strict=True))[1:])
-            yield probability, self._log(x, a, reward, day)
+            yield probability, self._log(x, a, reward)
 
     def rewardings(self, log: pa.Table) -> Iterator[tuple[float, pa.Table]]:
-        """Yield the log with every possible outcome of its rewards, with its probability; not with users."""
+        """Yield the log with every possible outcome of its rewards and its probability; without users or learner."""
         self._require_independence()
         x = self._positions(log["context"].to_pylist(), self.contexts)
         a = self._positions(log["action"].to_pylist(), self.actions)
@@ -173,6 +210,25 @@ class TableWorld:
         names = {"context": [self.contexts[i] for i in x], "action": [self.actions[i] for i in a]}
         return pa.table({**names, "probability": h[x, a]})
 
+    def _draw_learned(self, learner: LearnerSettings, x: NDArray[np.int64], rng: np.random.Generator) -> pa.Table:
+        luck, users = rng.random(len(x)), self.users
+        user = factors = None
+        if users is not None:
+            user, factors = users.draw(len(x), rng), users.factors(len(x), rng)
+            x = x[_one_visit(user, rng)][user] if users.sticky == "both" else x
+
+        def rewards(part: slice, a: NDArray[np.int64]) -> NDArray[np.bool_]:
+            means = self.reward_means[x[part], a]
+            drawn: NDArray[np.bool_] = luck[part] < (
+                means if users is None or user is None else users.chances(means, user[part], factors)
+            )
+            return drawn
+
+        keepers = user if users is not None and users.sticky != "nothing" else None
+        time = self._time - FIRST_DAY
+        a, reward = learned_actions(learner, self.logging, x, time, rewards=rewards, keepers=keepers, rng=rng)
+        return self._log(x, a, reward, user)
+
     def _all_traffic(self, per: Per) -> NDArray[np.float64]:
         check_per(per, self.users)
         rate = 1.0 if self.users is None else self.users.mean_rate(self.events, per=per)
@@ -189,8 +245,10 @@ class TableWorld:
         return shares
 
     def _require_independence(self) -> None:
-        if self.users is not None:
-            raise UsageError("Only logs of independent events can be enumerated.", "Make the world without users.")
+        for name, given in (("users", self.users), ("a learner", self.learner)):
+            if given is not None:
+                hint = f"Make the world without {name}."
+                raise UsageError("Only logs of independent events can be enumerated.", hint)
 
     def _outcomes(self, day: int) -> list[tuple[float, int, int, float]]:
         outcomes = []
@@ -200,11 +258,22 @@ class TableWorld:
             outcomes += [(shown * p, int(x), int(a), r) for p, r in ((mean, 1.0), (1 - mean, 0.0)) if shown * p > 0]
         return outcomes
 
-    def _log(self, x: NDArray[Any], a: NDArray[Any], reward: NDArray[Any], day: NDArray[Any]) -> pa.Table:
+    @property
+    def _day(self) -> NDArray[np.int64]:
+        return np.repeat(np.arange(self.days), self.events_per_day)
+
+    @property
+    def _time(self) -> NDArray[np.int64]:
+        """Return the times of events, in microseconds."""
         second = np.tile(np.arange(self.events_per_day) * (86_400 / self.events_per_day), self.days)
-        time = FIRST_DAY + ((day * 86_400 + second) * 1_000_000).astype("int64")
+        return FIRST_DAY + ((self._day * 86_400 + second) * 1_000_000).astype(np.int64)
+
+    def _log(
+        self, x: NDArray[Any], a: NDArray[Any], reward: NDArray[Any], user: NDArray[np.int32] | None = None
+    ) -> pa.Table:
         names = {"context": np.array(self.contexts)[x], "action": np.array(self.actions)[a]}
-        return pa.table({**names, "reward": reward, "time": pa.array(time, pa.timestamp("us", "UTC"))})
+        log = pa.table({**names, "reward": reward, "time": pa.array(self._time, pa.timestamp("us", "UTC"))})
+        return log if user is None else log.append_column(USER, pa.array(user, pa.int64()))
 
     def _positions(self, names: list[str], known: tuple[str, ...]) -> NDArray[np.int64]:
         position = {name: i for i, name in enumerate(known)}
