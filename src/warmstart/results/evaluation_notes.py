@@ -105,8 +105,8 @@ def _about_tau(evaluation: Evaluation) -> list[str]:
         return []
     start = "tau was chosen for the least expected error, from contexts, actions and"
     if evaluation.propensities.epoch is not None:
-        start = "The tau of every epoch was chosen for the least expected error, from contexts and actions up to its end"
-        return [f"{start} and rewards before it (the last one is shown), so the intervals hold as they are."]
+        start = "Every epoch's tau was chosen for the least expected error, from contexts and actions up to its end and"
+        return [f"{start} rewards before it (the last one is shown), so the intervals hold as they are."]
     if not evaluation.propensities.counted:
         return [f"{start} the mean reward of what a policy matched."]
     known = "no mean reward, for want of a training window (so for the smallest worst case over all mean rewards)"
