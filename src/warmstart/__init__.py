@@ -46,8 +46,10 @@ if TYPE_CHECKING:
     from warmstart.pipeline import audit as audit
     from warmstart.pipeline import compare_propensities as compare_propensities
     from warmstart.pipeline import evaluate as evaluate
+    from warmstart.pipeline import evaluate_progressively as evaluate_progressively
     from warmstart.pipeline import evaluation_windows as evaluation_windows
     from warmstart.pipeline import fit as fit
+    from warmstart.pipeline import monitor as monitor
     from warmstart.pipeline import policy_table as policy_table
     from warmstart.pipeline import true_value as true_value
     from warmstart.policy import FittedPolicy as FittedPolicy
@@ -61,6 +63,8 @@ if TYPE_CHECKING:
     from warmstart.results import Imported as Imported
     from warmstart.results import ImportedTables as ImportedTables
     from warmstart.results import Joined as Joined
+    from warmstart.results import Monitor as Monitor
+    from warmstart.results import Progressive as Progressive
     from warmstart.results import PropensityComparison as PropensityComparison
     from warmstart.results import Selection as Selection
     from warmstart.results import ValueEstimate as ValueEstimate
@@ -81,11 +85,12 @@ _door = Door.to(
         "events": "Events read_events",
         "interop": "export from_coba from_obp import_predictions import_vw to_obp",
         "joining": "join",
-        "pipeline": "audit compare_propensities evaluate evaluation_windows fit policy_table true_value",
+        "pipeline": "audit compare_propensities evaluate evaluate_progressively evaluation_windows fit monitor "
+        "policy_table true_value",
         "policy": "FittedPolicy load_policy save_policy",
         "report": "save_report",
-        "results": "Audit Decisions Evaluation Exported Imported ImportedTables Joined PropensityComparison Selection "
-        "ValueEstimate select",
+        "results": "Audit Decisions Evaluation Exported Imported ImportedTables Joined Monitor Progressive "
+        "PropensityComparison Selection ValueEstimate select",
         "simulation": "AdWorld LearnerSettings TableWorld UserSettings simulate",
     },
 )

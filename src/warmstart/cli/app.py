@@ -17,6 +17,7 @@ from warmstart.cli.export import export
 from warmstart.cli.fit import fit
 from warmstart.cli.import_ import app as import_app
 from warmstart.cli.join import join
+from warmstart.cli.monitor import monitor
 from warmstart.cli.options import StrictCommand
 from warmstart.cli.simulate import simulate
 from warmstart.core import WarmstartError, __version__
@@ -42,7 +43,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (join, audit, compare_propensities, evaluate, fit, choose):
+for verb in (join, audit, compare_propensities, evaluate, monitor, fit, choose):
     app.command(cls=StrictCommand)(verb)
 app.add_typer(import_app, name="import")
 for verb in (export, simulate, demo):

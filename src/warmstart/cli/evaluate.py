@@ -19,7 +19,7 @@ WORDS = {"policy": POLICIES, "tau": AUTO, "propensities": PROPENSITIES, "feasibl
 def evaluate(
     *,
     log: LogSettings,
-    policy: list[str],
+    policy: list[str] | None = None,
     windows: Annotated[WindowSettings, Only("test_from", "test_fraction")],
     tau: list[str] | None = None,
     propensities: str = "auto",
@@ -31,6 +31,10 @@ def evaluate(
     trained_until: list[str] | None = None,
     allow_unknown_actions: bool = False,
     per: str = "event",
+    until: str | None = None,
+    first_epochs: bool = False,
+    progressive: bool = False,
+    every: int = 1,
     no_live: bool = False,
     select: bool = False,
     html: HtmlOption = None,
@@ -62,6 +66,12 @@ def evaluate(
             end is certified if that is inside the evaluated window. Without NAME, of all files. May be repeated.
         allow_unknown_actions: Let decisions name actions that the log never shows; they count as unsupported.
         per (event|unit): Whose mean: that of events, or of units, each counting the same however often it comes.
+        until (TIME): Evaluate what was known then: the epochs that had ended. Bounds hold at all epoch ends at once.
+        first_epochs: Keep of every unit the events of its first epoch only: where units come back in later epochs,
+            bounds hold for these.
+        progressive: Instead of --policy: learn from the log itself, and value in each epoch the policy learned from all
+            earlier ones.
+        every (K): With --progressive, learn anew in every K-th epoch.
         no_live: Let policies choose actions on days not live.
         select: Name the policy certified to gain most, or none.
 
@@ -72,49 +82,75 @@ def evaluate(
         warmstart evaluate log.parquet --context page --context hour --action ad --reward click --time shown_at \
             --policy uniform-all --policy new=decisions.csv --trained-until new=never --allow-unknown-actions
         warmstart evaluate log.parquet --context page --action ad --reward click --unit customer --policy uniform
+        warmstart evaluate log.parquet --context page --action ad --reward click --time shown_at --epoch day \
+            --policy uniform --until 2026-10-20
+        warmstart evaluate log.parquet --context page --action ad --reward click --time shown_at --epoch week \
+            --progressive
         warmstart evaluate log.parquet --context age --context city --action ad --reward click \
             --propensities model --policy new=by-city.csv --estimator dr
     """
     from warmstart import pipeline
-    from warmstart.core import check_output
+    from warmstart.core import UsageError, check_output
     from warmstart.policy import parse_policies
     from warmstart.report import ProgressDisplay, save_report, show
 
+    if bool(policy) == progressive:
+        raise UsageError("Name a policy (--policy), or ask for --progressive.", "One of the two.")
+    taus = [parse_tau("--tau", text) for text in tau or ["auto"]]
     if html is not None:
         # What could be the files and folders of policies: P, NAME=P, naive:FOLDER.
-        paths = [part.removeprefix("naive:") for text in policy for part in (text, text.partition("=")[2])]
+        paths = [part.removeprefix("naive:") for text in policy or () for part in (text, text.partition("=")[2])]
         check_output(html, inputs=[log.events, paths], force=force)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
         events = log.open(connected)
         progress("splitting")
-        named = parse_policies(policy)
-        train, evaluated = pipeline.evaluation_windows(
-            events, named, test_from=windows.test_from, test_fraction=windows.test_fraction
-        )
-        result = pipeline.evaluate(
-            named,
-            evaluated,
-            train=train,
-            tau=[parse_tau("--tau", text) for text in tau or ["auto"]],
-            delta=delta,
-            interval=cast("Any", interval),
-            feasible_from=cast("Any", feasible_from),
-            live=not no_live,
-            propensities=propensities,
-            coarser=[level.split(",") for level in coarser or ()],
-            estimators=estimator or ("dr",),
-            contributions=0 if html is None else 10,
-            trained_until=pipeline.parse_trained_until(trained_until or (), named),
-            allow_unknown_actions=allow_unknown_actions,
-            per=cast("Any", per),
-            on_progress=progress,
-        )
+        events = events.first_epochs() if first_epochs else events
+        events = events if until is None else events.until(until)
+        if progressive:
+            check_progressive(taus, select=select, windows=windows)
+            settings: dict[str, Any] = {"every": every, "tau": taus[0], "delta": delta, "live": not no_live}
+            curve = pipeline.evaluate_progressively(events, on_progress=progress, **settings)
+        else:
+            named = parse_policies(policy)
+            train, evaluated = pipeline.evaluation_windows(
+                events, named, test_from=windows.test_from, test_fraction=windows.test_fraction
+            )
+            result = pipeline.evaluate(
+                named,
+                evaluated,
+                train=train,
+                tau=taus,
+                delta=delta,
+                interval=cast("Any", interval),
+                feasible_from=cast("Any", feasible_from),
+                live=not no_live,
+                propensities=propensities,
+                coarser=[level.split(",") for level in coarser or ()],
+                estimators=estimator or ("dr",),
+                contributions=0 if html is None else 10,
+                trained_until=pipeline.parse_trained_until(trained_until or (), named),
+                allow_unknown_actions=allow_unknown_actions,
+                per=cast("Any", per),
+                on_progress=progress,
+            )
+    found = curve if progressive else result
     if html is not None:
-        save_report(result, html, force=force)
+        save_report(found, html, force=force)
     selected = [find_best(result)] if select else []
     if json:
         more = {"selected": selected[0].to_dict()} if selected else {}
-        typer.echo(dumps({**result.to_dict(), **more}, indent=2, allow_nan=False))
+        typer.echo(dumps({**found.to_dict(), **more}, indent=2, allow_nan=False))
     else:
-        show(result.tables, [*map(str, selected), *result.notes])
+        show(found.tables, [*map(str, selected), *found.notes])
+
+
+def check_progressive(taus: list[Any], *, select: bool, windows: WindowSettings) -> None:
+    """Refuse what progressive evaluation does not do."""
+    from warmstart.core import UsageError
+
+    if len(taus) > 1 or select or windows.test_from is not None or windows.test_fraction is not None:
+        raise UsageError(
+            "--progressive takes one tau, the whole log, and selects nothing.",
+            "Leave out --select, --test-from, --test-fraction and further --tau.",
+        )

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 # What a Parquet file's metadata and a page's head say when this tool wrote them.
 PARQUET_MARK, PAGE_MARK = b"warmstart", b'<meta name="generator" content="warmstart'
+# How the file begins that a monitor appends to.
+MONITOR_MARK = b'{"warmstart_monitor"'
 
 
 @contextmanager
@@ -79,14 +81,14 @@ def check_output(out: str | Path, *, inputs: Iterable[Any] = (), force: bool = F
 
 
 def mark_of(path: Path) -> str | None:
-    """Return the mark that this tool left in a page or a Parquet file; None if it did not write the file."""
+    """Return the mark that this tool left in a page, a Parquet file or a monitor's; None if it did not write it."""
     try:
         with path.open("rb") as file:
             head = file.read(2_048)
     except OSError:
         return None
     if not head.startswith(b"PAR1"):
-        return "page" if PAGE_MARK in head else None
+        return "monitor" if head.startswith(MONITOR_MARK) else "page" if PAGE_MARK in head else None
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -75,21 +75,22 @@ class EpochSums:
         estimates = []
         for i, (number, label) in enumerate(zip(self.epochs.numbers.tolist(), self.epochs.labels, strict=True)):
             size, until = float(self.epochs.events[i]), float(events[i])
-            alone = EpochTotals.of([self.value.epochs[i]])
-            value, lower, upper = (part / size for part in _told(alone, delta, 0))
-            so_far = [part / until for part in _told(self.value, delta, i)]
-            gains = [0.0] * 3 if self.gains is None else [part / until for part in _told(self.gains, delta, i)]
+            told = []
+            for totals in (self.value, self.gains):
+                alone = None if totals is None else EpochTotals.of([totals.epochs[i]])
+                told.append([part / size for part in _told(alone, delta, 0)])
+                told.append([part / until for part in _told(totals, delta, i)])
+            value, so_far, gain_, gain_so_far = told
             supported = self.supported.get(number, 0.0) / size
-            estimates.append(
-                EpochEstimate(
-                    label, round(size), _tau_at(self.tau, number), supported, value, lower, upper, *so_far, *gains
-                )
-            )
+            about = label, round(size), _tau_at(self.tau, number), supported
+            estimates.append(EpochEstimate(*about, *value, *gain_, *so_far, *gain_so_far))
         return tuple(estimates)
 
 
-def _told(totals: EpochTotals, delta: float, i: int) -> tuple[float, float, float]:
-    """Return what was earned until the end of an epoch, and the ends of what could be expected."""
+def _told(totals: EpochTotals | None, delta: float, i: int) -> tuple[float, float, float]:
+    """Return what was earned until the end of an epoch, and the ends of what could be expected; logging gains 0."""
+    if totals is None:
+        return 0.0, 0.0, 0.0
     earned, (lower, upper) = totals.earned(i), totals.ends(delta, i)
     return earned, min(lower, earned), max(upper, earned)
 

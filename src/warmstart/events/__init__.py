@@ -25,7 +25,7 @@ _door = Door.to(
         "cells": "Cells counted_propensity counted_within days_known open_cells window_counts",
         "check": "ZONE_AT_THE_END",
         "epoch_strata": "N_BEFORE RATE_BEFORE REWARD_SUM_BEFORE open_epoch_strata",
-        "epochs": "COLUMN DAYS_BEFORE_MONDAY HOUR EpochList Epochs epoch_start",
+        "epochs": "COLUMN DAYS_BEFORE_MONDAY HOUR EpochList Epochs epoch_label epoch_of epoch_start",
         "daily": "DailyCells open_daily_cells",
         "folds": "Folds with_key_folds",
         "log_table": "TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing ticks_per_second",

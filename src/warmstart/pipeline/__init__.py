@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from warmstart.pipeline.evaluate import policy_table as policy_table
     from warmstart.pipeline.evaluate import true_value as true_value
     from warmstart.pipeline.fit import fit as fit
+    from warmstart.pipeline.monitor import monitor as monitor
+    from warmstart.pipeline.progressive import evaluate_progressively as evaluate_progressively
     from warmstart.pipeline.settings import EngineSettings as EngineSettings
     from warmstart.pipeline.settings import LogSettings as LogSettings
     from warmstart.pipeline.settings import WindowSettings as WindowSettings
@@ -29,6 +31,8 @@ _door = Door.to(
         "compare": "compare_propensities",
         "evaluate": "evaluate policy_table true_value",
         "fit": "fit",
+        "monitor": "monitor",
+        "progressive": "evaluate_progressively",
         "settings": "EngineSettings LogSettings WindowSettings",
         "trained": "parse_trained_until",
         "windows": "evaluation_windows training_window",

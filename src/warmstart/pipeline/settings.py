@@ -72,8 +72,9 @@ class LogSettings:
     epoch: str | None = field(
         default=None,
         metadata=_shown(
-            "How the log divides into epochs of one logging policy each, for propensities from a mixture: hour, day, "
-            "week, auto or a column (column:day for one called day).",
+            "How the log divides into epochs of one logging policy each, which may learn from one to the next: hour, "
+            "day, week or a column (column:day for one called day). Propensities are counted within epochs; a mixture "
+            "of models also takes auto.",
             "EPOCH",
             words=EPOCHS,
         ),

@@ -120,6 +120,44 @@ def errors_by_tau(rows: Rows, *, y_title: str) -> dict[str, Any]:
     return _whole(base.mark_line(strokeWidth=2) + dots)
 
 
+def over_epochs(rows: Rows, *, order: Sequence[str], x: str = "epoch:O", x_title: str, y_title: str) -> dict[str, Any]:
+    """Values by epoch with intervals of their own, and the average so far with a band that holds at all epoch ends."""
+    pick = alt.selection_point(fields=["policy"], bind="legend")
+    along = alt.X(x, sort=list(order), title=x_title, axis=alt.Axis(labelOverlap=True, labelAngle=-40))
+    base = _chart(rows).encode(
+        x=along if x.endswith(":O") else alt.X(x, title=x_title, axis=PLAIN_NUMBERS),
+        color=_policies(),
+        opacity=alt.condition(pick, alt.value(1), alt.value(0.1)),
+    )
+    tips = [_tip("policy", "policy"), _tip("epoch", "epoch"), _tip("value", "value", ".4~g"), *_ends(".4~g")]
+    so_far = [
+        _tip("so_far", "so far", ".4~g"),
+        _tip("lower_so_far", "from", ".4~g"),
+        _tip("upper_so_far", "to", ".4~g"),
+    ]
+    band = base.mark_area(opacity=0.18).encode(
+        y=alt.Y("lower_so_far:Q", title=y_title),
+        y2="upper_so_far",
+        opacity=alt.condition(pick, alt.value(0.18), alt.value(0.02)),
+    )
+    line = base.mark_line(strokeWidth=2).encode(y=alt.Y("so_far:Q", title=y_title), tooltip=[*tips[:2], *so_far])
+    own = base.mark_rule(strokeWidth=1).encode(y=alt.Y("lower:Q", title=y_title), y2="upper", tooltip=tips)
+    point = base.mark_point(filled=True, size=35).encode(y=alt.Y("value:Q", title=y_title), tooltip=tips)
+    return _whole(band + own + point + line.add_params(pick))
+
+
+def support_over_epochs(rows: Rows, *, order: Sequence[str]) -> dict[str, Any]:
+    """The supported share of every policy by epoch."""
+    axis = alt.Axis(labelOverlap=True, labelAngle=-40)
+    base = _chart(rows).encode(
+        x=alt.X("epoch:O", sort=list(order), title="epoch", axis=axis),
+        y=alt.Y("share:Q", title="supported share of traffic", axis=SHARES, scale=WHOLE),
+        color=alt.Color("what:N", sort=None, title=None, scale=alt.Scale(range=COLOURS)),
+        tooltip=[_tip("what", "policy"), _tip("epoch", "epoch"), _tip("share", "supported", ".1%")],
+    )
+    return _whole(base.mark_line(point=True))
+
+
 def stacked(rows: Rows, *, x_title: str, order: Sequence[str]) -> dict[str, Any]:
     """Shares that sum to one, a bar a row."""
     chart = (

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from warmstart.core import percent, shortened
 from warmstart.report import charts
+from warmstart.report.epoch_pages import by_epoch
 from warmstart.report.glossary import glossary
 from warmstart.report.page import Card, Page, Section
 from warmstart.results import TextTable
@@ -23,7 +24,7 @@ def evaluation_page(evaluation: Evaluation) -> Page:
     if (estimates := tables.estimates_table(evaluation)) is not None:
         text = "Point estimates, unsupported traffic included: no bounds, with approximate confidence intervals."
         sections.append(Section("Best estimates of all traffic", [text], None, [estimates]))
-    sections += [_traffic(evaluation), *_taus(evaluation)]
+    sections += [_traffic(evaluation), *by_epoch(evaluation), *_taus(evaluation)]
     if (weight_ratio := tables.weight_ratio_table(evaluation)) is not None:
         sections.append(Section("Weights from another window bend the estimate", (), None, [weight_ratio]))
     sections += [*_contributions(evaluation), Section("What the numbers are, and what they rest on", evaluation.notes)]

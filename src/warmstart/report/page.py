@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core import UsageError, __version__, check_output, quoted, write_output
-from warmstart.results import Audit, Evaluation
+from warmstart.results import Audit, Evaluation, Monitor, Progressive
 
 if TYPE_CHECKING:
     from warmstart.results import TextTable
@@ -45,12 +45,13 @@ class Page:
     footer: str = ""
 
 
-def save_report(result: Audit | Evaluation, path: str | Path, *, force: bool = False) -> Path:
-    """Write an audit or an evaluation as a page of HTML, whole or not at all.
+def save_report(result: Audit | Evaluation | Monitor | Progressive, path: str | Path, *, force: bool = False) -> Path:
+    """Write an audit, an evaluation, a monitor or a learning curve as a page of HTML, whole or not at all.
 
     A page of an earlier run is replaced; any other file only with ``force``.
     """
     from warmstart.report.audit_page import audit_page
+    from warmstart.report.epoch_pages import monitor_page, progressive_page
     from warmstart.report.evaluation_page import evaluation_page
 
     out = Path(path)
@@ -60,14 +61,13 @@ def save_report(result: Audit | Evaluation, path: str | Path, *, force: bool = F
             f"A report is a page of HTML, and {quoted(out.name)} does not end in .html.",
             "Name it so; for JSON, write what to_json() returns, or pass --json.",
         )
-    if isinstance(result, Audit):
-        page = audit_page(result)
-    elif isinstance(result, Evaluation):
-        page = evaluation_page(result)
-    else:
+    pages = {Audit: audit_page, Evaluation: evaluation_page, Monitor: monitor_page, Progressive: progressive_page}
+    make: Any = pages.get(type(result))
+    if make is None:
         raise UsageError(
             f"There is no page for a {quoted(type(result).__name__)}.", "Pass what audit or evaluate returned."
         )
+    page = make(result)
     with write_output(out, force=force) as temporary:
         temporary.write_text(render(page), encoding="utf-8")
     return out

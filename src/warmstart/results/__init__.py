@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from warmstart.results.evaluation import *  # noqa: F403
     from warmstart.results.interop import *  # noqa: F403
     from warmstart.results.joined import *  # noqa: F403
+    from warmstart.results.monitor import *  # noqa: F403
+    from warmstart.results.progressive import *  # noqa: F403
     from warmstart.results.propensities import *  # noqa: F403
     from warmstart.results.remarks import *  # noqa: F403
     from warmstart.results.selection import *  # noqa: F403
@@ -35,6 +37,8 @@ _door = Door.to(
         "evaluation": "Contribution Evaluation LogSummary Windows",
         "interop": "Decisions Exported Imported ImportedTables",
         "joined": "Duplicates Impressions Joined Outcomes Repeated",
+        "monitor": "FollowedPolicy Monitor MonitorLine",
+        "progressive": "LearningStep Progressive Trend trend_of",
         "propensities": "SOURCE_NAMES Alarms ComparedSource Imbalance PropensityComparison PropensitySource SourceName",
         "remarks": "Overlap Remark",
         "selection": "Selection select",

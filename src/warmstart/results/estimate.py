@@ -234,7 +234,9 @@ class ValueEstimate:
         """Return the estimate of a policy that saw these rewards before: nothing about it is proven."""
         certified = self.gain.certified and self.gain.certified.uncertified()
         gain = replace(self.gain, certified=certified)
-        return replace(self, guarantee="approximate", gain=gain, certified_lower=None, certified_upper=None)
+        epochs = tuple(epoch.uncertified() for epoch in self.by_epoch)
+        plain = replace(self, guarantee="approximate", gain=gain, by_epoch=epochs)
+        return replace(plain, certified_lower=None, certified_upper=None)
 
     def scaled(self, reward_range: tuple[float, float]) -> ValueEstimate:
         """Return the estimate on the user's own scale of rewards."""
@@ -247,9 +249,7 @@ class ValueEstimate:
         estimated = estimated and _scaled(estimated, low, width, differences="difference lower upper")
         gain = Gain(certified, estimated)
         error = self.propensity_error and _scaled(self.propensity_error, low, width, differences="paper tight")
-        own, gains = "value lower upper value_so_far lower_so_far upper_so_far", "gain gain_lower gain_upper"
-        gains = " ".join(f"{name}_so_far" for name in gains.split())
-        epochs = tuple(_scaled(epoch, low, width, levels=own, differences=gains) for epoch in self.by_epoch)
+        epochs = tuple(epoch.scaled(low, width) for epoch in self.by_epoch)
         scaled = _scaled(self, low, width, levels=levels)
         scaled = replace(scaled, gain=gain, propensity_error=error, by_epoch=epochs)
         return scaled.with_estimates(self.estimates, reward_range)
@@ -278,7 +278,7 @@ class ValueEstimate:
         }
 
 
-_Record = TypeVar("_Record", PointEstimate, CertifiedGain, EstimatedGain, PropensityError, EpochEstimate, ValueEstimate)
+_Record = TypeVar("_Record", PointEstimate, CertifiedGain, EstimatedGain, PropensityError, ValueEstimate)
 
 
 def _scaled(record: _Record, low: float, width: float, *, levels: str = "", differences: str = "") -> _Record:

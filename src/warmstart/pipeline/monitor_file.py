@@ -1,0 +1,113 @@
+"""The small file that a monitor appends to: a line of settings, then a line of JSON for every epoch."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import fields
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from warmstart.core import DataError, UsageError, printable, quoted, write_output
+from warmstart.estimators import EpochState
+from warmstart.results import EpochEstimate, FollowedPolicy, MonitorLine
+from warmstart.results.display import fields_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from warmstart.policy import NamedPolicy
+
+FORMAT = 1
+HEAD = "warmstart_monitor"
+
+
+def read_lines(path: Path, settings: Mapping[str, Any]) -> tuple[dict[str, str], list[MonitorLine]]:
+    """Read what earlier looks reported: the marks of policies, and the lines; everything is checked.
+
+    Args:
+        path: The file; none of it if it does not exist.
+        settings: Of this look, which must be those of the earlier ones.
+    """
+    if not path.exists() or not path.stat().st_size:
+        return {}, []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    try:
+        head = json.loads(lines[0])
+        if head[HEAD] != FORMAT:
+            raise UsageError(f"{printable(path)} is of another version of warmstart.", "Name a new file.")
+        known = dict(head["settings"])
+        marks = {str(name): str(mark) for name, mark in head["policies"].items()}
+        found = [_line(json.loads(line)) for line in lines[1:]]
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        hint = "Restore it, or name a new file and begin again."
+        raise DataError(f"{printable(path)} is not what a monitor wrote: {printable(error)}.", hint) from error
+    for name, value in settings.items():
+        if known.get(name) != value:
+            raise UsageError(
+                f"{printable(path)} was begun with {name} = {quoted(known.get(name))}, and now it is {quoted(value)}.",
+                "Bounds hold for one set of settings: name another file to begin again.",
+            )
+    if any(later.number <= earlier.number for earlier, later in pairwise(found)):
+        raise DataError(f"{printable(path)} has epochs out of order.", "Restore it, or name a new file.")
+    return marks, found
+
+
+def _line(told: Mapping[str, Any]) -> MonitorLine:
+    policies = []
+    for one in told["policies"]:
+        estimate = EpochEstimate(**{part.name: one["estimate"][part.name] for part in fields(EpochEstimate)})
+        if one["state"]:
+            EpochState.from_dict(one["state"])
+        policies.append(FollowedPolicy(one["name"], float(one["delta"]), one["since"], estimate, one["state"]))
+    numbers = int(told["number"]), int(told["events"]), float(told["rewards"]), float(told["squares"])
+    number, events, rewards, squares = numbers
+    if events < 1 or not all(0 < one.delta < 1 for one in policies):
+        raise ValueError("a number is out of its range")
+    about = tuple(policies), tuple(map(str, told["missing"])), tuple(map(str, told["alarms"]))
+    return MonitorLine(str(told["epoch"]), number, events, rewards, squares, *about)
+
+
+def write_lines(
+    path: Path,
+    settings: Mapping[str, Any],
+    marks: Mapping[str, str],
+    lines: Sequence[MonitorLine],
+    *,
+    inputs: Iterable[Any] = (),
+) -> None:
+    """Write all lines, the old ones as they were, to a temporary name, and rename it."""
+    head = {HEAD: FORMAT, "settings": dict(settings), "policies": dict(marks)}
+    texts = [json.dumps(part, allow_nan=False) for part in (head, *map(fields_of, lines))]
+    with write_output(path, inputs=inputs) as temporary:
+        temporary.write_text("\n".join(texts) + "\n", encoding="utf-8")
+
+
+def mark_of_policy(policy: NamedPolicy) -> str:
+    """Return what tells a policy from another of the same name: its keyword, or a hash of what it chooses."""
+    if policy.keyword is not None:
+        return policy.keyword
+    digest = hashlib.sha256()
+    if policy.fitted is not None:
+        _hash_table(digest, policy.fitted.decisions)
+    elif isinstance(policy.source, str | Path):
+        path = Path(policy.source)
+        files = sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]
+        for part in files:
+            digest.update(part.read_bytes() if part.is_file() else str(part).encode())
+    else:
+        import pyarrow as pa
+
+        source = policy.source
+        _hash_table(digest, source if isinstance(source, pa.Table) else pa.table(source))
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _hash_table(digest: Any, table: Any) -> None:
+    import pyarrow as pa
+
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema.remove_metadata()) as writer:
+        writer.write_table(table.replace_schema_metadata(None).combine_chunks())
+    digest.update(sink.getvalue())

@@ -1,0 +1,146 @@
+"""What a monitor knows: a line for every epoch of a growing log, each with bounds that hold at every look."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from warmstart.core import counted, percent, quoted, shortened
+from warmstart.results.display import Result, TextTable
+from warmstart.results.epochs import EpochEstimate
+
+TOO_MANY_ROWS = 14
+
+
+@dataclass(frozen=True)
+class FollowedPolicy:
+    """A policy in one epoch: its share of delta, since which epoch it is followed, what it earned, and so far.
+
+    ``state``: all that the next epoch needs to go on from.
+    """
+
+    name: str
+    delta: float
+    since: str
+    estimate: EpochEstimate
+    state: dict[str, Any] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True)
+class MonitorLine:
+    """One epoch: its events and their mean reward under logging, the policies that are followed, and alarms.
+
+    ``missing``: epochs between the one before and this one that had no events. A number is that of an epoch by hour,
+    day or week, since 1970; of a column, its place.
+    """
+
+    epoch: str
+    number: int
+    events: int
+    rewards: float
+    squares: float
+    policies: tuple[FollowedPolicy, ...]
+    missing: tuple[str, ...] = ()
+    alarms: tuple[str, ...] = ()
+
+    @property
+    def logging(self) -> float:
+        """Return the mean reward of logging, in [0, 1]."""
+        return self.rewards / self.events
+
+
+@dataclass(frozen=True, repr=False)
+class Monitor(Result):
+    """The lines of a monitor. ``new``: how many this look added. ``late``: rows that came late, by reported epoch.
+
+    ``waiting``: the newest epoch of the log, which has not ended and is not reported yet.
+    """
+
+    lines: tuple[MonitorLine, ...]
+    new: int
+    delta: float
+    late: dict[str, int]
+    vanished: dict[str, int]
+    waiting: str | None
+    reward_range: tuple[float, float]
+    version: str
+
+    def _rows(self) -> list[dict[str, Any]]:
+        return [
+            {"policy": one.name, "since": one.since, "delta": one.delta, **vars(one.estimate)}
+            for line in self.lines
+            for one in line.policies
+        ]
+
+    @property
+    def last(self) -> MonitorLine | None:
+        """Return the newest line."""
+        return self.lines[-1] if self.lines else None
+
+    @property
+    def alarms(self) -> tuple[str, ...]:
+        """Return the alarms of the newest line."""
+        return self.last.alarms if self.last else ()
+
+    @property
+    def verdict(self) -> list[str]:
+        """Say of every policy whether it is better than logging, as of the newest line."""
+        return [] if self.last is None else [_verdict(one) for one in self.last.policies if one.name != "logging"]
+
+    @property
+    def tables(self) -> list[TextTable]:
+        """Return what is known at the end of the newest epochs."""
+        header = ("epoch", "policy", "events", "value", "so far", "interval so far", "gain so far", "interval so far")
+        rows = [
+            (
+                line.epoch,
+                shortened(one.name, 30),
+                f"{one.estimate.events:,}",
+                f"{one.estimate.value:.4g}",
+                f"{one.estimate.value_so_far:.4g}",
+                _span(one.estimate.lower_so_far, one.estimate.upper_so_far, ".4g"),
+                f"{one.estimate.gain_so_far:+.4g}",
+                _span(one.estimate.gain_lower_so_far, one.estimate.gain_upper_so_far, "+.4g"),
+            )
+            for line in self.lines[-TOO_MANY_ROWS:]
+            for one in line.policies
+        ]
+        title = f"Monitored epochs, per event ({100 * (1 - self.delta):.6g} % for all policies and looks together)"
+        return [TextTable(title, header, rows, left=2)] if rows else []
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what happened since the last look, and what the numbers are."""
+        total = f"{counted(len(self.lines), 'epoch')} reported, {self.new} of them new."
+        waiting = "" if self.waiting is None else f" {self.waiting} is not over, or may not be, and waits."
+        lines = [*self.verdict, *(f"ALARM: {alarm}" for alarm in self.alarms), total + waiting]
+        gaps = [(line.epoch, ", ".join(line.missing)) for line in self.lines if line.missing]
+        lines += [f"Without events before {epoch}: {missing}." for epoch, missing in gaps]
+        for what, rows in (("came late", self.late), ("vanished", self.vanished)):
+            if rows:
+                named = ", ".join(f"{number:,} for {epoch}" for epoch, number in rows.items())
+                lines.append(f"Rows that {what} after their epoch was reported, and are left out: {named}.")
+        lines.append(
+            "Bounds so far hold at every look at once: with the probability in the title none of them ever misses, for "
+            "the first policies and those that were added later together. They rest on this: nothing inside an epoch "
+            "reacts to rewards inside it, and each policy was fixed before the epochs it is followed in."
+        )
+        return lines
+
+
+def _verdict(one: FollowedPolicy) -> str:
+    estimate, name = one.estimate, quoted(one.name)
+    lower, upper = estimate.gain_lower_so_far, estimate.gain_upper_so_far
+    since = f"since {one.since}, supported on {percent(estimate.supported)} of the newest traffic"
+    if lower is None or upper is None:
+        return f"{name}: nothing is certified, units come back in later epochs ({since})."
+    span = f"certified {lower:+.4g} to {upper:+.4g}; {since}"
+    if lower > 0:
+        return f"{name} is better than logging where supported: {estimate.gain_so_far:+.4g} per event ({span})."
+    if upper < 0:
+        return f"{name} is worse than logging where supported: {estimate.gain_so_far:+.4g} per event ({span})."
+    return f"{name} cannot be told from logging yet: {estimate.gain_so_far:+.4g} per event ({span})."
+
+
+def _span(lower: float | None, upper: float | None, shape: str) -> str:
+    return "-" if lower is None or upper is None else f"[{lower:{shape}}, {upper:{shape}}]"
