@@ -34,7 +34,7 @@ def epoch_test(x, a, r, epoch, part):
     group, first = numbered(x, a, epoch, part)
     n, s = np.bincount(group).astype(float), np.bincount(group, r)
     x_, a_, e_, k_ = x[first], a[first], epoch[first], part[first]
-    cell, cell_first = numbered(x_, a_)
+    cell, _ = numbered(x_, a_)
     count, won = np.bincount(cell, n), np.bincount(cell, s)
     squares = np.bincount(cell, np.bincount(group, r * r)) - won**2 / count
     v = np.where((count > 1) & (squares > 1e-12 * count), squares / np.maximum(count - 1, 1), 0)[cell]

@@ -81,7 +81,7 @@ def _joint_p(lengths: list[EpochLength]) -> float:
     own = lengths[0]
     inside = [row.p_value for row in lengths if row is own or (own.nested and row.nested) or own.name == ALL]
     tested = [p for p in inside if p is not None]
-    return len(tested) * min(tested, default=1.0)
+    return len(tested) * min(tested) if tested else 1.0
 
 
 def _is_told(lengths: list[EpochLength], place: int) -> bool:
