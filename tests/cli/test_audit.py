@@ -38,7 +38,7 @@ def test_json_to_a_pipe_is_nothing_but_the_json_and_says_what_the_library_says(f
     found = json.loads(ran.stdout)
     expected = json.loads(ws.audit(read(random_log(1), "duckdb")).to_json())
     assert set(found) == {
-        *("log", "exploration", "origin", "checks", "context_drift", "churn", "power", "explore", "units"),
+        *("log", "exploration", "origin", "checks", "context_drift", "churn", "power", "explore", "units", "epochs"),
         *("reward_range", "verdict", "warmstart_version", "schema"),
     }
     assert len(found["verdict"]) == 3

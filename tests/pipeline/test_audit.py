@@ -63,7 +63,7 @@ def test_json_holds_every_number_and_no_nan(log):
     found = parsed(audit)
     assert found["log"]["events"] == audit.log.events
     assert set(found) == {
-        *("log", "exploration", "origin", "checks", "context_drift", "churn", "power", "explore", "units"),
+        *("log", "exploration", "origin", "checks", "context_drift", "churn", "power", "explore", "units", "epochs"),
         *("schema", "reward_range", "verdict", "warmstart_version"),
     }
     assert found["verdict"] == list(audit.verdict)

@@ -2,6 +2,7 @@
 
 from warmstart.auditing.checks import assumption_checks
 from warmstart.auditing.drift import action_churn, context_drift
+from warmstart.auditing.epochs import epoch_facts
 from warmstart.auditing.facts import duplicates, log_facts, unique_columns
 from warmstart.auditing.origin import origin
 from warmstart.auditing.overlap import judge_overlap, modelled_exploration
@@ -17,6 +18,7 @@ __all__ = [
     "assumption_checks",
     "context_drift",
     "duplicates",
+    "epoch_facts",
     "exploration",
     "explore_first",
     "judge_overlap",

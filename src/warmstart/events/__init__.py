@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from warmstart.events.folds import *  # noqa: F403
     from warmstart.events.log_table import *  # noqa: F403
     from warmstart.events.read import *  # noqa: F403
+    from warmstart.events.slots import *  # noqa: F403
     from warmstart.events.strata import *  # noqa: F403
     from warmstart.events.visits import *  # noqa: F403
     from warmstart.events.window import *  # noqa: F403
@@ -25,11 +26,12 @@ _door = Door.to(
         "cells": "Cells counted_propensity counted_within days_known open_cells window_counts",
         "check": "ZONE_AT_THE_END",
         "epoch_strata": "N_BEFORE RATE_BEFORE REWARD_SUM_BEFORE open_epoch_strata",
-        "epochs": "COLUMN DAYS_BEFORE_MONDAY HOUR EpochList Epochs epoch_label epoch_of epoch_start",
+        "epochs": "COLUMN DAYS_BEFORE_MONDAY EpochList Epochs HOUR KEYWORDS epoch_label epoch_of epoch_start",
         "daily": "DailyCells open_daily_cells",
         "folds": "Folds with_key_folds",
         "log_table": "TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing ticks_per_second",
         "read": "read_events",
+        "slots": "SLOT SLOTS_PER_HOUR Slots open_slots",
         "strata": "FOLDS Strata fetch_to_learn_from open_strata",
         "visits": "VISIT_N VISIT_REWARD Visits some_units unit_visits",
         "window": "Events event_weight per_unit",

@@ -10,6 +10,7 @@ from warmstart.core import Door
 
 if TYPE_CHECKING:
     from warmstart.pipeline.audit import audit as audit
+    from warmstart.pipeline.audit import recommended_epoch as recommended_epoch
     from warmstart.pipeline.compare import compare_propensities as compare_propensities
     from warmstart.pipeline.evaluate import evaluate as evaluate
     from warmstart.pipeline.evaluate import policy_table as policy_table
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 _door = Door.to(
     __name__,
     {
-        "audit": "audit",
+        "audit": "audit recommended_epoch",
         "compare": "compare_propensities",
         "evaluate": "evaluate policy_table true_value",
         "fit": "fit",

@@ -11,6 +11,7 @@ from warmstart.auditing import (
     assumption_checks,
     context_drift,
     duplicates,
+    epoch_facts,
     exploration,
     explore_first,
     log_facts,
@@ -32,7 +33,7 @@ from warmstart.results import Audit
 
 if TYPE_CHECKING:
     from warmstart.events import Cells, DailyCells
-    from warmstart.results import Exploration, Power, UnitFacts
+    from warmstart.results import EpochFacts, Exploration, Power, UnitFacts
 
 
 def audit(events: Events, *, on_progress: Progress = silent) -> Audit:
@@ -90,7 +91,17 @@ def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Pr
     checks = assumption_checks(daily)
     step("comparing the earlier with the later")
     drift, churn = context_drift(daily), action_churn(daily)
-    return replace(without_time, origin=calendar, checks=checks, context_drift=drift, churn=churn)
+    step("looking for reaction inside epochs")
+    epochs = epoch_facts(cells.evaluated, tau=proof.tau)
+    return replace(without_time, origin=calendar, checks=checks, context_drift=drift, churn=churn, epochs=epochs)
+
+
+def recommended_epoch(events: Events) -> EpochFacts | None:
+    """Tell within which epochs the logging policy of a window does not react to rewards; None without a time column.
+
+    The epoch is chosen by rewards and actions of these events, so it is one for later windows: ``.recommended``.
+    """
+    return epoch_facts(events)
 
 
 def _choice(

@@ -26,7 +26,7 @@ def audit_page(audit: Audit) -> Page:
     if audit.origin is None:
         sections.append(Section("Without times, nothing is known of the calendar, of drift and of reaction"))
     else:
-        sections += [_calendar(audit), _assumptions(audit), _coming_and_going(audit)]
+        sections += [_calendar(audit), _assumptions(audit), *_epochs(audit), _coming_and_going(audit)]
     in_the_log = Section("What is in the log", words.about_the_log(audit), None, [tables.log_table(audit)])
     sections += [_power(audit), _explore(audit), in_the_log]
     log = audit.log
@@ -111,6 +111,13 @@ def _assumptions(audit: Audit) -> Section:
     if all(check.p_value is None for check in audit.checks):
         title = "Drift and reaction cannot be checked on this log"
     return Section(title, texts, chart, [tables.checks_table(audit)])
+
+
+def _epochs(audit: Audit) -> list[Section]:
+    epochs = audit.epochs
+    if epochs is None:
+        return []
+    return [Section(epochs.title, epochs.notes, None, [epochs.table] if epochs.lengths else [])]
 
 
 def _coming_and_going(audit: Audit) -> Section:

@@ -11,6 +11,7 @@ from warmstart.core import Door
 
 if TYPE_CHECKING:
     from warmstart.results.audit import *  # noqa: F403
+    from warmstart.results.audit_epochs import *  # noqa: F403
     from warmstart.results.audit_units import *  # noqa: F403
     from warmstart.results.display import *  # noqa: F403
     from warmstart.results.epochs import *  # noqa: F403
@@ -27,8 +28,9 @@ if TYPE_CHECKING:
 _door = Door.to(
     __name__,
     {
-        "audit": "ActionCount Audit Check Churn ContextDrift EvenShares Experiment Exploration ExploreFirst LogFacts "
-        "MoreLog Origin Power Spread SupportAt SwitchDay gain_at",
+        "audit": "LEVEL ActionCount Audit Check Churn ContextDrift EvenShares Experiment Exploration ExploreFirst "
+        "LogFacts MoreLog Origin Power Spread SupportAt SwitchDay gain_at",
+        "audit_epochs": "EpochFacts EpochLength",
         "audit_units": "PossibleUnit Stickiness UnitFacts",
         "display": "TextTable",
         "epochs": "EpochEstimate",

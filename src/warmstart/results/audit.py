@@ -12,6 +12,7 @@ from warmstart.results.display import SCHEMA, Result, fields_of
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from warmstart.results.audit_epochs import EpochFacts
     from warmstart.results.audit_units import PossibleUnit, UnitFacts
     from warmstart.results.display import TextTable
     from warmstart.results.remarks import Overlap
@@ -282,6 +283,7 @@ class Audit(Result):
     reward_range: tuple[float, float]
     version: str
     units: UnitFacts | None = None
+    epochs: EpochFacts | None = None
 
     @property
     def verdict(self) -> tuple[str, str, str]:

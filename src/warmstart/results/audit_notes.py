@@ -87,7 +87,8 @@ def notes(audit: Audit) -> list[str]:
             "go: name it with time=... (--time)."
         )
     else:
-        lines += [*about_the_origin(audit), *about_checks(audit), *about_contexts(audit), *about_churn(audit)]
+        lines += [*about_the_origin(audit), *about_checks(audit), *about_epochs(audit)]
+        lines += [*about_contexts(audit), *about_churn(audit)]
     lines.append(f"Nobody can tell from a log {HIDDEN}; if it did, every estimate from this log is off.")
     lines += [*about_power(audit), *about_exploring(audit)]
     return [*lines, *(f"VERDICT: {sentence}" for sentence in verdict(audit))]
@@ -224,6 +225,11 @@ def about_check(audit: Audit, check: Check) -> str:
     share = percent(check.effect / rate) if rate else "-"
     sign = f"There is a sign of it ({_p(check.p_value)}): {what} is {share} of the mean reward"
     return f"{check.question} {sign}; {follows}.{doubt}"
+
+
+def about_epochs(audit: Audit) -> list[str]:
+    """Say whether the logging policy reacts inside epochs, and which epoch later windows need."""
+    return [] if audit.epochs is None else audit.epochs.notes
 
 
 def about_contexts(audit: Audit) -> list[str]:

@@ -21,6 +21,7 @@ def tables(audit: Audit) -> list[TextTable]:
         *([origin_table(audit)] if audit.origin is not None else []),
         *([switch_days_table(audit)] if switches_worth_showing(audit) else []),
         *([checks_table(audit)] if audit.checks else []),
+        *([audit.epochs.table] if audit.epochs is not None and audit.epochs.lengths else []),
         power_table(audit),
         *([explore_table(audit)] if audit.explore.rows and audit.exploration.overlap is None else []),
     ]
