@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -82,7 +82,8 @@ class EpochSums:
                 told.append([part / until for part in _told(totals, delta, i)])
             value, so_far, gain_, gain_so_far = told
             supported = self.supported.get(number, 0.0) / size
-            about = label, round(size), _tau_at(self.tau, number), supported
+            # Logging is not clipped: it may as well have tau = 1.
+            about = label, round(size), _tau_at(self.tau, number) or 1.0, supported
             estimates.append(EpochEstimate(*about, *value, *gain_, *so_far, *gain_so_far))
         return tuple(estimates)
 
@@ -119,9 +120,8 @@ def step(
     with open_unit_sums(weighted, [used], (), totals, levels) as units:
         sums = epoch_sums(weighted, epochs, used, units[0], (state.value, state.gain))
     found = sums.by_epoch(levels.delta, state.cost.events)
-    shown = tuple(replace(epoch, tau=1.0) if weighted.is_logging else epoch for epoch in found)
     gain = state.gain if sums.gains is None else sums.gains.standings[-1]
-    return shown, EpochState(sums.value.standings[-1], gain, cost)
+    return found, EpochState(sums.value.standings[-1], gain, cost)
 
 
 def epoch_sums(

@@ -38,11 +38,6 @@ def open_epoch_strata(cells: Cells, rate: float | None) -> Iterator[Strata]:
     epochs = cells.evaluated.log.epochs
     if epochs is None:
         raise UsageError("The log was read without epochs.", "Name them: epoch=... (--epoch).")
-    if epochs.kind == "auto":
-        raise UsageError(
-            "Counts need epochs that were fixed before these events: epoch='auto' would look at them.",
-            "Name hour, day, week or a column; 'warmstart audit' of earlier events recommends one.",
-        )
     if epochs.kind == COLUMN and cells.columns.time is None:
         raise UsageError("Without times nobody knows which epoch came first.", "Name a time column: time=... (--time).")
     with open_strata(cells, folds=None, epoch=epochs.kind) as found, ExitStack() as resources:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from warmstart.core import UsageError
 from warmstart.estimators import ESTIMATORS, RewardModel, WeightedRows, open_weighted_rows
 from warmstart.events import open_epoch_strata, open_strata, unit_visits
 from warmstart.pipeline.sources import (
@@ -88,6 +89,8 @@ def prepare(
     if name in COUNTED:
         model = _model_of_cells(cells, resources, reward_model) if modelled else None
         epochs = cells.evaluated.log.epochs
+        if epochs is not None and epochs.kind == "auto":
+            raise _undecided_epochs(cells)
         strata = None if epochs is None else resources.enter_context(open_epoch_strata(cells, rate))
         source = PropensitySource(name, reason, epoch=None if epochs is None else epochs.words)
         return EvaluationInputs(cells, source, strata, model, _visits(cells, strata, resources))
@@ -96,6 +99,18 @@ def prepare(
     strata, source = with_propensities(strata, name, reason, coarser=coarser, model=classifier)
     model = _model_of_strata(strata, resources, reward_model) if modelled else None
     return EvaluationInputs(cells, source, strata, model, _visits(cells, strata, resources))
+
+
+def _undecided_epochs(cells: Cells) -> UsageError:
+    """Say that epochs must be fixed before the events that are counted in them, and what training recommends."""
+    from warmstart.pipeline.audit import recommended_epoch
+
+    facts = None if cells.train is None else recommended_epoch(cells.train)
+    audit = "An audit of earlier events recommends one (warmstart audit)."
+    hint = (
+        f"Name hour, day, week or a column. {audit if facts is None else f'The training window says: {facts.verdict}'}"
+    )
+    return UsageError("Counts need epochs that were fixed before these events; 'auto' would look at them.", hint)
 
 
 def _visits(cells: Cells, strata: Strata | None, resources: ExitStack) -> tuple[Visits, Visits] | None:

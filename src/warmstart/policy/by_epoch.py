@@ -79,10 +79,10 @@ def _live(strata: Strata) -> ir.Table:
 def _feasible(strata: Strata, window: WindowName) -> ir.Table:
     """Return the feasible actions of contexts and the epoch since when they are; null: from the beginning."""
     keys, cells = list(strata.cells.columns.keys), strata.cells.table
-    trained = cells.filter(is_feasible(cells, "train")).select(*keys) if window != "evaluated" else None
     shown = strata.table.group_by(*keys).agg(**{SINCE: strata.table[EPOCH].min()})
-    if trained is None:
+    if window == "evaluated" or strata.cells.train is None:
         return shown
+    trained = cells.filter(is_feasible(cells, "train")).select(*keys)
     since = trained.mutate(**{SINCE: ibis.null("int64")})
     if window == "train":
         return since

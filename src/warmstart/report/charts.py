@@ -125,7 +125,7 @@ def over_epochs(rows: Rows, *, order: Sequence[str], x: str = "epoch:O", x_title
     pick = alt.selection_point(fields=["policy"], bind="legend")
     along = alt.X(x, sort=list(order), title=x_title, axis=alt.Axis(labelOverlap=True, labelAngle=-40))
     base = _chart(rows).encode(
-        x=along if x.endswith(":O") else alt.X(x, title=x_title, axis=PLAIN_NUMBERS),
+        x=along if x.endswith(":O") else alt.X(x, title=x_title, axis=alt.Axis(format="~s")),
         color=_policies(),
         opacity=alt.condition(pick, alt.value(1), alt.value(0.1)),
     )

@@ -102,7 +102,7 @@ class Monitor(Result):
                 f"{one.estimate.gain_so_far:+.4g}",
                 _span(one.estimate.gain_lower_so_far, one.estimate.gain_upper_so_far, "+.4g"),
             )
-            for line in self.lines[-TOO_MANY_ROWS:]
+            for line in self.lines[-max(TOO_MANY_ROWS // max(len(self.last.policies if self.last else ()), 1), 1) :]
             for one in line.policies
         ]
         title = f"Monitored epochs, per event ({100 * (1 - self.delta):.6g} % for all policies and looks together)"
