@@ -14,7 +14,6 @@ from warmstart.estimators.intervals import Coefficients, EpochTotals, Points, St
 from warmstart.estimators.tau import ClippingCost, choose_tau_by_epoch
 from warmstart.estimators.units import UnitSums, open_unit_sums
 from warmstart.estimators.weights import Clip, TauByEpoch, clipped, log_bin, supported_ratio
-from warmstart.events import RATE_BEFORE
 from warmstart.results import EpochEstimate
 
 if TYPE_CHECKING:
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from warmstart.results import Tau
 
     Floats = NDArray[np.float64]
-
-NUMBERS = (EPOCH, "positive", "level", "n", "weight", "rewards", "won", "variance")
 
 
 @dataclass(frozen=True, eq=False)
@@ -140,15 +137,18 @@ def epoch_sums(
         units: The sums by unit, where each unit lies in one epoch; None where events are independent.
         before: How bets on value and gain stood before these epochs; None at the beginning.
     """
-    rows, engine = weighted.table, weighted.engine
-    sums = rows.group_by(EPOCH).agg(supported=(supported_ratio(rows, tau) * rows.n).sum())
-    supported = {row[EPOCH]: float(row["supported"] or 0.0) for row in engine.fetch(sums)}
+    rows = weighted.table
     if units is not None:
+        sums = rows.group_by(EPOCH).agg(supported=(supported_ratio(rows, tau) * rows.n).sum())
+        supported = {row[EPOCH]: float(row["supported"] or 0.0) for row in weighted.engine.fetch(sums)}
         value, gains = units.value_points(epochs), None if weighted.is_logging else units.gain_points(epochs)
     else:
-        value = _points(weighted, epochs, _by_weight(rows, tau))
-        by_u = gain.events_by_u(rows, weighted.groups, tau, None)
-        gains = None if weighted.is_logging else _points(weighted, epochs, by_u)
+        binned = _fetched(weighted, _by_weight(rows, tau))
+        totals_by_epoch = np.bincount(np.searchsorted(epochs.numbers, binned[EPOCH]), binned["supported"])
+        supported = dict(zip(epochs.numbers.tolist(), totals_by_epoch.tolist(), strict=False))
+        value, gains = _points(epochs, binned), None
+        if not weighted.is_logging:
+            gains = _points(epochs, _fetched(weighted, gain.events_by_u(rows, weighted.groups, tau, None)))
     totals = EpochTotals.of(value, before[0]), None if gains is None else EpochTotals.of(gains, before[1])
     return EpochSums(epochs, tau, *totals, supported)
 
@@ -170,21 +170,22 @@ def _by_weight(rows: ir.Table, tau: Clip) -> ir.Table:
         "rewards": shown.reward_sum,
         "won": c * shown.reward_sum,
         "variance": c * c * shown.n * doubt,
+        "supported": supported_ratio(shown, tau) * shown.n,
     }
     return shown.group_by(**bins).agg(**{name: part.sum() for name, part in sums.items()}).order_by(*bins)
 
 
-def _points(weighted: WeightedRows, epochs: EpochList, binned: ir.Table) -> list[Points]:
-    """Read events by epoch, sign, logarithm of the coefficient and expected reward."""
-    traffic, fetched = weighted.table, weighted.engine.fetch_arrow(binned)
-    columns = {name: fetched[name].to_numpy(zero_copy_only=False).astype(np.float64) for name in (*NUMBERS, "bin")}
-    firsts = traffic.filter(traffic[RATE_BEFORE].isnull()).select(EPOCH).distinct()
-    unknown = {row[EPOCH] for row in weighted.engine.fetch(firsts)}
+def _fetched(weighted: WeightedRows, binned: ir.Table) -> dict[str, Floats]:
+    """Fetch events by epoch, sign, logarithm of the coefficient and expected reward."""
+    table = weighted.engine.fetch_arrow(binned)
+    return {name: table[name].to_numpy(zero_copy_only=False).astype(np.float64) for name in table.column_names}
+
+
+def _points(epochs: EpochList, binned: Mapping[str, Floats]) -> list[Points]:
+    numbers = zip(epochs.numbers.tolist(), epochs.known.tolist(), strict=True)
     return [
-        _of_epoch(
-            {name: column[columns[EPOCH] == number] for name, column in columns.items()}, known=number not in unknown
-        )
-        for number in epochs.numbers.tolist()
+        _of_epoch({name: column[binned[EPOCH] == number] for name, column in binned.items()}, known=known)
+        for number, known in numbers
     ]
 
 

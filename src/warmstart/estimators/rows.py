@@ -133,7 +133,8 @@ def open_weighted_rows(
             rows = keep(_within_epochs(policy, strata))
             if model is not None:
                 rows = _with_decided(rows, strata.groups, whole=policy.whole)
-                model = CellModel(model, cells, policy)
+                told = CellModel.of(model, cells, policy, rows)
+                model = replace(told, told=keep(told.told))
         else:
             rows = keep(_divided(policy.choices(cells), strata))
             if model is not None:
@@ -166,21 +167,28 @@ def open_weighted_rows(
 
 @dataclass(frozen=True, eq=False)
 class CellModel:
-    """A reward model of cells for rows by epoch: what a cell is expected to earn is the same in all of them."""
+    """A reward model of cells for rows by epoch: what a cell is expected to earn is the same in all of them.
+
+    ``told``: the cells that the policy may choose, with what the model expects of them.
+    """
 
     model: RewardModel
-    cells: Cells
-    policy: Policy
+    told: ir.Table
+    keys: tuple[str, ...]
+
+    @classmethod
+    def of(cls, model: RewardModel, cells: Cells, policy: Policy, rows: ir.Table) -> CellModel:
+        """Ask the model of cells once for all epochs."""
+        keys = cells.columns.keys
+        choices = rows.select(*keys).distinct().mutate(**{PROBABILITY: float_literal(1)})
+        known = replace(policy, table=choices, seated=False).on(cells)
+        told = model.expect(known)
+        return cls(model, told.select(*keys, *(name for name in told.columns if name not in known.columns)), keys)
 
     def expect(self, rows: ir.Table) -> ir.Table:
         """Return the rows with what is expected of their cells."""
-        keys = list(self.cells.columns.keys)
-        choices = rows.select(*keys).distinct().mutate(**{PROBABILITY: float_literal(1)})
-        known = replace(self.policy, table=choices, seated=False).on(self.cells)
-        told = self.model.expect(known)
-        more = [name for name in told.columns if name not in (*known.columns, *rows.columns)]
-        joined = rows.join(told.select(*keys, *more), keys)
-        return joined.select(*rows.columns, *more)
+        joined = rows.join(self.told, list(self.keys))
+        return joined.select(*rows.columns, *(name for name in self.told.columns if name not in self.keys))
 
     def sample(self, rows: ir.Table) -> ir.Table:
         """Return rows that were shown, a bounded number of them, to judge the model by."""

@@ -52,8 +52,8 @@ def open_epoch_strata(cells: Cells, rate: float | None) -> Iterator[Strata]:
             numbers = keep(_numbers(cells))
             table, traffic = (numbered(part, numbers) for part in (found.table, found.traffic))
             strata = replace(found, table=keep(table), traffic=traffic, numbers=numbers)
-        listed = _listed(cells.engine, strata, epochs.kind)
-        yield replace(strata, traffic=keep(_with_history(strata, rate)), epochs=listed)
+        strata = replace(strata, traffic=keep(_with_history(strata, rate)))
+        yield replace(strata, epochs=_listed(cells.engine, strata, epochs.kind))
 
 
 def _numbers(cells: Cells) -> ir.Table:
@@ -73,14 +73,16 @@ def numbered(table: ir.Table, numbers: ir.Table) -> ir.Table:
 
 def _listed(engine: LocalEngine, strata: Strata, kind: str) -> EpochList:
     traffic = strata.traffic
-    rows = engine.fetch(traffic.group_by(EPOCH).agg(n=traffic.context_n.sum()).order_by(EPOCH))
+    sums = {"n": traffic.context_n.sum(), "rate": traffic[RATE_BEFORE].max()}
+    rows = engine.fetch(traffic.group_by(EPOCH).agg(**sums).order_by(EPOCH))
     numbers = np.array([row[EPOCH] for row in rows], dtype=np.int64)
     if strata.numbers is None:
         labels = tuple(epoch_label(kind, int(number)) for number in numbers)
     else:
         names = {row[NUMBER]: str(row[LABEL]) for row in engine.fetch(strata.numbers)}
         labels = tuple(names[int(number)] for number in numbers)
-    return EpochList(numbers, labels, np.array([row["n"] for row in rows], dtype=np.float64))
+    known = np.array([row["rate"] is not None for row in rows])
+    return EpochList(numbers, labels, np.array([row["n"] for row in rows], dtype=np.float64), known)
 
 
 def _with_history(strata: Strata, rate: float | None) -> ir.Table:

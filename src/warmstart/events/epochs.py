@@ -53,11 +53,15 @@ class Epochs:
 
 @dataclass(frozen=True, eq=False)
 class EpochList:
-    """The epochs of a window in the order of time: their numbers, their names for people, and their events."""
+    """The epochs of a window in the order of time: their numbers, their names for people, and their events.
+
+    ``known``: of each, whether anything was known of rewards before it.
+    """
 
     numbers: NDArray[np.int64]
     labels: tuple[str, ...]
     events: NDArray[np.float64]
+    known: NDArray[np.bool_]
 
 
 def epoch_label(kind: str | int, number: int) -> str:

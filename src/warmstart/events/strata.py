@@ -123,8 +123,10 @@ def open_strata(
         engine, held = events.engine.collect(summed)
         resources.callback(held.release)
         check_sums(cells.engine, held, events)
-        traffic = engine.materialise(_traffic(held, cells, by))
-        resources.callback(traffic.release)
+        traffic = _traffic(held, cells, by)
+        if folds:
+            traffic = engine.materialise(traffic)
+            resources.callback(traffic.release)
         yield Strata(cells, held, traffic, by, folds, seed, epoch, by_propensity)
 
 
@@ -145,6 +147,9 @@ def _traffic(table: ir.Table, cells: Cells, by: tuple[str, ...]) -> ir.Table:
     contexts = list(cells.columns.context_keys)
     within = [*contexts, *(name for name in by if name != FOLD)]
     sums = {f"context_{name}": table[name].sum() for name in ("n", "reward_sum", "reward_sq_sum")}
+    if EPOCH in by and FOLD not in by and PROPENSITY not in table.columns:
+        # An action has one row there.
+        return table.group_by(*within).agg(**sums, context_actions=table.count().cast("float64"))
     traffic = table.group_by(*contexts, *by).agg(**sums)
     if EPOCH in by:
         shown = table.select(*within, ACTION).distinct()
