@@ -1,6 +1,6 @@
 """``python -m studies.assumptions``: how wrong do estimates get when what they rest on does not hold?
 
-Prints the table and writes docs/figures/assumptions.svg and docs/figures/users.svg; with --only, the one that it
+Prints the table and writes docs/figures/assumptions.svg, users.svg and learners.svg; with --only, the one that it
 measured all of.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import warmstart as ws
-from studies import users
+from studies import learners, users
 from studies.months import NAMES, best_seen, markdown, month, supported
 
 TAU = 0.01
@@ -32,6 +32,7 @@ TITLES = {
     "drift": "Click probabilities drift",
     "hidden": "A segment that the log lacks",
     users.EFFECT: "Users come back",
+    learners.EFFECT: "The logger learns",
 }
 FIRST_SEED = 100
 WORLD = {"events": 400_000, "n_contexts": 2_000, "n_actions": 500, "churn": False, "random_share": 0.1}
@@ -60,6 +61,10 @@ def jobs(effects: list[str], seeds: int) -> Iterator[tuple[Any, ...]]:
     for effect in effects:
         if effect == users.EFFECT:
             yield from ((users.measure, place, seed) for place in range(len(users.LEVELS)) for seed in range(seeds))
+        elif effect == learners.EFFECT:
+            yield from (
+                (learners.measure, place, seed) for place in range(len(learners.KINDS)) for seed in range(seeds)
+            )
         else:
             yield from ((measure, effect, level, seed) for level in LEVELS[effect] for seed in range(seeds))
 
@@ -126,8 +131,9 @@ def main() -> None:
     print(table(rows))
     if set(LEVELS) <= set(effects):
         draw([row for row in rows if row["effect"] in LEVELS])
-    if users.EFFECT in effects:
-        users.draw([row for row in rows if row["effect"] == users.EFFECT])
+    for study in (users, learners):
+        if study.EFFECT in effects:
+            study.draw([row for row in rows if row["effect"] == study.EFFECT])
 
 
 if __name__ == "__main__":

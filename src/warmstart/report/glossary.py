@@ -25,6 +25,9 @@ What came of it, such as a click. Values are mean rewards per event.
 Unit (cluster)
 Whoever comes back, such as a user: rewards may depend on each other within a unit, not across units.
 
+Epoch
+A stretch of the log inside which nothing reacts to rewards inside it, such as the time between two updates of a model.
+
 Logging policy (behaviour policy)
 Whatever chose the actions in this log: rules, a model, a budget. It may change every day.
 
