@@ -15,7 +15,7 @@ counts of a window, or a column that a source put beside the strata.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
@@ -25,6 +25,7 @@ import ibis
 from warmstart.core import (
     ACTION,
     DECIDED,
+    EPOCH,
     EXPECTED,
     MODEL_VALUE,
     PART,
@@ -33,10 +34,10 @@ from warmstart.core import (
     WindowName,
 )
 from warmstart.engine import float_literal
-from warmstart.estimators.shown import shown_by_epoch, shown_rows, shown_strata
+from warmstart.estimators.shown import shown_rows, shown_strata, with_decided
 from warmstart.estimators.weight_ratio import REGRET
 from warmstart.estimators.weights import OWN
-from warmstart.events import counted_propensity, counted_within
+from warmstart.events import N_BEFORE, RATE_BEFORE, REWARD_SUM_BEFORE, counted_propensity, counted_within
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -47,6 +48,8 @@ if TYPE_CHECKING:
     from warmstart.policy import Policy
 
 SUMS = ("n", "reward_sum", "reward_sq_sum")
+# Less than this part of an event is rounding.
+NO_TRAFFIC = 1e-6
 
 
 class RewardModel(Protocol):
@@ -123,18 +126,14 @@ def open_weighted_rows(
             resources.callback(table.release)
             return table
 
-        modelled = None
+        modelled = decided = None
         if strata is None:
             rows = _counted(resources.enter_context(policy.open_on(cells)), cells, window)
             rows = rows if window == "evaluated" else keep(rows)
             if model is not None:
                 rows = _with_decided(rows, cells.columns.context_keys, whole=policy.whole)
         elif epochs is not None:
-            rows = keep(_within_epochs(policy, strata))
-            if model is not None:
-                rows = _with_decided(rows, strata.groups, whole=policy.whole)
-                told = CellModel.of(model, cells, policy, rows)
-                model = replace(told, told=keep(told.told))
+            rows, decided, model = _epoch_rows(policy, strata, model, keep)
         else:
             rows = keep(_divided(policy.choices(cells), strata))
             if model is not None:
@@ -143,7 +142,7 @@ def open_weighted_rows(
         if visits is not None and strata is not None and epochs is None:
             shown = shown_strata(rows if modelled is None else modelled, strata)
         elif visits is not None and strata is not None:
-            shown = shown_rows(rows, shown_by_epoch(strata), visits)
+            shown = with_decided(shown_rows(rows, strata.table, visits), decided, cells.columns.context_keys)
         elif visits is not None and not policy.is_logging:
             shown = shown_rows(rows, cells.table.filter(cells.table.n > 0), visits)
         yield WeightedRows(
@@ -177,13 +176,10 @@ class CellModel:
     keys: tuple[str, ...]
 
     @classmethod
-    def of(cls, model: RewardModel, cells: Cells, policy: Policy, rows: ir.Table) -> CellModel:
+    def of(cls, model: RewardModel, chosen: ir.Table, keys: tuple[str, ...]) -> CellModel:
         """Ask the model of cells once for all epochs."""
-        keys = cells.columns.keys
-        choices = rows.select(*keys).distinct().mutate(**{PROBABILITY: float_literal(1)})
-        known = replace(policy, table=choices, seated=False).on(cells)
-        told = model.expect(known)
-        return cls(model, told.select(*keys, *(name for name in told.columns if name not in known.columns)), keys)
+        told = model.expect(chosen)
+        return cls(model, told.select(*keys, *(name for name in told.columns if name not in chosen.columns)), keys)
 
     def expect(self, rows: ir.Table) -> ir.Table:
         """Return the rows with what is expected of their cells."""
@@ -195,20 +191,71 @@ class CellModel:
         return self.model.sample(rows)
 
 
-def _within_epochs(policy: Policy, strata: Strata) -> ir.Table:
-    """Join choices with the traffic of their contexts in every epoch and with what was shown there; count."""
-    keys, groups = [*strata.groups, ACTION], list(strata.groups)
+def _epoch_rows(
+    policy: Policy, strata: Strata, model: RewardModel | None, keep: Callable[[ir.Table], ir.Table]
+) -> tuple[ir.Table, ir.Table | None, RewardModel | None]:
+    """Return rows by epoch, the policy's share in every context (None: all), and a model that tells of cells."""
+    cells, table = strata.cells, strata.table
     if policy.is_logging:
-        rows = shown_by_epoch(strata)
-        share = rows.n / rows.context_n
-        return rows.mutate(**{PROPENSITY: share, PROBABILITY: share})
-    choices = policy.choices(strata.cells)
-    on = [name for name in groups if name in choices.columns]
-    rows = choices.join(strata.traffic, on)
-    own = [name for name in rows.columns if not name.endswith("_right")]
-    rows = rows.select(*own).left_join(strata.table.select(*keys, *SUMS), keys)
-    rows = rows.select(*own, **{name: rows[name].coalesce(0.0) for name in SUMS})
-    return rows.mutate(**{PROPENSITY: rows.n / rows.context_n})
+        rows = table.mutate(**{PROPENSITY: table.n / table.context_n, DECIDED: float_literal(1)})
+        return rows.mutate(**{PROBABILITY: rows[PROPENSITY]}), None, None
+    chosen = keep(_chosen_cells(policy, cells))
+    decided = chosen.group_by(*cells.columns.context_keys).agg(**{DECIDED: chosen[DECIDED].max()})
+    if model is not None:
+        told = CellModel.of(model, chosen, cells.columns.keys)
+        model = replace(told, told=keep(told.told))
+    return keep(_by_epoch(policy, chosen, strata)), decided, model
+
+
+def _chosen_cells(policy: Policy, cells: Cells) -> ir.Table:
+    """Return the cells that a policy may choose with their columns, and its whole share in their context."""
+    if EPOCH not in policy.table.columns:
+        return _with_decided(policy.on(cells), cells.columns.context_keys, whole=policy.whole)
+    choices = policy.table.select(*cells.columns.keys).distinct().mutate(**{PROBABILITY: float_literal(1)})
+    return _with_decided(replace(policy, table=choices, seated=False).on(cells), (), whole=True)
+
+
+def _by_epoch(policy: Policy, chosen: ir.Table, strata: Strata) -> ir.Table:
+    """Join choices with what was shown of them in every epoch; what was not is one row a cell, of no epoch.
+
+    All sums are linear in the traffic of rows that were not shown, so that a row can stand for many epochs: its traffic
+    is that of its context times the probability, which is 1.
+
+    Args:
+        policy: The policy.
+        chosen: The cells that it may choose, with their columns, and ``decided``.
+        strata: What was shown in every epoch.
+    """
+    cells, keys = strata.cells, list(strata.cells.columns.keys)
+    choices = policy.choices(cells)
+    on = [name for name in (*keys, EPOCH) if name in choices.columns]
+    decided = chosen.select(*keys, DECIDED)
+    own = [name for name in strata.table.columns if name not in (*keys, EPOCH)]
+    shown = strata.table.join(choices, on)
+    shown = shown.select(*keys, EPOCH, *own, PROBABILITY).join(decided, keys)
+    shown = shown.select(*keys, EPOCH, *own, PROBABILITY, DECIDED, **{PROPENSITY: shown.n / shown.context_n})
+    sums = [f"context_{name}" for name in SUMS]
+    h = shown[PROBABILITY]
+    seen = shown.group_by(*keys).agg(**{f"seen_{name}": (h * shown[name]).sum() for name in sums})
+    if EPOCH in choices.columns:
+        every = _traffic_of_choices(choices, strata, sums)
+    else:
+        every = chosen.select(*keys, **{name: chosen[PROBABILITY] * chosen[name] for name in sums})
+    rest = every.left_join(seen, keys)
+    rest = rest.select(*keys, **{name: rest[name] - rest[f"seen_{name}"].coalesce(0.0) for name in sums})
+    rest = rest.filter(rest.context_n > NO_TRAFFIC).join(decided, keys)
+    nothing = {name: float_literal(0) for name in (*SUMS, "context_actions", N_BEFORE, REWARD_SUM_BEFORE, PROPENSITY)}
+    unknown = {EPOCH: ibis.null("int64"), RATE_BEFORE: ibis.null("float64"), PROBABILITY: float_literal(1)}
+    rest = rest.select(*keys, *sums, DECIDED, **nothing, **unknown)
+    return ibis.union(shown, rest.select(*shown.columns), distinct=False)
+
+
+def _traffic_of_choices(choices: ir.Table, strata: Strata, sums: Sequence[str]) -> ir.Table:
+    """Return for every cell the traffic on which it is chosen, where that differs from epoch to epoch."""
+    groups = list(strata.groups)
+    rows = choices.join(strata.traffic.select(*groups, *sums), groups)
+    h = rows[PROBABILITY]
+    return rows.group_by(*strata.cells.columns.keys).agg(**{name: (h * rows[name]).sum() for name in sums})
 
 
 def _counted(rows: ir.Table, cells: Cells, window: WindowName) -> ir.Table:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from warmstart.core import DECIDED, EXPECTED, MODEL_VALUE, PART, PROBABILITY, PROPENSITY
+from warmstart.engine import float_literal
 from warmstart.estimators.weights import OWN
 from warmstart.events import N_BEFORE, RATE_BEFORE, REWARD_SUM_BEFORE
 
@@ -20,13 +21,6 @@ CELL_MEAN, INFLATION = "cell_mean", "inflation"
 
 # What rows may know of their context before the window, or the epoch.
 BEFORE = ("context_n_train", "context_reward_sum_train", N_BEFORE, REWARD_SUM_BEFORE, RATE_BEFORE)
-
-
-def shown_by_epoch(strata: Strata) -> ir.Table:
-    """Return what was shown in every epoch, with the traffic of its context there."""
-    traffic, groups = strata.traffic, list(strata.groups)
-    rows = strata.table.join(traffic, groups)
-    return rows.select(*strata.table.columns, *(name for name in traffic.columns if name not in groups))
 
 
 def shown_rows(rows: ir.Table, shown: ir.Table, visits: Visits) -> ir.Table:
@@ -58,8 +52,16 @@ def shown_rows(rows: ir.Table, shown: ir.Table, visits: Visits) -> ir.Table:
     return joined.select(*shown.columns, *given, **{PROBABILITY: joined[PROBABILITY].coalesce(0.0)})
 
 
+def with_decided(shown: ir.Table, decided: ir.Table | None, contexts: Sequence[str]) -> ir.Table:
+    """Add the policy's whole share in the context, all of it without a table of shares; none where it has none."""
+    if decided is None:
+        return shown.mutate(**{DECIDED: float_literal(1)})
+    joined = shown.left_join(decided, list(contexts))
+    return joined.select(*shown.columns, **{DECIDED: joined[DECIDED].coalesce(0.0)})
+
+
 def with_context_shares(shown: ir.Table, rows: ir.Table, groups: Sequence[str], **shares: ir.Value) -> ir.Table:
-    """Add to rows that were shown what the policy does in their context: its whole share, and further sums.
+    """Add to rows that were shown what the policy does in their context: its whole share, if need be, and further sums.
 
     Args:
         shown: All rows that were shown.
@@ -67,7 +69,7 @@ def with_context_shares(shown: ir.Table, rows: ir.Table, groups: Sequence[str], 
         groups: The columns that divide traffic: context and further keys.
         shares: Sums over the weighted table, by name.
     """
-    sums = {DECIDED: rows[PROBABILITY].sum(), **shares}
+    sums = {**({} if DECIDED in shown.columns else {DECIDED: rows[PROBABILITY].sum()}), **shares}
     contexts = rows.group_by(*groups).agg(**sums)
     joined = shown.left_join(contexts, list(groups))
     return joined.select(*shown.columns, **{name: joined[name].coalesce(0.0) for name in sums})

@@ -209,7 +209,7 @@ def _with_coefficients(weighted: WeightedRows, visits: Visits, taus: Sequence[Cl
     if weighted.shown is None:
         return visits.table.mutate(**{PROBABILITY: one, PROPENSITY: one, DECIDED: one})
     rows = weighted.shown
-    if DECIDED not in rows.columns:
+    if weighted.certified:
         shares = gain.shares(weighted.table, taus)
         rows = with_context_shares(rows, weighted.table, weighted.groups, **shares)
         before = gain.expected_before(rows, rate) if visits.within_epochs or EPOCH not in rows.columns else {}
