@@ -33,7 +33,7 @@ def open_epoch_strata(cells: Cells, rate: float | None) -> Iterator[Strata]:
     """Sum the evaluated events by context, action and epoch; released on leaving.
 
     Epochs are in the order of their first events. What is known before one is what earlier ones and the training window
-    tell, if the mean reward of this, ``rate``, is known.
+    tell, if the mean reward of this, ``rate``, is known and rewards differed there.
     """
     epochs = cells.evaluated.log.epochs
     if epochs is None:
@@ -54,19 +54,23 @@ def open_epoch_strata(cells: Cells, rate: float | None) -> Iterator[Strata]:
 
         strata = found
         if epochs.kind == COLUMN:
-            numbers = keep(_numbers(cells))
+            numbers = _numbers(cells, resources)
             table, traffic = (numbered(part, numbers) for part in (found.table, found.traffic))
             strata = replace(found, table=keep(table), traffic=traffic, numbers=numbers)
         listed = _listed(cells.engine, strata, epochs.kind)
         yield replace(strata, traffic=keep(_with_history(strata, rate)), epochs=listed)
 
 
-def _numbers(cells: Cells) -> ir.Table:
+def _numbers(cells: Cells, resources: ExitStack) -> ir.Table:
     """Number the epochs of a column in the order of their first events."""
     events = cells.evaluated.table
     first = events.group_by(**{LABEL: events[EPOCH]}).agg(first=events[TIME].min())
     _, held = cells.evaluated.engine.collect(first)
-    return held.select(LABEL, **{NUMBER: ibis.row_number().over(order_by=[held["first"], held[LABEL]]).cast("int64")})
+    resources.callback(held.release)
+    number = ibis.row_number().over(order_by=[held["first"], held[LABEL]]).cast("int64")
+    numbers = cells.engine.materialise(held.select(LABEL, **{NUMBER: number}))
+    resources.callback(numbers.release)
+    return numbers
 
 
 def numbered(table: ir.Table, numbers: ir.Table) -> ir.Table:
@@ -98,7 +102,8 @@ def _with_history(strata: Strata, rate: float | None) -> ir.Table:
     }
     table = traffic.mutate(**before)
     trained = 0.0
-    if rate is not None and cells.train is not None:
+    # Rewards that never differed, all 0 or all 1, say nothing: so rewards and their lack are treated alike.
+    if rate is not None and 0 < rate < 1 and cells.train is not None:
         trained = cells.train.total
         known = cells.contexts.select(*contexts, "context_n_train", "context_reward_sum_train")
         joined = table.left_join(known, contexts)
