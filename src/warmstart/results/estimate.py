@@ -231,10 +231,11 @@ class ValueEstimate:
         return replace(judged, value=None, lower=None, upper=None, joint_lower=None, joint_upper=None, estimates=others)
 
     def uncertified(self) -> ValueEstimate:
-        """Return the estimate of a policy that saw these rewards before: nothing about it is proven."""
+        """Return the estimate of a policy that saw these rewards before: nothing about it is proven at any time."""
         certified = self.gain.certified and self.gain.certified.uncertified()
         gain = replace(self.gain, certified=certified)
-        return replace(self, guarantee="approximate", gain=gain, certified_lower=None, certified_upper=None)
+        proven: dict[str, Any] = {"certified_lower": None, "certified_upper": None, "by_epoch": ()}
+        return replace(self, guarantee="approximate", gain=gain, **proven)
 
     def scaled(self, reward_range: tuple[float, float]) -> ValueEstimate:
         """Return the estimate on the user's own scale of rewards."""
