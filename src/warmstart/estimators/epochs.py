@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -117,8 +117,7 @@ def step(
     totals: list[dict[str, float]] = [{}]
     with open_unit_sums(weighted, [used], (), totals, levels) as units:
         sums = epoch_sums(weighted, epochs, used, units[0], (state.value, state.gain))
-    found = sums.by_epoch(levels.delta, state.cost.events)
-    shown = tuple(replace(epoch, tau=1.0) if weighted.is_logging else epoch for epoch in found)
+    shown = sums.by_epoch(levels.delta, state.cost.events)
     gain = state.gain if sums.gains is None else sums.gains.standings[-1]
     return shown, EpochState(sums.value.standings[-1], gain, cost)
 
@@ -149,7 +148,8 @@ def epoch_sums(
         by_u = gain.events_by_u(rows, weighted.groups, tau, None)
         gains = None if weighted.is_logging else _points(weighted, epochs, by_u)
     totals = EpochTotals.of(value, before[0]), None if gains is None else EpochTotals.of(gains, before[1])
-    return EpochSums(epochs, tau, *totals, supported)
+    # What is not clipped, logging, may as well have tau = 1.
+    return EpochSums(epochs, 1.0 if weighted.is_logging else tau, *totals, supported)
 
 
 def _by_weight(rows: ir.Table, tau: Clip) -> ir.Table:
