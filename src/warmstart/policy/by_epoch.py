@@ -83,7 +83,7 @@ def _feasible(strata: Strata, window: WindowName) -> ir.Table:
     shown = strata.table.group_by(*keys).agg(**{SINCE: strata.table[EPOCH].min()})
     if trained is None:
         return shown
-    since = trained.mutate(**{SINCE: ibis.null("int64")})
+    since = trained.mutate(**{SINCE: ibis.null(shown[SINCE].type())})
     if window == "train":
         return since
     return ibis.union(since, shown.anti_join(trained, keys), distinct=False)
