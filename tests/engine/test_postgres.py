@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from tests.conftest import need
-from tests.support import unit_logs
+from tests.support import epoch_worlds, unit_logs
 from tests.support.postgres_server import PASSWORD, READER, programs, running_server
 from tests.support.unit_logs import unit_log
 
@@ -473,3 +473,24 @@ def test_the_password_may_be_in_the_password_file(server, tmp_path, monkeypatch)
 def test_the_role_could_not_write_if_it_would(url, there):
     with pytest.raises(Exception, match="read-only transaction"):
         there.engine.backend.con.execute("CREATE TEMPORARY TABLE t (i int)")
+
+
+@pytest.mark.parametrize(("epoch", "unit"), [("day", ()), ("version", "user")])
+def test_of_epochs_evaluations_say_the_same(small, epoch, unit):
+    log = epoch_worlds.draw(epoch_worlds.World(epochs=4, events=80, visits=4, turnover=True), 0)
+    rows = log.table.to_pylist()
+    values = ", ".join(
+        f"({row['context']}, {row['action']}, {row['reward']}, 'u{row['user']}', '{row['time']}Z', '{row['version']}')"
+        for row in rows
+    )
+    columns = 'context int, action int, reward float8, "user" text, "time" timestamptz, version text'
+    names = {**epoch_worlds.NAMES, "unit": unit, "epoch": epoch}
+    there, local = small(columns, values, **names), ws.read_events(log.table, **names)
+    policies = {"p": epoch_worlds.as_table(epoch_worlds.decisions(log.world)), "uniform": "uniform"}
+    windows = (events.until(epoch_worlds.day(3)) for events in (there, local))
+    options = {"propensities": "counts", "trained_until": "never"}
+    far, near = (ws.evaluate(policies, events, **options) for events in windows)
+    assert flat(far.to_dict()) == flat(near.to_dict())
+    assert all(len(one.by_epoch) == 3 for one in far)
+    if unit:
+        assert len(there.first_epochs()) == len(local.first_epochs())

@@ -193,7 +193,7 @@ def binned(units):
     """The same totals, each unit divided between the corners of its bin as the engine does it."""
     expected = np.zeros_like(units.size) if units.expected is None else units.expected
     grid = FINE if units.expected is None else COARSE
-    sides = [_size_ends(units.size, grid), _share_ends(units.earned, grid), _share_ends(expected, grid)]
+    sides = [_size_ends(units.size, grid), share_ends(units.earned, grid), share_ends(expected, grid)]
     parts = {}
     for corner in np.ndindex(2, 2, 2):
         mass = units.units.copy()
@@ -219,7 +219,7 @@ def _size_ends(size, grid):
     return low, low + 1, np.clip((size / grid.ratio ** low.astype(float) - 1) / (grid.ratio - 1), 0, 1)
 
 
-def _share_ends(share, grid):
+def share_ends(share, grid):
     low = np.minimum(np.floor(np.arcsin(np.sqrt(share)) / grid.step), grid.steps - 1).astype(int)
     ends = [np.sin(number * grid.step) ** 2 for number in (low, low + 1)]
     return low, low + 1, np.clip((share - ends[0]) / (ends[1] - ends[0]), 0, 1)

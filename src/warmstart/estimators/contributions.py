@@ -8,17 +8,22 @@ from typing import TYPE_CHECKING, Literal
 import ibis
 
 from warmstart.core import ACTION, PROBABILITY
-from warmstart.estimators.weights import clipped
+from warmstart.estimators.tau import choose_tau_by_epoch
+from warmstart.estimators.weights import Clip, clipped
 from warmstart.results import Contribution
 
 if TYPE_CHECKING:
     from warmstart.estimators.rows import WeightedRows
+    from warmstart.results import ValueEstimate
 
 
-def top_contributions(weighted: WeightedRows, *, tau: float, most: int) -> list[Contribution]:
+def top_contributions(weighted: WeightedRows, estimate: ValueEstimate, *, most: int) -> list[Contribution]:
     """Return the contexts, then the actions, with the largest parts of reward * probability / max(propensity, tau)."""
-    rows, engine = weighted.table, weighted.engine
-    part = (rows.n > 0).ifelse(clipped(rows, weighted.floor(tau)) * rows.reward_sum, 0.0)
+    rows, engine, tau = weighted.table, weighted.engine, estimate.tau
+    clip: Clip = tau
+    if estimate.tau_choice is not None and weighted.epochs is not None:
+        clip, *_ = choose_tau_by_epoch(engine, rows, weighted.epochs)
+    part = (rows.n > 0).ifelse(clipped(rows, weighted.floor(clip)) * rows.reward_sum, 0.0)
     terms = rows.mutate(part=part, traffic=rows.context_n * rows[PROBABILITY])
     total = engine.fetch(terms.agg(total=terms.part.sum()))[0]["total"] or 0.0
     if total <= 0:

@@ -150,7 +150,8 @@ def epoch_sums(
         if not weighted.is_logging:
             gains = _points(epochs, _fetched(weighted, gain.events_by_u(rows, weighted.groups, tau, None)))
     totals = EpochTotals.of(value, before[0]), None if gains is None else EpochTotals.of(gains, before[1])
-    return EpochSums(epochs, tau, *totals, supported)
+    # What is not clipped, logging, may as well have tau = 1.
+    return EpochSums(epochs, 1.0 if weighted.is_logging else tau, *totals, supported)
 
 
 def _by_weight(rows: ir.Table, tau: Clip) -> ir.Table:

@@ -123,25 +123,25 @@ class UnitSums:
     def _points(
         self, epochs: EpochList, size: str, shares: Mapping[str, str], offset: str | None = None
     ) -> list[Points]:
-        table, largest = self.table, self.sums[f"{size}_most"]
+        table = self.table
         own, unknown = table[f"{self.prefix}{size}"], table[UNKNOWN_BEFORE]
         offsets = own * 0.0 if offset is None else table[f"{self.prefix}{offset}"]
         sums = {"squares": (own * own).sum(), "unknown": unknown.max(), "offset": offsets.sum()}
         facts = {row[EPOCH]: row for row in self.engine.fetch(table.group_by(EPOCH).agg(**sums))}
-        relative = own / float_literal(largest or 1.0)
-        coordinates: dict[str, tuple[ir.Value, Kind]] = {"size": (relative, "size")}
+        # Not relative to the largest one: units of later epochs have no say in how those of earlier ones are binned.
+        coordinates: dict[str, tuple[ir.Value, Kind]] = {"size": (own, "size")}
         coordinates |= {name: (table[f"{self.prefix}{part}"] / own, "share") for name, part in shares.items()}
-        found = histograms(self.engine, table.filter(relative > SMALLEST), coordinates, COARSE, EPOCH)
+        found = histograms(self.engine, table.filter(own > SMALLEST), coordinates, COARSE, EPOCH)
         nothing = dict.fromkeys(coordinates, np.zeros(0)), np.zeros(0)
         epochs_points = []
         for number in epochs.numbers.tolist():
             (points, units), fact = found.get(number, nothing), facts.get(number, {})
             known = not fact.get("unknown", 0)
             earned, expected = points["earned"], points["expected"]
-            doubt = float((points["size"] ** 2 * units * expected * (1 - expected)).sum()) * largest**2
+            doubt = float((points["size"] ** 2 * units * expected * (1 - expected)).sum())
             variance = doubt if known else float(fact.get("squares", 0.0)) / 4
             shift = float(fact.get("offset") or 0.0)
-            epochs_points.append(Points(points["size"] * largest, earned, expected, units, variance, shift, known))
+            epochs_points.append(Points(points["size"], earned, expected, units, variance, shift, known))
         return epochs_points
 
     def _histogram(self, size: str, shares: Mapping[str, str], grid: Grid) -> tuple[dict[str, Floats], Floats]:

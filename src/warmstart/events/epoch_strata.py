@@ -36,7 +36,7 @@ def open_epoch_strata(cells: Cells, rate: float | None) -> Iterator[Strata]:
 
     Rows carry what they share with their context in the epoch, and what was known of it before. Epochs are in the order
     of their first events. What is known before one is what earlier ones and the training window tell, if the mean
-    reward of this, ``rate``, is known.
+    reward of this, ``rate``, is known and rewards differed there.
     """
     epochs = cells.evaluated.log.epochs
     if epochs is None:
@@ -51,19 +51,23 @@ def open_epoch_strata(cells: Cells, rate: float | None) -> Iterator[Strata]:
             return table
 
         with open_strata(cells, folds=None, epoch=epochs.kind) as found:
-            numbers = keep(_numbers(cells)) if epochs.kind == COLUMN else None
+            numbers = _numbers(cells, resources) if epochs.kind == COLUMN else None
             table = found.table if numbers is None else numbered(found.table, numbers)
             table = keep(_with_history(cells, table, rate))
         strata = replace(found, table=table, traffic=_traffic(cells, table), numbers=numbers)
         yield replace(strata, epochs=_listed(cells.engine, strata, epochs.kind))
 
 
-def _numbers(cells: Cells) -> ir.Table:
+def _numbers(cells: Cells, resources: ExitStack) -> ir.Table:
     """Number the epochs of a column in the order of their first events."""
     events = cells.evaluated.table
     first = events.group_by(**{LABEL: events[EPOCH]}).agg(first=events[TIME].min())
     _, held = cells.evaluated.engine.collect(first)
-    return held.select(LABEL, **{NUMBER: ibis.row_number().over(order_by=[held["first"], held[LABEL]]).cast("int64")})
+    resources.callback(held.release)
+    number = ibis.row_number().over(order_by=[held["first"], held[LABEL]]).cast("int64")
+    numbers = cells.engine.materialise(held.select(LABEL, **{NUMBER: number}))
+    resources.callback(numbers.release)
+    return numbers
 
 
 def numbered(table: ir.Table, numbers: ir.Table) -> ir.Table:
@@ -95,7 +99,8 @@ def _with_history(cells: Cells, table: ir.Table, rate: float | None) -> ir.Table
     now = ibis.window(group_by=[*cells.columns.context_keys, EPOCH])
     shared = {f"context_{name}": table[name].sum().over(now) for name in ("n", "reward_sum", "reward_sq_sum")}
     shared["context_actions"] = table.n.count().over(now).cast("float64")
-    trained = 0.0 if rate is None or cells.train is None else cells.train.total
+    # Rewards that never differed, all 0 or all 1, say nothing: so rewards and their lack are treated alike.
+    trained = cells.train.total if rate is not None and 0 < rate < 1 and cells.train is not None else 0.0
     if _events_per_context(cells, table) >= ENOUGH_PER_CONTEXT:
         rows = _with_context_history(cells, table, shared, trained=trained > 0)
     else:

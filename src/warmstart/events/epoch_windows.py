@@ -27,9 +27,9 @@ def until(events: Events, moment: Moment) -> Events:
     if window.last is None or stop > window.last:
         return events
     if window.first is None or stop <= window.first:
-        what = "no events" if epochs is None else "no whole epoch"
+        what = "are no events" if epochs is None else "is no whole epoch"
         raise EmptyWindowError(
-            f"There is {what} until {iso(events.log.microseconds(moment))}.",
+            f"There {what} until {iso(events.log.microseconds(moment))}.",
             f"The log runs from {iso(window.first)} to {iso(window.last)}.",
         )
     return events.split(at=iso(stop))[0]

@@ -151,7 +151,7 @@ def evaluate(
                 valued = estimate_policy(weighted, taus=taus, levels=levels, method=interval, estimators=estimators)
                 alarms[policy.name] = Alarms(1.0, 0.0) if inputs.source.counted else check_weights(weighted)
                 if contributions and not built.is_logging and inputs.source.counted:
-                    parts += top_contributions(weighted, tau=valued[0].tau, most=contributions)
+                    parts += top_contributions(weighted, valued[0], most=contributions)
             check_decides(policy, valued[0])
             valued = valued if inputs.source.counted else [e.judged(alarms[policy.name]) for e in valued]
             unproven = policy.name in training.unproven or inputs.returning

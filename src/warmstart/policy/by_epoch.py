@@ -83,7 +83,7 @@ def _feasible(strata: Strata, window: WindowName) -> ir.Table:
     if window == "evaluated" or strata.cells.train is None:
         return shown
     trained = cells.filter(is_feasible(cells, "train")).select(*keys)
-    since = trained.mutate(**{SINCE: ibis.null("int64")})
+    since = trained.mutate(**{SINCE: ibis.null(shown[SINCE].type())})
     if window == "train":
         return since
     return ibis.union(since, shown.anti_join(trained, keys), distinct=False)

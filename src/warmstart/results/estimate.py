@@ -231,7 +231,7 @@ class ValueEstimate:
         return replace(judged, value=None, lower=None, upper=None, joint_lower=None, joint_upper=None, estimates=others)
 
     def uncertified(self) -> ValueEstimate:
-        """Return the estimate of a policy that saw these rewards before: nothing about it is proven."""
+        """Return the estimate of a policy that saw these rewards before: nothing about it is proven at any time."""
         certified = self.gain.certified and self.gain.certified.uncertified()
         gain = replace(self.gain, certified=certified)
         epochs = tuple(epoch.uncertified() for epoch in self.by_epoch)

@@ -96,15 +96,11 @@ class Points:
         return np.array([log_mean(won, np.full(len(UNKNOWN), 1 / len(UNKNOWN))) for won in np.stack(chances, axis=1)])
 
     def _logs(self, bets: Floats, expected: Floats) -> Floats:
-        logs = []
-        for bet in bets:
-            risk = bet * self.size * expected
-            won = bet * self.size * self.earned
-            heavy = risk > MOST_AT_RISK
-            # Of what is at risk nothing is lost for good: it comes back in the second term.
-            each = np.log(np.maximum(1 + won - np.where(heavy, 0.0, risk), SMALLEST)) + np.where(heavy, 0.0, risk)
-            logs.append(float((each * self.events).sum()))
-        return np.array(logs)
+        risk, won = (np.outer(bets, self.size * share) for share in (expected, self.earned))
+        risk[risk > MOST_AT_RISK] = 0.0
+        # Of what is at risk nothing is lost for good: it comes back in the second term.
+        each: Floats = np.log(np.maximum(1 + won - risk, SMALLEST)) + risk
+        return each @ self.events
 
 
 @dataclass(frozen=True, eq=False)
