@@ -75,8 +75,10 @@ class TestAgainstNumPy:
         world = World(epochs=4, events=150)
         found = value(as_table(decisions(world)), read(draw(world, 1)), tau="auto")
         last, gain = found.by_epoch[-1], found.gain.certified
-        assert (found.value, found.lower, found.upper) == pytest.approx(astuple(last)[7:10], abs=1e-9)
-        assert (gain.difference, gain.lower, gain.upper) == pytest.approx(astuple(last)[10:], abs=1e-9)
+        assert (found.value, found.lower, found.upper) == pytest.approx(so_far(last, "value lower upper"), abs=1e-9)
+        assert (gain.difference, gain.lower, gain.upper) == pytest.approx(
+            so_far(last, "gain gain_lower gain_upper"), abs=1e-9
+        )
         lost = (
             1 - sum(one.value for one in value(as_table(decisions(world)), read(rewarded(draw(world, 1)))).by_epoch) / 4
         )
@@ -127,6 +129,7 @@ class TestByHand:
         def lower(flip):
             c, r, _ = epochs[0]
             bets = np.sqrt(2 * np.log(40) / (c**2).sum() * 4) * 2.0**MANY_DOUBLINGS
+            bets, weights = np.append(bets, 0.9 / c.max()), np.append(MANY_WEIGHTS, 2.0)
             logs = np.zeros(len(bets))
             for c, r, e in epochs:
                 won = 1 - r if flip else r
@@ -139,7 +142,7 @@ class TestByHand:
             most = sum(c.sum() for c, _, _ in epochs)
 
             def over(q):
-                return np.log(MANY_WEIGHTS @ np.exp(logs - bets * q)) - np.log(2 / delta)
+                return np.log(weights @ np.exp(logs - bets * q) / weights.sum()) - np.log(2 / delta)
 
             return (brentq(over, 0, most, xtol=1e-13) if over(0) > 0 else 0.0), most
 
@@ -261,6 +264,11 @@ def compared(turnover, policies=POLICIES, *, epochs, **options):
             yield name, k, early[name], whole[name]
 
 
+def so_far(one, names):
+    """Some of what is known at the end of an epoch."""
+    return tuple(getattr(one, f"{name}_so_far") for name in names.split())
+
+
 def same(early, whole, k):
     """Whether the epochs of a shorter window say the same as the first ones of a longer."""
     assert len(early.by_epoch) == k
@@ -278,7 +286,7 @@ class TestPrefix:
         for name, k, early, whole in compared(turnover, epochs=(2,), live=live):
             assert same(early, whole, k), (name, k)
             ends = early.value, early.lower, early.upper
-            assert ends == pytest.approx(astuple(whole.by_epoch[k - 1])[7:10], abs=1e-9)
+            assert ends == pytest.approx(so_far(whole.by_epoch[k - 1], "value lower upper"), abs=1e-9)
 
     @pytest.mark.parametrize(("feasible_from", "live"), [("evaluated", False), ("all", True)])
     def test_feasible_actions_of_the_window(self, turnover, feasible_from, live):
@@ -336,13 +344,13 @@ class TestPrefixMutations:
 
     def test_expected_rewards_of_the_whole_window(self, turnover, monkeypatch):
         module = importlib.import_module("warmstart.events.epoch_strata")
-        rates = module._with_rates
+        rates = module._rates
 
-        def later(traffic, trained, rewards):
-            table = rates(traffic, trained, rewards)
+        def later(strata, trained, rewards):
+            table = rates(strata, trained, rewards)
             return table.mutate(rate_before=table.rate_before.mean().over(ibis.window()))
 
-        monkeypatch.setattr(module, "_with_rates", later)
+        monkeypatch.setattr(module, "_rates", later)
         self.caught(turnover, "decided")
 
     @staticmethod
@@ -482,7 +490,10 @@ class TestUnitsThatComeBack:
         events = read(draw(World(epochs=3, events=120), 0))
         found = value({"p": ws.fit(events)}, events)["p"]
         assert found.certified_lower is None
-        assert found.by_epoch == ()
+        ends = {
+            getattr(one, name) for one in found.by_epoch for name in vars(one) if "lower" in name or "upper" in name
+        }
+        assert ends == {None}
 
 
 def test_units_of_as_many_events_count_the_same():
@@ -523,3 +534,35 @@ def test_spark_says_the_same(spark, unit, policies):
         found.append(numbers([one.to_dict() for one in result]))
     assert len(found[0]) > 80 * len(policies)
     assert found[1] == pytest.approx(found[0], abs=1e-9)
+
+
+class TestBeforeAndBetween:
+    """Units that were there before the window, and epochs that had not ended when the next began."""
+
+    @pytest.mark.parametrize("trained", [True, False])
+    def test_units_known_from_before_certify_nothing(self, trained):
+        log = draw(USERS, 0)
+        known = replace(log, user=np.where(log.epoch == 1, log.user % 30, log.user))
+        for one, certified in ((log, True), (known, False)):
+            train, events = read(one, unit="user").split(at=day(1))
+            found = value({"p": as_table(decisions(USERS))}, events, train=train if trained else None)
+            assert (found["p"].certified_lower is not None) == certified
+            assert ("WS109" in [remark.code for remark in found.remarks]) != certified
+
+    def test_epochs_of_a_column_that_overlap_certify_nothing(self):
+        log = draw(World(epochs=3, events=120), 0)
+        swapped = log.epoch.copy()
+        swapped[[119, 120]] = swapped[[120, 119]]
+        for epoch, certified in ((log.epoch, True), (swapped, False)):
+            table = log.table.set_column(5, "version", pa.array([f"v{e}" for e in epoch]))
+            names = {"context": "context", "action": "action", "reward": "reward", "time": "time", "epoch": "version"}
+            found = value({"p": as_table(decisions(log.world))}, ws.read_events(table, **names))
+            assert (found["p"].certified_lower is not None) == certified
+            assert ("WS110" in [remark.code for remark in found.remarks]) != certified
+            assert all((one.gain_lower_so_far is not None) == certified for one in found["p"].by_epoch)
+
+    def test_training_without_times_is_refused(self):
+        log = draw(World(epochs=3, events=60), 0)
+        names = {"context": "context", "action": "action", "reward": "reward"}
+        with pytest.raises(ws.UsageError, match="training comes before"):
+            value(as_table(decisions(log.world)), read(log), train=ws.read_events(log.table, **names))

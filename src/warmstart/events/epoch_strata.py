@@ -27,7 +27,7 @@ N_BEFORE, REWARD_SUM_BEFORE, RATE_BEFORE = "context_n_before", "context_reward_s
 # What is known of rewards is told apart by context if the first epoch has so many events of one, on average.
 ENOUGH_PER_CONTEXT = 5.0
 # An epoch of a column by its place in time: a column of its own until the epochs have numbers.
-NUMBER, LABEL = "number", "label"
+NUMBER, LABEL, OVERLAPS = "number", "label", "overlaps"
 
 
 @contextmanager
@@ -61,11 +61,13 @@ def open_epoch_strata(cells: Cells, rate: float | None) -> Iterator[Strata]:
 def _numbers(cells: Cells, resources: ExitStack) -> ir.Table:
     """Number the epochs of a column in the order of their first events."""
     events = cells.evaluated.table
-    first = events.group_by(**{LABEL: events[EPOCH]}).agg(first=events[TIME].min())
+    first = events.group_by(**{LABEL: events[EPOCH]}).agg(first=events[TIME].min(), last=events[TIME].max())
     _, held = cells.evaluated.engine.collect(first)
     resources.callback(held.release)
     number = ibis.row_number().over(order_by=[held["first"], held[LABEL]]).cast("int64")
-    numbers = cells.engine.materialise(held.select(LABEL, **{NUMBER: number}))
+    following = held["first"].lead().over(order_by=[held["first"], held[LABEL]])
+    overlaps = (following < held["last"]).fill_null(False)
+    numbers = cells.engine.materialise(held.select(LABEL, **{NUMBER: number, OVERLAPS: overlaps}))
     resources.callback(numbers.release)
     return numbers
 
@@ -82,13 +84,15 @@ def _listed(engine: LocalEngine, strata: Strata, kind: str) -> EpochList:
     sums = {"n": table.n.sum(), "rate": table[RATE_BEFORE].max()}
     rows = engine.fetch(table.group_by(EPOCH).agg(**sums).order_by(EPOCH))
     numbers = np.array([row[EPOCH] for row in rows], dtype=np.int64)
+    apart = True
     if strata.numbers is None:
         labels = tuple(epoch_label(kind, int(number)) for number in numbers)
     else:
-        names = {row[NUMBER]: str(row[LABEL]) for row in engine.fetch(strata.numbers)}
+        listed = engine.fetch(strata.numbers)
+        names, apart = {row[NUMBER]: str(row[LABEL]) for row in listed}, not any(row[OVERLAPS] for row in listed)
         labels = tuple(names[int(number)] for number in numbers)
     known = np.array([row["rate"] is not None for row in rows])
-    return EpochList(numbers, labels, np.array([row["n"] for row in rows], dtype=np.float64), known)
+    return EpochList(numbers, labels, np.array([row["n"] for row in rows], dtype=np.float64), known, apart)
 
 
 def _with_history(cells: Cells, table: ir.Table, rate: float | None) -> ir.Table:

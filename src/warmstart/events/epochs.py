@@ -55,13 +55,15 @@ class Epochs:
 class EpochList:
     """The epochs of a window in the order of time: their numbers, their names for people, and their events.
 
-    ``known``: of each, whether anything was known of rewards before it.
+    ``known``: of each, whether anything was known of rewards before it. ``apart``: whether each had ended when the next
+    began; those of a column may overlap.
     """
 
     numbers: NDArray[np.int64]
     labels: tuple[str, ...]
     events: NDArray[np.float64]
     known: NDArray[np.bool_]
+    apart: bool = True
 
 
 def epoch_label(kind: str | int, number: int) -> str:

@@ -69,8 +69,10 @@ def check_epochs(strata: Strata, interval: str) -> None:
     evaluated, train = strata.cells.evaluated, strata.cells.train
     if evaluated.folds is not None or (train is not None and train.folds is not None):
         raise UsageError("Epochs have an order, and folds are drawn at random.", "Split the log in time.")
-    last, first = None if train is None else train.window.last, evaluated.window.first
-    if last is not None and first is not None and last >= first:
+    if train is None:
+        return
+    last, first = train.window.last, evaluated.window.first
+    if last is None or first is None or last >= first:
         raise UsageError("With epochs, training comes before the evaluated window.", "Split the log in time.")
 
 

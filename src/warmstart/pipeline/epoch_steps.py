@@ -137,6 +137,6 @@ def take_steps(
             with inputs.weigh(built) as weighted:
                 epochs, state = step(weighted, strata.epochs, tau, Levels(one.delta, rate=levels.rate), one.state)
             shown = (epoch.scaled(low, high - low) for epoch in epochs)
-            unproven = bool(returning) or inputs.returning
+            unproven = bool(returning) or inputs.returning or inputs.overlapping
             steps[one.policy.name] = Steps(tuple(e.uncertified() if unproven else e for e in shown), state)
     return steps

@@ -30,7 +30,7 @@ from warmstart.pipeline.checks import (
 )
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import prepare
-from warmstart.pipeline.remarks import evaluation_remarks
+from warmstart.pipeline.remarks import evaluation_remarks, unproven_epochs
 from warmstart.pipeline.trained import training_of
 from warmstart.policy import build_policy, parse_policies, unknown_share
 from warmstart.results import (
@@ -154,7 +154,7 @@ def evaluate(
                     parts += top_contributions(weighted, valued[0], most=contributions)
             check_decides(policy, valued[0])
             valued = valued if inputs.source.counted else [e.judged(alarms[policy.name]) for e in valued]
-            unproven = policy.name in training.unproven or inputs.returning
+            unproven = policy.name in training.unproven or unproven_epochs(inputs, training)
             estimates += [e.uncertified() for e in valued] if unproven else valued
         remarks = evaluation_remarks(inputs, training, unknown=unknown, alarms=alarms)
     return Evaluation(

@@ -53,6 +53,11 @@ class EvaluationInputs:
         """Tell whether units come back in a later epoch, so that no bound over epochs holds."""
         return self.by_epoch is not None and self.visits is not None and not self.visits[0].within_epochs
 
+    @property
+    def overlapping(self) -> bool:
+        """Tell whether an epoch had not ended when the next began, so that nobody knows what it could react to."""
+        return self.by_epoch is not None and self.by_epoch.epochs is not None and not self.by_epoch.epochs.apart
+
     def weigh(self, policy: Policy) -> AbstractContextManager[WeightedRows]:
         """Open the weighted table of a policy."""
         window = COUNTED.get(self.source.name, "evaluated")

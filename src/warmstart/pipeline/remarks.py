@@ -30,7 +30,8 @@ def evaluation_remarks(
     unsaid, returning, doubtful = training.unsaid, training.returning, training.doubtful
     found = [remarks.unsaid_training(unsaid)] if unsaid else []
     found += [remarks.returning_units(returning, doubtful)] if doubtful or (returning and unsaid) else []
-    found += [remarks.units_over_epochs()] if inputs.returning else []
+    found += [remarks.units_over_epochs()] if units_over_epochs(inputs, training) else []
+    found += [remarks.overlapping_epochs()] if inputs.overlapping else []
     found += [remarks.alarm(policy, some) for policy, some in alarms.items() if some.rings]
     found += [remarks.unknown_actions(policy, share) for policy, share in unknown.items() if share > 0]
     if not contexts_repeat(inputs.cells):
@@ -39,3 +40,13 @@ def evaluation_remarks(
     if inputs.strata is not None and not inputs.source.counted:
         found.append(judge_overlap(inputs.strata, inputs.source).remark)
     return tuple(found)
+
+
+def units_over_epochs(inputs: EvaluationInputs, training: Training) -> bool:
+    """Tell whether units are in several epochs, those before the window included: no bound over epochs holds then."""
+    return inputs.returning or (inputs.by_epoch is not None and training.returning > 0)
+
+
+def unproven_epochs(inputs: EvaluationInputs, training: Training) -> bool:
+    """Tell whether nothing can be certified over these epochs, of whatever policy."""
+    return units_over_epochs(inputs, training) or inputs.overlapping

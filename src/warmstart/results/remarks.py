@@ -84,11 +84,20 @@ def returning_units(share: float, policies: Sequence[str]) -> Remark:
 def units_over_epochs() -> Remark:
     """Say that units come back in later epochs, so that no bound over epochs holds, and what to do."""
     text = (
-        "Some units come back in a later epoch. Rewards of a unit go together, so later epochs are not independent of "
-        "earlier ones: intervals are those of whole units, approximate, and nothing is certified. Evaluate each "
-        "unit's first epoch alone: events.first_epochs() (--first-epochs)."
+        "Some units are in several epochs, or were there before the window. Rewards of a unit go together, so later "
+        "epochs are not independent of earlier ones: intervals are those of whole units, approximate, and nothing is "
+        "certified. Evaluate each unit's first epoch alone: events.first_epochs() (--first-epochs)."
     )
     return Remark("WS109", "warning", text)
+
+
+def overlapping_epochs() -> Remark:
+    """Say that epochs of a column overlap in time, so that no bound over epochs holds, and what to do."""
+    text = (
+        "Some epochs overlap in time: the later events of one may react to rewards of another that began after it, so "
+        "nothing is certified. Divide the log by hour, day or week, or leave out the time of the changeover."
+    )
+    return Remark("WS110", "warning", text)
 
 
 def alarm(policy: str, alarms: Alarms) -> Remark:

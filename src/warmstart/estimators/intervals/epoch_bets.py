@@ -43,10 +43,16 @@ if TYPE_CHECKING:
 # Bets are planned to win this much, whatever the level, so that one sequence serves all levels.
 PLANNED = math.log(40)
 # Doublings of the bet that would be best if the log ended with the first epoch, and what they weigh: the best one falls
-# with the square root of all that is to come, and 4 to 256 epochs are usual. Where nothing is known of rewards, the
-# first epoch is taken for fair coins, and rare rewards allow for larger bets.
-DOUBLINGS, WEIGHTS = np.arange(1.0, -9.0, -1.0), np.array([1, 2, 4, 6, 6, 4, 2, 1, 1, 1]) / 28
-MANY_DOUBLINGS, MANY_WEIGHTS = np.arange(4.0, -9.0, -1.0), np.array([1, 2, 4, 4, 6, 6, 6, 4, 2, 1, 1, 1, 1]) / 39
+# with the square root of all that is to come, and 4 to 256 epochs are usual; a first epoch may also be tiny. Where
+# nothing is known of rewards, the first epoch is taken for fair coins, and rare rewards allow for larger bets.
+LAST = 20
+DOUBLINGS = np.arange(1.0, -LAST - 1, -1.0)
+WEIGHTS = np.array([1, 2, 4, 6, 6, 4, 2, 1, 1, 1] + [0.25] * (len(DOUBLINGS) - 10))
+MANY_DOUBLINGS = np.arange(4.0, -LAST - 1, -1.0)
+MANY_WEIGHTS = np.array([1, 2, 4, 4, 6, 6, 6, 4, 2, 1, 1, 1, 1] + [0.25] * (len(MANY_DOUBLINGS) - 13))
+# One more bet, that the largest event of the first epoch can lose nearly all of: for rewards that are rare, or rarely
+# fail to come.
+BOLD, BOLD_WEIGHT = 0.9, 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +136,8 @@ class Wealth:
         """Plan bets by the first epoch's contexts and actions, and what was known before it."""
         doublings, weights = (DOUBLINGS, WEIGHTS) if points.known else (MANY_DOUBLINGS, MANY_WEIGHTS)
         bets = math.sqrt(2 * PLANNED / points.variance) * 2.0**doublings
-        return Wealth(bets, weights, points.logs(bets))
+        bets, weights = np.append(bets, BOLD / points.size.max()), np.append(weights, BOLD_WEIGHT)
+        return Wealth(bets, weights / weights.sum(), points.logs(bets))
 
     def to_dict(self) -> dict[str, list[float]]:
         """Return the state as plain numbers, to go on from another day."""
