@@ -94,7 +94,7 @@ def _is_told(lengths: list[EpochLength], place: int) -> bool:
     One as strong as inside the next longer length; or, where no reaction was found at all, one of usual strength.
     """
     row = lengths[place]
-    if min(_p_values(lengths[place:]), default=1.0) < LEVEL:
+    if row.p_value is None or min(_p_values(lengths[place:])) < LEVEL:
         return False
     if place == 0:
         return any(row.stretches >= ENOUGH_STRETCHES for row in lengths if row.name != "hour")
@@ -125,7 +125,7 @@ def _summed(division: Division, number: int, keys: list[str]) -> ir.Table:
 
 
 def _length(division: Division, totals: Row, epochs: int) -> EpochLength:
-    test = reaction(totals)
+    test, both = reaction(totals)
     p_value, clustered = (None, None) if test is None else test.p_values
     return EpochLength(
         name=division.name,
@@ -133,9 +133,9 @@ def _length(division: Division, totals: Row, epochs: int) -> EpochLength:
         epochs=epochs,
         choice=totals["choice"] / totals["n"],
         supported=totals["supported"] / totals["n"],
-        response=None if test is None else test.z / test.reach,
-        visible=None if test is None else FOUND / test.reach,
-        stretches=0.0 if test is None else test.stretches,
+        response=None if test is None else test.response,
+        visible=None if both is None else FOUND / both.reach,
+        stretches=0.0 if both is None else both.stretches,
         p_value=p_value,
         clustered_p=clustered,
         nested=division.nested,

@@ -103,9 +103,7 @@ class EpochFacts:
     @property
     def _unknown(self) -> str:
         cannot = "Whether the logging policy reacts to rewards cannot be told"
-        return (
-            f"{cannot}: no clear reaction was found ({self._smallest_p}), but too few events are there to exclude one."
-        )
+        return f"{cannot}: no clear reaction was found ({self._smallest_p}), but the log is too small to exclude one."
 
     @property
     def _smallest_p(self) -> str:
