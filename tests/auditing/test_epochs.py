@@ -35,8 +35,9 @@ def length(name, p_value, **options):
         ((1e-9, 1e-9, 1e-9, 1e-9), (True, True, True, True)),
         # What reacts within a day reacts within a week, whose own test need not show it.
         ((0.5, 0.5, 1e-9, 0.5), (True, True, True, False)),
-        # Four tests: one of .003 may be chance.
-        ((0.5, 0.5, 0.003, 0.5), (False, False, False, False)),
+        # Four tests: one of .003 may be chance, or not.
+        ((0.5, 0.5, 0.003, 0.5), (None, None, None, None)),
+        ((1e-9, 0.5, 0.5, 0.005), (True, None, None, None)),
         ((0.009, None, None, None), (True, None, None, None)),
     ],
 )
@@ -189,6 +190,9 @@ def test_audit_asks_at_its_own_tau_and_shows_what_it_found(tmp_path):
     audit = ws.audit(read(learner(rng(), "thompson", every=1.0)))
     assert audit.epochs.tau == audit.power.tau
     assert audit.epochs.verdict in audit.notes
+    assert audit.epochs.reacts
+    assert "signs of drift or reaction" in replace(audit, checks=()).verdict[1]
+    assert "signs of drift or reaction" not in replace(audit, checks=(), epochs=None).verdict[1]
     assert "Does the logging policy react to rewards inside an epoch?" in str(audit)
     found = audit.to_dict()["epochs"]
     assert found["recommended"] == "day"

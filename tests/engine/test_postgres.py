@@ -17,6 +17,7 @@ from tests.support.unit_logs import unit_log
 import warmstart as ws
 from warmstart.cli import main
 from warmstart.engine import postgres as crossing
+from warmstart.events import open_slots, slots
 
 START = datetime(2026, 10, 1, tzinfo=UTC)
 PAGES = ["plain", "Plain", "", " ", "a,b", 'quo"te', "new\nline", "re\rturn", r"\N", "NULL", r"\.", "tab\there", "🦆"]
@@ -208,13 +209,26 @@ def test_events_are_not_learned_from_one_by_one(there):
         ws.fit(there, learn_from="events")
 
 
-def test_an_audit_is_handed_cells_by_day_and_no_events(server, url):
+def test_an_audit_is_handed_cells_by_day_and_by_ten_minutes(server, url):
     crossed(server)
     ws.audit(ws.read_events(url, table=TABLE, **NAMES))
     by_day = {(page, mobile, ad, at.date()) for page, mobile, ad, _, _, at in ROWS}
+    by_slot = {(page, mobile, ad, at.timestamp() // 600) for page, mobile, ad, _, _, at in ROWS}
     # The check, whether times are whole days, duplicates.
-    assert asked(crossed(server)) == [1, 1, 1, len(by_day)]
+    assert asked(crossed(server)) == [1, 1, 1, len(by_day), len(by_slot)]
     assert len(by_day) < len(ROWS) / 3
+
+
+def test_of_a_large_log_an_audit_is_handed_slots_of_some_contexts_or_moments(server, url, monkeypatch):
+    events = ws.read_events(url, table=TABLE, **NAMES)
+    monkeypatch.setattr(slots, "ENOUGH_EVENTS", len(ROWS) // 4)
+    for fewest in (0, 10_000):
+        monkeypatch.setattr(slots, "ENOUGH_CONTEXTS", fewest)
+        crossed(server)
+        with open_slots(events) as held:
+            counts = [row["n"] for row in held.engine.fetch(held.table)]
+        assert asked(crossed(server))[-1] < len(ROWS) / 2
+        assert 0 < sum(counts) < len(ROWS) / 2
 
 
 def test_an_evaluation_is_handed_cells_and_no_events(server, url):

@@ -1,9 +1,12 @@
 """Slots: sums by ten minutes, of some contexts where a log is large."""
 
+import ibis
 import numpy as np
+import pyarrow as pa
 import pytest
-from tests.support.reacting_loggers import calendar, read
+from tests.support.reacting_loggers import START, calendar, read
 
+import warmstart as ws
 from warmstart.auditing import epoch_facts
 from warmstart.events import open_slots, slots
 
@@ -54,3 +57,18 @@ def test_a_sample_is_stated(monkeypatch):
     facts = epoch_facts(read(log(contexts=600, per_day=2000)))
     assert facts.sample == pytest.approx(0.25)
     assert "sample: 25 % of the contexts" in " ".join(facts.notes)
+
+
+def test_sqlite_which_has_no_hash_is_sampled_here(monkeypatch, tmp_path):
+    x, a, r, time = log(contexts=600, per_day=2000)
+    seconds = (START // 1_000_000 + np.floor(time * 86_400)).astype(int)
+    table = pa.table({"context": x, "action": a, "reward": r, "time": seconds})
+    ibis.sqlite.connect(tmp_path / "log.db").create_table("log", table)
+    names = {"context": "context", "action": "action", "reward": "reward", "time": "time"}
+    events = ws.read_events(f"sqlite://{tmp_path}/log.db", table="log", **names)
+    monkeypatch.setattr(slots, "SAMPLED_EVENTS", 1000)
+    for fewest in (0, 10_000):
+        monkeypatch.setattr(slots, "SAMPLED_CONTEXTS", fewest)
+        with open_slots(events) as held:
+            rows = rows_of(held)
+        assert 0 < sum(row["n"] for row in rows) < 0.6 * len(x)

@@ -8,7 +8,7 @@ from scipy.stats import binom, chi2, norm
 from tests.support import epoch_reference as plain
 from tests.support.reacting_loggers import calendar, learner, learner_at_every_event
 
-from warmstart.auditing.epochs import FOUND, judged
+from warmstart.auditing.epochs import judged
 from warmstart.results import EpochLength
 
 LEVEL = 0.01
@@ -33,8 +33,7 @@ def judge(x, a, r, time):
     for name in LENGTHS:
         epoch, part = plain.slices(time, name)
         test = plain.epoch_test(x, a, r, epoch, part)
-        z, _, reach, stretches = test or (None, None, None, 0.0)
-        response, visible = (None, None) if z is None else (z / reach, FOUND / reach)
+        z, _, response, visible, stretches = test or (None, None, None, None, 0.0)
         p_value = None if z is None else plain.p_value(z)
         choice = plain.support(x, a, epoch, 0.01)
         rows.append(EpochLength(name, name, 1, *choice, response, visible, stretches, p_value, None))
@@ -68,7 +67,7 @@ NIGHTLY = {
     "epsilon": lambda rng: learner(rng, "epsilon", every=1.0),
     "greedy": lambda rng: learner(rng, "greedy", every=1.0),
     "thompson, 11 hours late": lambda rng: learner(rng, "thompson", every=1.0, late=11 / 24),
-    "greedy, 11 hours late": lambda rng: learner(rng, "greedy", every=1.0, late=11 / 24),
+    "greedy, 11 hours late": lambda rng: learner(rng, "greedy", every=1.0, late=11 / 24, contexts=300, per_day=6000),
 }
 
 

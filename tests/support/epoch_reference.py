@@ -30,7 +30,7 @@ def numbered(*columns):
 
 
 def epoch_test(x, a, r, epoch, part):
-    """z, its clustered version, the mean of z for a response of one, and the effective number of stretches."""
+    """z, its clustered version, the response, the smallest visible one, and the effective number of stretches."""
     group, first = numbered(x, a, epoch, part)
     n, s = np.bincount(group).astype(float), np.bincount(group, r)
     x_, a_, e_, k_ = x[first], a[first], epoch[first], part[first]
@@ -50,11 +50,13 @@ def epoch_test(x, a, r, epoch, part):
     z_mean = np.bincount(stretch, n * z) / np.where(total, total, 1)
     own = v[stretch_first], cell[stretch_first], x_[stretch_first]
     between = standardised(total, np.bincount(stretch, s), z_mean, *own)
-    parts = [found for found in (within, between) if found is not None and found[3] >= 5]
-    if not parts:
+    both = [found for found in (within, between) if found is not None and found[3] >= 5]
+    used = [found for found in both if found is not between or found[0] > 0]
+    if not used:
         return None
-    z, clustered, reach = (sum(found[i] for found in parts) / sqrt(len(parts)) for i in range(3))
-    return z, clustered, reach, sum(sqrt(found[3]) for found in parts) ** 2 / len(parts)
+    z, clustered, reach = (sum(found[i] for found in used) / sqrt(len(used)) for i in range(3))
+    visible = 3.4174 * sqrt(len(both)) / sum(found[2] for found in both)
+    return z, clustered, z / reach, visible, sum(sqrt(found[3]) for found in both) ** 2 / len(both)
 
 
 def after(keys, place, n):

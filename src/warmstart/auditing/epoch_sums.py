@@ -8,7 +8,7 @@ An epoch is cut into slices. For the events of an action in a context, an epoch 
 with s the rewards and n the events of the slice and v the variance of the cell's rewards. Once zbar is the mean over
 the slices of the epoch (within), once rows are whole epochs and zbar is the mean over epochs (between). Given contexts
 and actions, U within has mean zero if the policy does not react to rewards of the epoch and mean rewards do not drift
-in it, whatever else it does. So has U between, but for 1 / epochs of a reaction to earlier epochs that sets in late.
+in it, whatever else it does. So has U between, unless a reaction to earlier epochs sets in in the middle of an epoch.
 """
 
 from __future__ import annotations
@@ -65,27 +65,44 @@ class Reaction(NamedTuple):
         """Return the p-value for independent rewards, and that for rewards that depend within a context."""
         return two_sided(self.z), two_sided(self.clustered_z)
 
+    @property
+    def response(self) -> float:
+        """Return the response that would give this z on average."""
+        return self.z / self.reach
 
-def reaction(sums: Mapping[str, float]) -> Reaction | None:
-    """Add the standardised U within and between (Stouffer); None if too few stretches can be compared."""
+
+def reaction(sums: Mapping[str, float]) -> tuple[Reaction | None, Reaction | None]:
+    """Return the test, and the same with both parts, which says what could be found; None for too few stretches.
+
+    The standardised U within and between are added (Stouffer). U between counts only where it is positive, since a
+    policy that follows winners of earlier epochs, from the middle of this one on, makes it too low. By chance it is
+    positive in half of all tests, and either kind of test exceeds 1 % as often as it should.
+    """
     found = [PartSums(*(float(sums[f"{part}_{name}"] or 0) for name in PartSums._fields)) for part in PARTS]
-    parts = [_standardised(part) for part in found if part.variance > 0 and part.groups > part.means]
-    parts = [part for part in parts if part.stretches >= FEWEST]
-    if not parts:
+    within, between = (_standardised(part) for part in found)
+    return _added(within, between if between is not None and between.z > 0 else None), _added(within, between)
+
+
+def _added(*parts: Reaction | None) -> Reaction | None:
+    used = [part for part in parts if part is not None]
+    if not used:
         return None
-    root = math.sqrt(len(parts))
-    z, clustered, reach = (sum(part[i] for part in parts) / root for i in range(3))
-    return Reaction(z, clustered, reach, (sum(math.sqrt(part.stretches) for part in parts) / root) ** 2)
+    root = math.sqrt(len(used))
+    z, clustered, reach = (sum(part[i] for part in used) / root for i in range(3))
+    return Reaction(z, clustered, reach, (sum(math.sqrt(part.stretches) for part in used) / root) ** 2)
 
 
-def _standardised(part: PartSums) -> Reaction:
+def _standardised(part: PartSums) -> Reaction | None:
     """Return U over its standard deviation, larger than stated where rewards of a stretch go together."""
+    if not (part.variance > 0 and part.groups > part.means):
+        return None
     left = (part.groups - part.means) / part.groups
+    effective = part.variance**2 / part.fourth * left
     dispersion = max(part.squares / part.variance / left, 1.0)
     deviation = math.sqrt(part.variance * dispersion)
     clustered = part.score / math.sqrt(part.clustered) if part.clustered > 0 else 0.0
-    effective = part.variance**2 / part.fourth * left
-    return Reaction(part.score / deviation, clustered, part.information / deviation, effective)
+    found = Reaction(part.score / deviation, clustered, part.information / deviation, effective)
+    return found if effective >= FEWEST else None
 
 
 def length_sums(rows: ir.Table, contexts: Sequence[str], tau: float) -> ir.Table:

@@ -23,6 +23,7 @@ SLOTS_PER_HOUR = 6
 # Enough events to tell whether a logging policy reacts, and the fewest contexts that stand for all.
 SAMPLED_EVENTS, SAMPLED_CONTEXTS = 200_000, 100
 PARTS = 10_000
+WITHOUT_MD5 = "sqlite"
 PLACE = "place_in_sample"
 
 
@@ -48,31 +49,38 @@ def open_slots(events: Events) -> Iterator[Slots]:
     """
     share = min(SAMPLED_EVENTS / max(len(events), 1), 1.0)
     contexts = list(events.columns.context_keys)
-    engine, table = events.engine.collect(_summed(events, contexts, share))
+    engine, table = _drawn(events, contexts, share)
     try:
         if share < 1 and _distinct(engine, table, contexts) < SAMPLED_CONTEXTS:
             table.release()
-            engine, table = events.engine.collect(_summed(events, [*contexts, TIME], share))
+            engine, table = _drawn(events, [*contexts, TIME], share)
         yield Slots(engine, events, table, share)
     finally:
         table.release()
 
 
-def _summed(events: Events, keys: list[str], share: float) -> ir.Table:
-    table = _sample(events, keys, share)
+def _drawn(events: Events, keys: list[str], share: float) -> tuple[LocalEngine, ir.CachedTable]:
+    """Sum a share of the events, all or none of those with the same keys."""
+    table = events.table
+    if share >= 1 or not events.engine.remote:
+        return events.engine.collect(_summed(events, sample_by_key(table, keys, share)))
+    if events.engine.name != WITHOUT_MD5:
+        table = with_key_folds(table, events.engine, keys, PARTS, name=PLACE, salt="slots")
+        return events.engine.collect(_summed(events, table.filter(table[PLACE] < round(share * PARTS))))
+    engine, everything = events.engine.collect(_summed(events, table))
+    try:
+        here = [SLOT if key == TIME else key for key in keys]
+        return engine, engine.materialise(sample_by_key(everything, here, share))
+    finally:
+        everything.release()
+
+
+def _summed(events: Events, table: ir.Table) -> ir.Table:
     reward, column = table[REWARD], events.columns.epoch
     by = {name: table[name] for name in events.columns.keys} | ({} if column is None else {EPOCH: table[EPOCH]})
     return table.group_by(**by, **{SLOT: epoch_of(table, HOUR // SLOTS_PER_HOUR)}).agg(
         n=table.count().cast("float64"), reward_sum=reward.sum(), reward_sq_sum=(reward * reward).sum()
     )
-
-
-def _sample(events: Events, keys: list[str], share: float) -> ir.Table:
-    """Keep a share of the events, all or none of those with the same keys; databases have no common hash but MD5."""
-    if share >= 1 or not events.engine.remote:
-        return sample_by_key(events.table, keys, share)
-    table = with_key_folds(events.table, events.engine, keys, PARTS, name=PLACE, salt="slots")
-    return table.filter(table[PLACE] < round(share * PARTS)).drop(PLACE)
 
 
 def _distinct(engine: LocalEngine, table: ir.Table, keys: list[str]) -> int:

@@ -56,6 +56,11 @@ class EpochFacts:
     sample: float = 1.0
 
     @property
+    def reacts(self) -> bool:
+        """Tell whether the logging policy was found to react to rewards inside any epoch."""
+        return self._reacting is not None
+
+    @property
     def recommended(self) -> str | None:
         """Return the epoch for later windows; None if the whole window is one, none is valid, or nobody can tell."""
         row = self._longest
@@ -98,7 +103,7 @@ class EpochFacts:
     @property
     def _unknown(self) -> str:
         cannot = "Whether the logging policy reacts to rewards cannot be told"
-        return f"{cannot}: no clear reaction was found ({self._smallest_p}), but too few events would show one."
+        return f"{cannot}: no clear reaction was found ({self._smallest_p}), but the log is too small to exclude one."
 
     @property
     def _smallest_p(self) -> str:

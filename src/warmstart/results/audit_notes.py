@@ -54,7 +54,7 @@ def _cannot(audit: Audit) -> str:
         parts.insert(0, never)
     if not audit.checks or any(check.p_value is None for check in audit.checks):
         parts.append("whether rewards drift or the logging policy reacts to them")
-    fired = any(check.fires for check in audit.checks)
+    fired = any(check.fires for check in audit.checks) or (audit.epochs is not None and audit.epochs.reacts)
     caution = "; and there are signs of drift or reaction, which may bend every estimate" if fired else ""
     if audit.units is not None and audit.units.visits.fires:
         caution += "; and rewards go with how often a unit comes, so that bounds by unit may not hold"
