@@ -1,8 +1,8 @@
 """Bounds over epochs hold at all epoch ends at once where loggers learn while they log; what does not is caught.
 
 By the reference in NumPy: tests/estimators/test_epochs.py shows that the library says the same. An end is allowed two
-standard errors beyond its share. In 300 logs of each world no end missed in more than 4.4 % of them, of 25 % allowed, and
-in .4 % of 2.5 %, so that false alarms are next to impossible.
+standard errors beyond its share. In 300 logs of each world no end missed in more than 4.4 % of them where 25 % are
+allowed, and in .4 % where 2.5 % are, so that false alarms are next to impossible.
 """
 
 from dataclasses import replace
