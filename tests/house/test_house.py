@@ -17,7 +17,7 @@ import warmstart as ws
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "warmstart"
-VERBS = {"simulate", "audit", "compare_propensities", "fit", "evaluate", "choose", "export", "join"}
+VERBS = {"simulate", "audit", "compare_propensities", "fit", "evaluate", "choose", "export", "join", "monitor"}
 
 
 def loaded_by(code):

@@ -114,8 +114,10 @@ def step(
     clip, _, cost = choose_tau_by_epoch(weighted.engine, weighted.table, epochs, state.cost)
     used = weighted.floor(clip if tau == "auto" else tau)
     totals: list[dict[str, float]] = [{}]
+    # Units that come back in a later epoch have no points inside epochs; nothing that is told of them has ends.
+    within = weighted.visits is None or weighted.visits.within_epochs
     with open_unit_sums(weighted, [used], (), totals, levels) as units:
-        sums = epoch_sums(weighted, epochs, used, units[0], (state.value, state.gain))
+        sums = epoch_sums(weighted, epochs, used, units[0] if within else None, (state.value, state.gain))
     found = sums.by_epoch(levels.delta, state.cost.events)
     gain = state.gain if sums.gains is None else sums.gains.standings[-1]
     return found, EpochState(sums.value.standings[-1], gain, cost)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from warmstart.core import (
     ACTION,
+    EPOCH,
     PROBABILITY,
     Progress,
     UsageError,
@@ -16,7 +17,7 @@ from warmstart.core import (
     silent,
 )
 from warmstart.estimators import check_weights, estimate_policy, top_contributions
-from warmstart.events import Cells, Events, days_known, open_cells, per_unit, window_counts
+from warmstart.events import Cells, Events, days_known, open_cells, open_epoch_strata, per_unit, window_counts
 from warmstart.pipeline.checks import (
     check_coarser,
     check_decides,
@@ -185,7 +186,10 @@ def policy_table(
     feasible_from: WindowName | None = None,
     live: bool = True,
 ) -> pa.Table:
-    """Return what one policy would choose on a window: the context columns, the action, its probability."""
+    """Return what one policy would choose on a window: the context columns, the action, its probability.
+
+    In a log with epochs, ``uniform`` and learned policies choose anew in each of them: a column ``epoch`` says which.
+    """
     check_events(events, *([] if train is None else [train]))
     feasible_from = feasible_window(feasible_from, train)
     named = parse_policies(policy)
@@ -195,13 +199,20 @@ def policy_table(
     if PROBABILITY in (given[key] for key in events.columns.keys):
         raise UsageError("A context or action column called 'probability' is in the way.", "Rename it.")
     live = live and days_known(events, train)
-    with open_cells(events, train, live=live) as cells:
+    with open_cells(events, train, live=live) as cells, ExitStack() as resources:
         if named[0].keyword == "uniform":
             check_uniform(cells, feasible_from)
-        allow = named[0].is_decisions
-        built = build_policy(named[0], cells, feasible_from=feasible_from, live=live, allow_unknown=allow)
-        table = cells.engine.fetch_arrow(built.table.select(*cells.columns.keys, PROBABILITY))
-    return table.rename_columns([given.get(name, name) for name in table.column_names])
+        strata = None
+        if named[0].may_be_live and events.log.epochs is not None and events.log.epochs.kind != "auto":
+            strata = resources.enter_context(open_epoch_strata(cells, None))
+        choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": strata}
+        built = build_policy(named[0], cells, allow_unknown=named[0].is_decisions, **choice)
+        table = cells.engine.fetch_arrow(built.choices(cells))
+    if strata is not None and strata.epochs is not None and EPOCH in table.column_names:
+        labels = dict(zip(strata.epochs.numbers.tolist(), strata.epochs.labels, strict=True))
+        named_epochs = [labels[number] for number in table[EPOCH].to_pylist()]
+        table = table.set_column(table.column_names.index(EPOCH), EPOCH, [named_epochs])
+    return table.rename_columns([given.get(name, name) if name != EPOCH else EPOCH for name in table.column_names])
 
 
 def true_value(
@@ -226,6 +237,11 @@ def true_value(
         raise UsageError("What a named policy chooses depends on a window.", "Pass events=...")
     weighed, earlier = per_unit(events, train) if per == "unit" else (events, train)
     table = policy_table(policy, weighed, train=earlier, feasible_from=feasible_from, live=live)
+    if EPOCH in table.column_names:
+        raise UsageError(
+            "This policy chooses anew in every epoch, and worlds value policies by context.",
+            "Value the epochs one by one, or read the log without epochs.",
+        )
     return world.true_value(table, events=events, per=per)
 
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from warmstart.core import DataError, UsageError, printable, quoted, write_output
 from warmstart.estimators import EpochState
-from warmstart.results import EpochEstimate, FollowedPolicy, MonitorLine
-from warmstart.results.display import fields_of
+from warmstart.results import EpochEstimate, FollowedPolicy, MonitorLine, fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -32,7 +32,7 @@ _door = Door.to(
         "LogFacts MoreLog Origin Power Spread SupportAt SwitchDay gain_at",
         "audit_epochs": "EpochFacts EpochLength",
         "audit_units": "PossibleUnit Stickiness UnitFacts",
-        "display": "TextTable",
+        "display": "TextTable fields_of",
         "epochs": "EpochEstimate",
         "estimate": "BEST_FIRST CertifiedGain EstimatedGain Gain Guarantee Interval IntervalName PointEstimate "
         "PropensityError Support Tau TauChoice TauPoint ValueEstimate WeightRatio",

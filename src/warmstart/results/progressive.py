@@ -145,7 +145,7 @@ class Progressive(Result):
     def notes(self) -> list[str]:
         """Return in plain words what the numbers are and what they rest on."""
         best, estimate = self.last.best, self.last
-        often = "in every epoch" if self.every == 1 else f"in every {self.every}th epoch"
+        often = "every epoch" if self.every == 1 else f"every {self.every} epochs"
         epochs = (
             f"Each of {counted(len(self.steps), 'epoch')} values the policy that was learned from all events before"
         )
