@@ -79,6 +79,7 @@ TABLES = {
     "evaluate": Table("evaluate, uniform and logging, tau .01 and .05", formats=COST, settings=PAPER),
     "audit": Table("audit", formats=COST, settings=PAPER),
     "units": Table("evaluate by unit, relative to by event", formats=COST, settings=PAPER),
+    "epochs": Table("evaluate within epochs, relative to without", formats=COST, settings=PAPER),
     "growth": Table("CPU time grows as a power of the events", settings=PAPER),
     "doubly-robust": Table("Doubly robust, propensities hidden", formats=COST, settings={"events": 200_000}),
     "doubly-robust-obp": Table(OBP, formats=COST, settings={"events": 200_000}),

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from warmstart.estimators.alarms import *  # noqa: F403
     from warmstart.estimators.bounds import *  # noqa: F403
     from warmstart.estimators.contributions import *  # noqa: F403
+    from warmstart.estimators.epoch_rows import *  # noqa: F403
     from warmstart.estimators.epochs import *  # noqa: F403
     from warmstart.estimators.estimate import *  # noqa: F403
     from warmstart.estimators.gain import *  # noqa: F403
@@ -30,7 +31,8 @@ _door = Door.to(
         "gain": "Levels",
         "intervals": "METHODS UNKNOWN UnitTotals affordable certain_loss interval",
         "point": "ESTIMATORS",
-        "rows": "RewardModel WeightedRows open_weighted_rows",
+        "epoch_rows": "RewardModel",
+        "rows": "WeightedRows open_weighted_rows",
         "tau": "choose_tau squared_error",
         "weights": "importance_weight supported_ratio",
     },

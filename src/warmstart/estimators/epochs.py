@@ -79,8 +79,7 @@ class EpochSums:
                 told.append([part / until for part in _told(totals, delta, i)])
             value, so_far, gain_, gain_so_far = told
             supported = self.supported.get(number, 0.0) / size
-            # Logging is not clipped: it may as well have tau = 1.
-            about = label, round(size), _tau_at(self.tau, number) or 1.0, supported
+            about = label, round(size), _tau_at(self.tau, number), supported
             estimates.append(EpochEstimate(*about, *value, *gain_, *so_far, *gain_so_far))
         return tuple(estimates)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import ibis
+
 from warmstart.core import DECIDED, EXPECTED, MODEL_VALUE, PART, PROBABILITY, PROPENSITY
 from warmstart.engine import float_literal
 from warmstart.estimators.weights import OWN
@@ -50,6 +52,13 @@ def shown_rows(rows: ir.Table, shown: ir.Table, visits: Visits) -> ir.Table:
     )
     joined = shown.left_join(rows.select(*keys, PROBABILITY, *given), keys)
     return joined.select(*shown.columns, *given, **{PROBABILITY: joined[PROBABILITY].coalesce(0.0)})
+
+
+def with_share(rows: ir.Table, contexts: Sequence[str], *, whole: bool = False) -> ir.Table:
+    """Add the policy's share in the context: 1, where it is known to decide wholly what it decides."""
+    if whole:
+        return rows.mutate(**{DECIDED: float_literal(1)})
+    return rows.mutate(**{DECIDED: rows[PROBABILITY].sum().over(ibis.window(group_by=list(contexts)))})
 
 
 def with_decided(shown: ir.Table, decided: ir.Table | None, contexts: Sequence[str]) -> ir.Table:
