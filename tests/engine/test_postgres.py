@@ -221,9 +221,9 @@ def test_an_audit_is_handed_cells_by_day_and_by_ten_minutes(server, url):
 
 def test_of_a_large_log_an_audit_is_handed_slots_of_some_contexts_or_moments(server, url, monkeypatch):
     events = ws.read_events(url, table=TABLE, **NAMES)
-    monkeypatch.setattr(slots, "ENOUGH_EVENTS", len(ROWS) // 4)
+    monkeypatch.setattr(slots, "SAMPLED_EVENTS", len(ROWS) // 4)
     for fewest in (0, 10_000):
-        monkeypatch.setattr(slots, "ENOUGH_CONTEXTS", fewest)
+        monkeypatch.setattr(slots, "SAMPLED_CONTEXTS", fewest)
         crossed(server)
         with open_slots(events) as held:
             counts = [row["n"] for row in held.engine.fetch(held.table)]

@@ -45,7 +45,7 @@ def monitor(
 
     Examples:
         warmstart monitor log.parquet --context page --action ad --reward click --time shown_at --epoch day \
-            --policy uniform --policy new=decisions.csv --out monitor.jsonl
+            --policy uniform --policy always=constant:a --out monitor.jsonl
         warmstart monitor log.parquet --context page --action ad --reward click --time shown_at --epoch week \
             --policy uniform --out weekly.jsonl --until 2026-10-26 --json
     """
