@@ -118,8 +118,9 @@ def test_a_logger_that_is_updated_four_times_a_day_reacts_inside_a_day(kind):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["thompson", "epsilon", "greedy"])
-def test_of_a_logger_that_is_updated_at_every_event_no_epoch_is_recommended(kind):
-    """Inside hours it is found, or the audit says that it cannot tell."""
-    found = judge_worlds(10, lambda rng: learner_at_every_event(rng, kind, contexts=100, days=7, per_day=6000))
-    assert not any(row is not None and row.reacts is False and row.supported >= 0.01 for row in found.first)
-    assert (found.p_values[:, 2] < LEVEL).mean() >= 0.8
+def test_of_a_logger_that_is_updated_at_every_event_hardly_ever_an_epoch_is_recommended(kind):
+    """Inside hours it is found, or the audit says that it cannot tell: it may be wrong where a test just misses."""
+    found = judge_worlds(100, lambda rng: learner_at_every_event(rng, kind, contexts=100, days=7, per_day=6000))
+    wrong = [row for row in found.first if row is not None and row.reacts is False and row.supported >= 0.01]
+    assert len(wrong) <= 5
+    assert (found.p_values[:, 2] < LEVEL).mean() >= 0.95
