@@ -82,7 +82,7 @@ def test_the_calendar_is_no_reaction(name):
     assert 0.8 * fewest <= squares.sum() <= most
 
 
-@pytest.mark.parametrize("name", ["thompson", "greedy, 11 hours late"])
+@pytest.mark.parametrize("name", ["thompson", pytest.param("greedy, 11 hours late", marks=pytest.mark.slow)])
 def test_what_is_learned_by_night_is_no_reaction_inside_a_day(name):
     found = judge_worlds(60, NIGHTLY[name])
     hold_to_level(found.p_values[:, 2:])
