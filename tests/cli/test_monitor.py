@@ -65,6 +65,8 @@ def test_progressive(folder):
         (["--policy", "uniform", "--progressive"], "or ask for --progressive"),
         ([], "or ask for --progressive"),
         (["--progressive", "--select"], "takes one tau"),
+        (["--progressive", "--propensities", "model"], "takes one tau"),
+        (["--policy", "uniform", "--every", "2"], "--every is for --progressive"),
         (["--progressive", "--test-fraction", "0.5"], "takes one tau"),
         (["--policy", "uniform", "--first-epochs"], "need a unit"),
         (["--policy", "uniform", "--until", "2020-01-01"], "no whole epoch"),

@@ -48,7 +48,7 @@ class TestLines:
         at_once = look(tmp_path / "other.jsonl", WORLD.epochs, until=day(WORLD.epochs))
         assert at_once.new == WORLD.epochs
         evaluated = ws.evaluate(
-            POLICIES, read(LOG.table), delta=0.05 / 4, estimators=(), trained_until="never", propensities="counts"
+            POLICIES, read(LOG.table), delta=0.05 / 8, estimators=(), trained_until="never", propensities="counts"
         )
         for i, (line, other) in enumerate(zip(found.lines, at_once.lines, strict=True)):
             assert line.epoch == other.epoch == day(i)[:10]
@@ -77,7 +77,7 @@ class TestLines:
         assert [line.epoch for line in found.lines] == [day(e)[:10] for e in range(2, 6)]
         train, events = read(LOG.table).split(at=day(2))
         expected = ws.evaluate(
-            POLICIES, events, train=train, delta=0.05 / 4, estimators=(), trained_until="never", feasible_from="all"
+            POLICIES, events, train=train, delta=0.05 / 8, estimators=(), trained_until="never", feasible_from="all"
         )
         for i, line in enumerate(found.lines):
             own = [[v for v in astuple(expected[name].by_epoch[i]) if not isinstance(v, str)] for name in POLICIES]
@@ -136,6 +136,58 @@ class TestPolicies:
         assert "nothing is certified" in str(found)
 
 
+class TestProof:
+    """What was once not proven stays so, and nothing is proven of what was learned from the same rewards."""
+
+    def test_units_that_came_back_once_are_remembered(self, out):
+        users = np.arange(720)
+        users[LOG.epoch == 2] = users[LOG.epoch == 1]
+        table = LOG.table.set_column(LOG.table.column_names.index("user"), "user", pa.array(users))
+        for epochs in range(1, 6):
+            found = ws.monitor(POLICIES, read(until(epochs, table), unit="user"), out, until=day(epochs))
+        proven = [line.policies[0].estimate.gain_lower_so_far is not None for line in found.lines]
+        assert proven == [True, True, False, False, False]
+
+    def test_units_that_come_back_later_have_no_say_before(self, out):
+        users = np.arange(720)
+        users[LOG.epoch == 5] = users[LOG.epoch == 1]
+        table = LOG.table.set_column(LOG.table.column_names.index("user"), "user", pa.array(users))
+        events = read(table, unit="user")
+        early = ws.evaluate(POLICIES, events.until(day(4)), trained_until="never")
+        assert early["mine"].certified_lower is not None
+        assert ws.evaluate(POLICIES, events, trained_until="never")["mine"].certified_lower is None
+        found = ws.monitor(POLICIES, events, out)
+        assert found.last.policies[0].estimate.lower_so_far is not None
+
+    def test_rows_of_units_that_vanish(self, out):
+        table = LOG.table.set_column(LOG.table.column_names.index("user"), "user", pa.array(np.arange(720)))
+        ws.monitor(POLICIES, read(until(3, table), unit="user"), out, until=day(3))
+        found = ws.monitor(POLICIES, read(table.slice(5), unit="user"), out, until=day(6))
+        assert found.last.policies[0].estimate.lower_so_far is None
+
+    def test_a_policy_that_learned_from_these_epochs_is_refused(self, out):
+        learned = ws.fit(read(until(3)))
+        with pytest.raises(ws.UsageError, match="learned from events of the epochs"):
+            look(out, 6, {"learned": learned})
+        found = look(out, 6, {"learned": learned}, since=day(3), until=day(6))
+        assert [line.epoch for line in found.lines] == [day(e)[:10] for e in range(3, 6)]
+        with pytest.raises(ws.UsageError, match="'mine' learned from events"):
+            look(out.with_name("other.jsonl"), 6, trained_until=day(2))
+
+    def test_actions_that_the_log_never_shows_are_refused(self, out):
+        with pytest.raises(ws.DecisionError, match="never occurs"):
+            look(out, 3, {"typo": "constant:99"})
+        assert (
+            look(out, 3, {"typo": "constant:99"}, allow_unknown_actions=True).last.policies[0].estimate.supported == 0
+        )
+
+    def test_a_value_of_a_column_is_over_when_the_next_begins(self, out):
+        versions = read(until(3), epoch="version")
+        found = ws.monitor(POLICIES, versions, out, until=day(9))
+        assert len(found.lines) == 2
+        assert found.waiting is not None
+
+
 class TestAlarms:
     def test_drift_and_lost_support(self, out):
         rewards = np.where(LOG.epoch == 5, 1.0, LOG.r)
@@ -169,6 +221,8 @@ class TestFile:
             lambda line: line[: len(line) // 2],
             lambda line: line.replace('"events": 120', '"events": -1'),
             lambda line: json.dumps({**json.loads(line), "policies": [{}]}),
+            lambda line: line.replace('"supported": 1.0', '"supported": 0.9').replace("0.", "0.1", 1),
+            lambda _: "",
         ],
     )
     def test_a_file_that_was_changed_is_refused(self, out, change):
@@ -177,6 +231,12 @@ class TestFile:
         out.write_text("\n".join([*lines, change(last)]) + "\n")
         with pytest.raises(ws.DataError, match="not what a monitor wrote"):
             look(out, 4)
+
+    def test_what_cannot_be_read_is_refused(self, out, tmp_path):
+        out.write_bytes(b"\xff\xfe\x00")
+        for path in (out, tmp_path):
+            with pytest.raises(ws.DataError, match="not what a monitor wrote"):
+                look(path, 3)
 
     def test_another_file_is_not_replaced(self, out):
         out.write_text("mine\n")

@@ -134,8 +134,13 @@ class TestRefusals:
             ws.evaluate_progressively(events, "version")
         with pytest.raises(ws.UsageError, match="none is left to value"):
             ws.evaluate_progressively(events, "day", first=6)
-        with pytest.raises(ws.UsageError, match="1 or more"):
-            ws.evaluate_progressively(events, "day", every=0)
+        for wrong in ({"every": 0}, {"every": 1.5}, {"first": "a"}):
+            with pytest.raises(ws.UsageError, match="1 or more"):
+                ws.evaluate_progressively(events, "day", **wrong)
+        with pytest.raises(ws.UsageError, match="no setting 'nope'"):
+            ws.evaluate_progressively(events, "day", fit={"nope": 1})
+        with pytest.raises(ws.UsageError, match="returned no policy"):
+            ws.evaluate_progressively(events, "day", fit=lambda _: None)
         with pytest.raises(ws.UsageError, match="fit must be"):
             ws.evaluate_progressively(events, "day", fit=3)
 
@@ -145,6 +150,15 @@ class TestRefusals:
         mixed = ws.read_events(table, **NAMES, epoch="version")
         with pytest.raises(ws.UsageError, match="overlap in time"):
             ws.evaluate_progressively(mixed, fit=lambda _: "constant:0")
+
+    def test_units_that_come_back_once_certify_nothing_from_then_on(self, log):
+        users = np.arange(len(log.x))
+        users[log.epoch == 2] = users[log.epoch == 1]
+        table = log.table.set_column(log.table.column_names.index("user"), "user", pa.array(users))
+        events = ws.read_events(table, **NAMES, unit="user", epoch="day")
+        found = ws.evaluate_progressively(events, fit=lambda _: as_table(choices(1)), tau=TAU)
+        assert [step.epoch.lower_so_far is not None for step in found.steps] == [True, False, False, False, False]
+        assert found.guarantee == "approximate"
 
     def test_units_that_come_back_certify_nothing(self, log):
         table = log.table.set_column(log.table.column_names.index("user"), "user", pa.array(np.arange(len(log.x)) % 40))

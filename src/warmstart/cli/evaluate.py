@@ -96,6 +96,8 @@ def evaluate(
 
     if bool(policy) == progressive:
         raise UsageError("Name a policy (--policy), or ask for --progressive.", "One of the two.")
+    if every != 1 and not progressive:
+        raise UsageError("--every is for --progressive.", "Leave it out.")
     taus = [parse_tau("--tau", text) for text in tau or ["auto"]]
     if html is not None:
         # What could be the files and folders of policies: P, NAME=P, naive:FOLDER.
@@ -108,7 +110,9 @@ def evaluate(
         events = events.first_epochs() if first_epochs else events
         events = events if until is None else events.until(until)
         if progressive:
-            check_progressive(taus, select=select, windows=windows)
+            others = (estimator, trained_until, coarser, feasible_from, allow_unknown_actions, select)
+            plain = (propensities in ("auto", "counts"), interval == "bets", per == "event", not any(others))
+            check_progressive(taus, windows, plain=all(plain))
             settings: dict[str, Any] = {"every": every, "tau": taus[0], "delta": delta, "live": not no_live}
             curve = pipeline.evaluate_progressively(events, on_progress=progress, **settings)
         else:
@@ -145,12 +149,12 @@ def evaluate(
         show(found.tables, [*map(str, selected), *found.notes])
 
 
-def check_progressive(taus: list[Any], *, select: bool, windows: WindowSettings) -> None:
+def check_progressive(taus: list[Any], windows: WindowSettings, *, plain: bool) -> None:
     """Refuse what progressive evaluation does not do."""
     from warmstart.core import UsageError
 
-    if len(taus) > 1 or select or windows.test_from is not None or windows.test_fraction is not None:
+    if len(taus) > 1 or not plain or windows.test_from is not None or windows.test_fraction is not None:
         raise UsageError(
-            "--progressive takes one tau, the whole log, and selects nothing.",
-            "Leave out --select, --test-from, --test-fraction and further --tau.",
+            "--progressive takes one tau, counts and bets, the whole log, and selects nothing.",
+            "Leave out the options of policies, propensities, estimators and windows.",
         )

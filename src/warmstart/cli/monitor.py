@@ -23,6 +23,8 @@ def monitor(
     until: str | None = None,
     tau: str = "auto",
     delta: float = 0.05,
+    trained_until: list[str] | None = None,
+    allow_unknown_actions: bool = False,
     no_live: bool = False,
     html: HtmlOption = None,
     force: ForceOption = False,
@@ -41,6 +43,8 @@ def monitor(
         until (TIME): What time it is: epochs that end later are not over. Without it, the log's last epoch is not.
         tau (TAU): The floor of the propensity (clipping constant), in (0, 1], or auto.
         delta: How often a monitor may ever report a bound that misses, for all policies and looks together.
+        trained_until ([NAME=]T|never): When decisions were fitted on rewards of the log last, as for evaluate.
+        allow_unknown_actions: Let decisions name actions that the log never shows; they count as unsupported.
         no_live: Let policies choose actions that were not shown in the epoch.
 
     Examples:
@@ -63,8 +67,9 @@ def monitor(
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
         events = log.open(connected)
+        named = parse_policies(policy)
         result = pipeline.monitor(
-            parse_policies(policy),
+            named,
             events,
             out,
             since=since,
@@ -72,6 +77,8 @@ def monitor(
             tau=parse_tau("--tau", tau),
             delta=delta,
             live=not no_live,
+            trained_until=pipeline.parse_trained_until(trained_until or (), named),
+            allow_unknown_actions=allow_unknown_actions,
             inputs=inputs,
             on_progress=progress,
         )

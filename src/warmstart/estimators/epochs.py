@@ -30,11 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class EpochState:
-    """All that the epochs so far leave to the next one: how bets on value and gain stand, what each tau has cost."""
+    """All that the epochs so far leave to the next one: how bets on value and gain stand, what each tau has cost.
+
+    ``proven``: whether all that bounds over epochs need was there; once it was not, no later epoch brings it back.
+    """
 
     value: Standing
     gain: Standing
     cost: ClippingCost
+    proven: bool = True
 
     @classmethod
     def start(cls) -> Self:
@@ -43,13 +47,14 @@ class EpochState:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the state as plain numbers, to go on from another day."""
-        return {"value": self.value.to_dict(), "gain": self.gain.to_dict(), "cost": self.cost.to_dict()}
+        standings = {"value": self.value.to_dict(), "gain": self.gain.to_dict()}
+        return {**standings, "cost": self.cost.to_dict(), "proven": self.proven}
 
     @classmethod
     def from_dict(cls, state: Mapping[str, Any]) -> Self:
         """Read what ``to_dict`` wrote; refuse what it could not have written."""
         value, gain = (Standing.from_dict(state[name]) for name in ("value", "gain"))
-        return cls(value, gain, ClippingCost.from_dict(state["cost"]))
+        return cls(value, gain, ClippingCost.from_dict(state["cost"]), state["proven"] is True)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,7 +124,7 @@ def step(
         sums = epoch_sums(weighted, epochs, used, units[0] if within else None, (state.value, state.gain))
     found = sums.by_epoch(levels.delta, state.cost.events)
     gain = state.gain if sums.gains is None else sums.gains.standings[-1]
-    return found, EpochState(sums.value.standings[-1], gain, cost)
+    return found, EpochState(sums.value.standings[-1], gain, cost, state.proven)
 
 
 def epoch_sums(

@@ -33,7 +33,7 @@ class EpochWindow(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Followed:
-    """A policy that is valued epoch after epoch: its own share of delta, and the state that it has reached."""
+    """A policy that is valued epoch after epoch: the level of its bounds of value, and of gain, and its state."""
 
     policy: NamedPolicy
     delta: float
@@ -85,7 +85,7 @@ def epoch_windows(events: Events) -> list[EpochWindow]:
         stop = rows[place + 1]["first"] if place + 1 < len(rows) else events.window.stop
         if place + 1 < len(rows) and row["last"] >= stop:
             raise UsageError(
-                f"The epochs {quoted(row[EPOCH])} and {quoted(rows[place + 1][EPOCH])} overlap in time.",
+                f"The epochs {quoted(row[EPOCH])} and {quoted(rows[place + 1][EPOCH])} overlap in time, or touch.",
                 "Divide the log by hour, day or week.",
             )
         is_column = epochs.kind == COLUMN
@@ -106,7 +106,13 @@ def together(windows: Sequence[EpochWindow]) -> Events:
 
 
 def take_steps(
-    followed: Sequence[Followed], events: Events, train: Events | None, *, tau: Tau = "auto", live: bool = True
+    followed: Sequence[Followed],
+    events: Events,
+    train: Events | None,
+    *,
+    tau: Tau = "auto",
+    live: bool = True,
+    allow_unknown: bool = False,
 ) -> dict[str, Steps]:
     """Value policies on the epochs of a window, going on from the states that they have reached.
 
@@ -116,6 +122,7 @@ def take_steps(
         train: All events before it: they say what is feasible and what rewards to expect.
         tau: The clipping constant.
         live: Whether policies choose among the actions live in the epoch.
+        allow_unknown: Whether decisions may name actions that the log never shows.
     """
     returning = returning_share(events, train)
     levels = known_levels(0.05, 1, events, train, returning=returning)
@@ -133,10 +140,11 @@ def take_steps(
                 "live": live,
                 "strata": strata,
             }
-            built = build_policy(one.policy, cells, allow_unknown=True, **choice)
+            built = build_policy(one.policy, cells, allow_unknown=allow_unknown, **choice)
             with inputs.weigh(built) as weighted:
                 epochs, state = step(weighted, strata.epochs, tau, Levels(one.delta, rate=levels.rate), one.state)
             shown = (epoch.scaled(low, high - low) for epoch in epochs)
-            unproven = bool(returning) or inputs.returning or inputs.overlapping
-            steps[one.policy.name] = Steps(tuple(e.uncertified() if unproven else e for e in shown), state)
+            proven = state.proven and not (returning or inputs.returning or inputs.overlapping)
+            state = replace(state, proven=proven)
+            steps[one.policy.name] = Steps(tuple(e if proven else e.uncertified() for e in shown), state)
     return steps

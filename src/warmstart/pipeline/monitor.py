@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from warmstart.pipeline.epoch_steps import (
     with_epochs,
 )
 from warmstart.pipeline.monitor_file import mark_of_policy, read_lines, write_lines
+from warmstart.pipeline.trained import training_of
 from warmstart.policy import parse_policies
 from warmstart.results import FollowedPolicy, Monitor, MonitorLine
 
@@ -51,6 +52,8 @@ def monitor(
     tau: Tau = "auto",
     delta: float = 0.05,
     live: bool = True,
+    trained_until: Any = None,
+    allow_unknown_actions: bool = False,
     inputs: Iterable[Any] = (),
     on_progress: Progress = silent,
 ) -> Monitor:
@@ -58,18 +61,22 @@ def monitor(
 
     Bounds hold at every look at once. A look may be repeated: epochs that were reported are not valued again, and rows
     that come late for them are counted and left out. The first policies share delta / 2, the j-th later one has
-    delta / 2^(j + 1); it begins with the first epoch that was not reported yet.
+    delta / 2^(j + 1); half of a share is for its value, half for its gain. It begins with the first epoch that was not
+    reported yet, and must have been fixed before that.
 
     Args:
         policies: As for ``evaluate``. A name stands for the same choices in every look.
         events: The log as far as it is known, with times.
         out: The file of lines (JSON), begun if it is not there.
         epoch: hour, day, week, or the column that the log was read with; by default as the log was read.
-        since: Follow policies from the epoch of this moment on; earlier events are for training.
-        until: Epochs that end after this moment are not over. Without it, the last epoch of the log is not.
+        since: Follow policies from the first epoch that begins then or later; earlier events are for training.
+        until: Epochs that end after this moment are not over. Without it, the last epoch of the log is not; the last
+            one of a column never is.
         tau: The clipping constant, or "auto".
         delta: The share of monitors that may ever report a bound that misses.
         live: Whether policies choose among the actions live in the epoch.
+        trained_until: As for ``evaluate``: when decisions were fitted on rewards of the log last.
+        allow_unknown_actions: Whether decisions may name actions that the log never shows.
         inputs: Paths of what was read, which are never written onto.
         on_progress: Called with the step that begins.
     """
@@ -80,15 +87,21 @@ def monitor(
     settings = _settings(log, since, tau=tau, delta=delta, live=live)
     marks, lines = read_lines(path, settings)
     all_windows = epoch_windows(log)
-    windows = [one for one in all_windows if since is None or _first(one) >= log.log.microseconds(since)]
+    windows = [one for one in all_windows if since is None or _start(one, log) >= log.log.microseconds(since)]
     over, waiting = _over(windows, log, until)
     new = _unreported(over, lines)
+    late, vanished = _changed(lines, windows)
     followed = _followed(named, marks, lines, delta)
+    if vanished and log.columns.unit:
+        # Nobody knows any more which units were there.
+        followed = [replace(one, state=replace(one.state, proven=False)) for one in followed]
     added = list[MonitorLine]()
     if new:
+        _check_fixed([one.policy for one in followed if not one.state.cost.events], trained_until, together(new))
         before = [one for one in all_windows if _first(one) < _first(new[0])]
         on_progress(f"valuing {len(new):,} new epochs from {new[0].label} on")
-        steps = take_steps(followed, together(new), together(before) if before else None, tau=tau, live=live)
+        options: dict[str, Any] = {"tau": tau, "live": live, "allow_unknown": allow_unknown_actions}
+        steps = take_steps(followed, together(new), together(before) if before else None, **options)
         on_progress("looking for drift, reaction and lost support")
         for place, window in enumerate(new):
             state = place == len(new) - 1
@@ -97,14 +110,14 @@ def monitor(
         added[-1] = replace(added[-1], alarms=(*added[-1].alarms, *_reaction(together(windows[-LOOKED_AT:]))))
         marks |= {policy.name: mark_of_policy(policy) for policy in named}
         write_lines(path, settings, marks, [*lines, *added], inputs=inputs)
-    late, vanished = _changed(lines, windows)
+    reported = {line.epoch for line in (*lines, *added)}
     return Monitor(
         lines=(*lines, *added),
         new=len(added),
         delta=delta,
         late=late,
         vanished=vanished,
-        waiting=None if waiting is None else waiting.label,
+        waiting=None if waiting is None or waiting.label in reported else waiting.label,
         reward_range=events.log.reward_range,
         version=__version__,
     )
@@ -132,22 +145,38 @@ def _first(window: EpochWindow) -> int:
     return window.events.window.first or 0
 
 
+def _start(window: EpochWindow, log: Events) -> int:
+    """Return when an epoch begins; that of a column with its first event."""
+    epochs = log.log.epochs
+    return _first(window) if epochs is None or epochs.kind == COLUMN else epoch_start(epochs.kind, window.number)
+
+
+def _check_fixed(policies: Sequence[NamedPolicy], trained_until: Any, events: Events) -> None:
+    """Refuse to begin with policies that learned from events of the first epochs that they would be followed in."""
+    if isinstance(trained_until, Mapping):
+        tables = {policy.name for policy in policies if policy.is_decisions}
+        trained_until = {name: when for name, when in trained_until.items() if name in tables}
+    learned = training_of(policies, trained_until, events, None).learned
+    if learned:
+        raise UsageError(
+            f"{', '.join(map(quoted, learned))} learned from events of the epochs that it would be followed in.",
+            "Follow it from a later epoch on: since=... (--since), in a new file; or add it when that one is the next.",
+        )
+
+
 def _over(
     windows: Sequence[EpochWindow], log: Events, until: Moment | None
 ) -> tuple[list[EpochWindow], EpochWindow | None]:
     """Return the epochs that are over, and the first that may go on: the last one, if nobody says what time it is."""
     if until is None:
         return list(windows[:-1]), windows[-1] if windows else None
-    now = log.log.microseconds(until)
-    over = [one for one in windows if _end(one, log) <= now]
-    return over, next((one for one in windows if one not in over), None)
-
-
-def _end(window: EpochWindow, log: Events) -> int:
-    epochs = log.log.epochs
+    now, epochs = log.log.microseconds(until), log.log.epochs
     if epochs is None or epochs.kind == COLUMN:
-        return (window.events.window.last or 0) + 1
-    return epoch_start(epochs.kind, window.number + 1)
+        # A value of a column goes on until the next one begins.
+        begun = [one for one in windows if _first(one) <= now]
+        return begun[:-1], begun[-1] if begun else None
+    over = [one for one in windows if epoch_start(epochs.kind, one.number + 1) <= now]
+    return over, next((one for one in windows if one not in over), None)
 
 
 def _unreported(over: Sequence[EpochWindow], lines: Sequence[MonitorLine]) -> list[EpochWindow]:
@@ -174,7 +203,7 @@ def _followed(
                     "Bounds are about one policy: give the new one a new name.",
                 )
             one = known[policy.name]
-            followed.append(Followed(policy, one.delta, EpochState.from_dict(one.state)))
+            followed.append(Followed(policy, one.delta / 2, EpochState.from_dict(one.state)))
             continue
         if policy.name in marks:
             raise UsageError(
@@ -183,7 +212,7 @@ def _followed(
             )
         later += bool(lines)
         share = delta / 2 ** (later + 1) if lines else delta / (2 * len(named))
-        followed.append(Followed(policy, share, EpochState.start()))
+        followed.append(Followed(policy, share / 2, EpochState.start()))
     return followed
 
 
@@ -192,7 +221,7 @@ def _told(
 ) -> FollowedPolicy:
     name = one.policy.name
     since = next((old.since for line in lines[-1:] for old in line.policies if old.name == name), now)
-    return FollowedPolicy(name, one.delta, since, steps.epochs[place], steps.state.to_dict() if state else {})
+    return FollowedPolicy(name, 2 * one.delta, since, steps.epochs[place], steps.state.to_dict() if state else {})
 
 
 def _line(

@@ -29,17 +29,15 @@ def read_lines(path: Path, settings: Mapping[str, Any]) -> tuple[dict[str, str],
         path: The file; none of it if it does not exist.
         settings: Of this look, which must be those of the earlier ones.
     """
-    if not path.exists() or not path.stat().st_size:
+    if not path.exists() or (path.is_file() and not path.stat().st_size):
         return {}, []
-    lines = path.read_text(encoding="utf-8").splitlines()
     try:
-        head = json.loads(lines[0])
-        if head[HEAD] != FORMAT:
-            raise UsageError(f"{printable(path)} is of another version of warmstart.", "Name a new file.")
+        head, *lines = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        _check_head(head, lines)
         known = dict(head["settings"])
         marks = {str(name): str(mark) for name, mark in head["policies"].items()}
-        found = [_line(json.loads(line)) for line in lines[1:]]
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        found = [_line(line) for line in lines]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         hint = "Restore it, or name a new file and begin again."
         raise DataError(f"{printable(path)} is not what a monitor wrote: {printable(error)}.", hint) from error
     for name, value in settings.items():
@@ -51,6 +49,13 @@ def read_lines(path: Path, settings: Mapping[str, Any]) -> tuple[dict[str, str],
     if any(later.number <= earlier.number for earlier, later in pairwise(found)):
         raise DataError(f"{printable(path)} has epochs out of order.", "Restore it, or name a new file.")
     return marks, found
+
+
+def _check_head(head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> None:
+    if head[HEAD] != FORMAT:
+        raise UsageError("The file is of another version of warmstart.", "Name a new one.")
+    if (len(lines), checksum(lines)) != (head["lines"], head["check"]):
+        raise ValueError("its lines were changed")
 
 
 def _line(told: Mapping[str, Any]) -> MonitorLine:
@@ -77,10 +82,22 @@ def write_lines(
     inputs: Iterable[Any] = (),
 ) -> None:
     """Write all lines, the old ones as they were, to a temporary name, and rename it."""
-    head = {HEAD: FORMAT, "settings": dict(settings), "policies": dict(marks)}
-    texts = [json.dumps(part, allow_nan=False) for part in (head, *map(fields_of, lines))]
+    told = [fields_of(line) for line in lines]
+    head = {
+        HEAD: FORMAT,
+        "settings": dict(settings),
+        "policies": dict(marks),
+        "lines": len(told),
+        "check": checksum(told),
+    }
+    texts = [json.dumps(part, allow_nan=False) for part in (head, *told)]
     with write_output(path, inputs=inputs) as temporary:
         temporary.write_text("\n".join(texts) + "\n", encoding="utf-8")
+
+
+def checksum(lines: Sequence[Mapping[str, Any]]) -> str:
+    """Return what tells lines from others."""
+    return hashlib.sha256(json.dumps(list(lines)).encode()).hexdigest()
 
 
 def mark_of_policy(policy: NamedPolicy) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core import Progress, UsageError, __version__, quoted, silent
@@ -15,7 +16,6 @@ from warmstart.results import LearningStep, Progressive, trend_of
 
 if TYPE_CHECKING:
     from warmstart.events import Events
-    from warmstart.policy import NamedPolicy
     from warmstart.results import Tau
 
 NAME = "learned"
@@ -61,8 +61,8 @@ def evaluate_progressively(
     check_events(events)
     check_level(delta, "bets", ())
     tau = checked_taus(tau)[0]
-    if every < 1 or first < 1:
-        raise UsageError("every and first must be 1 or more.")
+    if not all(isinstance(number, int) and number >= 1 for number in (every, first)):
+        raise UsageError("every and first must be whole numbers, 1 or more.")
     windows = epoch_windows(with_epochs(events, epoch))
     if len(windows) <= first:
         raise UsageError(
@@ -74,7 +74,10 @@ def evaluate_progressively(
         block = windows[begin : begin + every]
         train, valued = together(windows[:begin]), together(block)
         on_progress(f"learning from {len(train):,} events", begin / len(windows))
-        policy = _named(learn(train))
+        learned = learn(train)
+        if learned is None:
+            raise UsageError("fit returned no policy.", "Return anything that evaluate takes.")
+        policy = parse_policies({NAME: learned})[0]
         on_progress(f"valuing what was learned on {block[0].label}", begin / len(windows))
         told = take_steps([Followed(policy, delta, state)], valued, train, tau=tau, live=live)[policy.name]
         state = told.state
@@ -107,8 +110,6 @@ def _learner(fit: Callable[[Events], Any] | Mapping[str, Any] | None) -> Callabl
     from warmstart.pipeline.fit import fit as fit_policy
 
     settings = dict(fit or {})
+    if unknown := [name for name in settings if name not in signature(fit_policy).parameters]:
+        raise UsageError(f"fit has no setting {quoted(unknown[0])}.", "The settings are those of warmstart.fit.")
     return lambda events: fit_policy(events, **settings)
-
-
-def _named(policy: Any) -> NamedPolicy:
-    return parse_policies({NAME: policy})[0]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warmstart.core import TIME
+
 if TYPE_CHECKING:
     from warmstart.events import Events
 
@@ -11,7 +13,8 @@ if TYPE_CHECKING:
 def returning_share(events: Events, train: Events | None) -> float:
     """Return the share of the evaluated window's units that are in the training window too; 0 without units.
 
-    Without a training window: that have other events in the log.
+    Without a training window: that have other events in the log; with epochs, of which later ones have no say, earlier
+    events.
     """
     units = list(events.columns.unit_keys)
     if not units:
@@ -19,7 +22,9 @@ def returning_share(events: Events, train: Events | None) -> float:
     if train is None:
         if len(events) == events.log.rows:
             return 0.0
-        others = events.log.table.filter(~events.inside)
+        table, first = events.log.table, events.window.first
+        ordered = events.log.epochs is not None and events.columns.time is not None and first is not None
+        others = table.filter(table[TIME] < first) if ordered else table.filter(~events.inside)
     elif train.log is events.log:
         others = train.table
     elif len(train.columns.unit) == len(units):

@@ -16,6 +16,8 @@ TOO_MANY_ROWS = 14
 class FollowedPolicy:
     """A policy in one epoch: its share of delta, since which epoch it is followed, what it earned, and so far.
 
+    Half of the share is for its value, half for its gain.
+
     ``state``: all that the next epoch needs to go on from.
     """
 
@@ -96,10 +98,10 @@ class Monitor(Result):
                 line.epoch,
                 shortened(one.name, 30),
                 f"{one.estimate.events:,}",
-                f"{one.estimate.value:.4g}",
-                f"{one.estimate.value_so_far:.4g}",
+                _number(one.estimate.value, ".4g"),
+                _number(one.estimate.value_so_far, ".4g"),
                 _span(one.estimate.lower_so_far, one.estimate.upper_so_far, ".4g"),
-                f"{one.estimate.gain_so_far:+.4g}",
+                _number(one.estimate.gain_so_far, "+.4g"),
                 _span(one.estimate.gain_lower_so_far, one.estimate.gain_upper_so_far, "+.4g"),
             )
             for line in self.lines[-max(TOO_MANY_ROWS // max(len(self.last.policies if self.last else ()), 1), 1) :]
@@ -116,10 +118,13 @@ class Monitor(Result):
         lines = [*self.verdict, *(f"ALARM: {alarm}" for alarm in self.alarms), total + waiting]
         gaps = [(line.epoch, ", ".join(line.missing)) for line in self.lines if line.missing]
         lines += [f"Without events before {epoch}: {missing}." for epoch, missing in gaps]
-        for what, rows in (("came late", self.late), ("vanished", self.vanished)):
+        for what, rows in (
+            ("came late, and are left out of its line", self.late),
+            ("vanished, and still count in its line", self.vanished),
+        ):
             if rows:
                 named = ", ".join(f"{number:,} for {epoch}" for epoch, number in rows.items())
-                lines.append(f"Rows that {what} after their epoch was reported, and are left out: {named}.")
+                lines.append(f"Rows of a reported epoch that {what}: {named}.")
         lines.append(
             "Bounds so far hold at every look at once: with the probability in the title none of them ever misses, for "
             "the first policies and those that were added later together. They rest on this: nothing inside an epoch "
@@ -142,5 +147,10 @@ def _verdict(one: FollowedPolicy) -> str:
     return f"{name} cannot be told from logging yet: {estimate.gain_so_far:+.4g} per event ({span})."
 
 
+def _number(value: float, shape: str) -> str:
+    """Show a number; what rounding leaves of a zero counts as that."""
+    return f"{round(value, 12) + 0.0:{shape}}"
+
+
 def _span(lower: float | None, upper: float | None, shape: str) -> str:
-    return "-" if lower is None or upper is None else f"[{lower:{shape}}, {upper:{shape}}]"
+    return "-" if lower is None or upper is None else f"[{_number(lower, shape)}, {_number(upper, shape)}]"
