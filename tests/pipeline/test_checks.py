@@ -150,3 +150,10 @@ class TestWords:
         assert (middle.supported, middle.value, middle.lower, middle.upper) == (0, 0, 0, 0)
         assert middle.value_so_far == pytest.approx(first.value / 2)
         assert last.lower_so_far < last.value_so_far < last.upper_so_far
+
+
+def test_until_is_an_option_of_evaluate_too(log):
+    events = read(log)
+    early, same = value(events, until=day(2)), value(events.until(day(2)))
+    assert len(early["uniform"].by_epoch) == 2
+    assert early.to_dict() == same.to_dict()

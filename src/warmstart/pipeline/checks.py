@@ -59,8 +59,10 @@ def check_per(per: str, events: Events) -> None:
         raise UsageError("The log was read without a unit.", "Name it: unit=... (--unit).")
 
 
-def check_epochs(strata: Strata, interval: str) -> None:
+def check_epochs(strata: Strata | None, interval: str) -> None:
     """Refuse what does not hold over epochs: intervals for events that react to nothing, and windows out of order."""
+    if strata is None:
+        return
     if interval != "bets":
         raise UsageError(
             f"The interval {quoted(interval)} does not hold where later epochs react to earlier rewards.",

@@ -10,6 +10,7 @@ from warmstart.core import (
     ACTION,
     EPOCH,
     PROBABILITY,
+    Moment,
     Progress,
     UsageError,
     WindowName,
@@ -74,6 +75,7 @@ def evaluate(
     estimators: Sequence[str] = ("dr",),
     reward_model: Any = None,
     contributions: int = 0,
+    until: Moment | None = None,
     trained_until: Any = None,
     allow_unknown_actions: bool = False,
     per: Literal["event", "unit"] = "event",
@@ -104,6 +106,7 @@ def evaluate(
         reward_model: A scikit-learn regressor (cloned) of the context columns for those that need one; by default
             shrunk cell means, or a logistic regression per action where contexts do not repeat or are numbers.
         contributions: How many of the contexts and actions that a value rests on most to name, at the first tau.
+        until: Evaluate what was known at this moment: events before it, of epochs that had ended, if there are any.
         trained_until: When decisions were fitted on rewards of the log last: a time (like those of ``split``),
             "never", or a mapping from policies to these. No end is certified for those fitted inside the window.
         allow_unknown_actions: Whether decisions may name actions that the log never shows: unsupported traffic.
@@ -117,6 +120,7 @@ def evaluate(
     1.0
     """
     check_events(events, *([] if train is None else [train]))
+    events = events if until is None else events.until(until)
     named = parse_policies(policies)
     check_per(per, events)
     taus = checked_taus(tau)
@@ -140,8 +144,7 @@ def evaluate(
         learn: dict[str, Any] = {"estimators": estimators, "reward_model": reward_model, "rate": levels.rate}
         inputs = prepare(cells, resources, propensities, coarser=coarser, **learn)
         summary = _summary(cells)
-        if inputs.by_epoch is not None:
-            check_epochs(inputs.by_epoch, interval)
+        check_epochs(inputs.by_epoch, interval)
         for policy in named:
             on_progress(f"valuing {policy.name}")
             choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": inputs.by_epoch}
