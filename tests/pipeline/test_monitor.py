@@ -40,6 +40,20 @@ def out(tmp_path):
     return tmp_path / "monitor.jsonl"
 
 
+@pytest.fixture(autouse=True)
+def unsuspecting(monkeypatch):
+    """Looking for reaction takes as long as a look; the command's tests do."""
+    monkeypatch.setattr(importlib.import_module("warmstart.pipeline.audit"), "recommended_epoch", lambda _: None)
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """A file after two epochs."""
+    path = tmp_path_factory.mktemp("begun") / "monitor.jsonl"
+    look(path, 3)
+    return path.read_text()
+
+
 class TestLines:
     def test_daily_looks_one_look_and_evaluate_say_the_same(self, out, tmp_path):
         for epochs in range(1, WORLD.epochs + 1):
@@ -121,8 +135,8 @@ class TestPolicies:
             np.mean([line.policies[2].estimate.value for line in third.lines[3:]]), abs=1e-12
         )
 
-    def test_a_name_stands_for_one_policy(self, out):
-        look(out, 3)
+    def test_a_name_stands_for_one_policy(self, out, begun):
+        out.write_text(begun)
         with pytest.raises(ws.UsageError, match="chooses otherwise"):
             look(out, 4, {**POLICIES, "mine": as_table(decisions(WORLD, 7))})
         look(out, 4, {"mine": POLICIES["mine"]})
@@ -208,8 +222,8 @@ class TestAlarms:
 
 
 class TestFile:
-    def test_settings_must_stay(self, out):
-        look(out, 3)
+    def test_settings_must_stay(self, out, begun):
+        out.write_text(begun)
         for options in ({"delta": 0.1}, {"tau": 0.05}, {"since": day(1)}):
             with pytest.raises(ws.UsageError, match="was begun with"):
                 look(out, 4, **options)
@@ -225,9 +239,8 @@ class TestFile:
             lambda _: "",
         ],
     )
-    def test_a_file_that_was_changed_is_refused(self, out, change):
-        look(out, 3)
-        *lines, last = out.read_text().splitlines()
+    def test_a_file_that_was_changed_is_refused(self, out, begun, change):
+        *lines, last = begun.splitlines()
         out.write_text("\n".join([*lines, change(last)]) + "\n")
         with pytest.raises(ws.DataError, match="not what a monitor wrote"):
             look(out, 4)
