@@ -108,7 +108,9 @@ def test_learning_by_night_is_called_reaction_inside_a_day_in_one_percent_of_a_t
     assert np.mean([row is None or row.name == "hour" for row in found.first]) <= 0.02
 
 
-@pytest.mark.parametrize("kind", ["thompson", "epsilon", "greedy"])
+@pytest.mark.parametrize(
+    "kind", ["thompson", *(pytest.param(k, marks=pytest.mark.slow) for k in ("epsilon", "greedy"))]
+)
 def test_a_logger_that_is_updated_four_times_a_day_reacts_inside_a_day(kind):
     found = judge_worlds(30, lambda rng: learner(rng, kind, every=0.25, contexts=100, per_day=3000))
     assert (found.p_values[:, 2] < LEVEL).mean() >= 0.9

@@ -119,7 +119,7 @@ def _by_epoch(policy: Policy, chosen: ir.Table, strata: Strata) -> ir.Table:
     rest = rest.select(*keys, **{name: rest[name] - rest[f"seen_{name}"].coalesce(0.0) for name in sums})
     rest = rest.filter(rest.context_n > NO_TRAFFIC).join(decided, keys)
     nothing = {name: float_literal(0) for name in (*SUMS, "context_actions", N_BEFORE, REWARD_SUM_BEFORE, PROPENSITY)}
-    unknown = {EPOCH: ibis.null("int64"), RATE_BEFORE: ibis.null("float64"), PROBABILITY: float_literal(1)}
+    unknown = {EPOCH: ibis.null(shown[EPOCH].type()), RATE_BEFORE: ibis.null("float64"), PROBABILITY: float_literal(1)}
     rest = rest.select(*keys, *sums, DECIDED, **nothing, **unknown)
     return ibis.union(shown, rest.select(*shown.columns), distinct=False)
 
