@@ -39,7 +39,7 @@ def test_support_and_reaction_are_sums_over_slices(engine, name):
 def test_the_scale_of_rewards_does_not_matter(duckdb):
     x, a, r, time = WORLDS["learning"](np.random.default_rng(2))
     plain_facts = epoch_facts(read((x, a, r, time), duckdb))
-    scaled = epoch_facts(read((x, a, 4 * r - 1, time), duckdb, reward_range=(-1, 3)))
+    scaled = epoch_facts(read((x, a, 4 * r - 1, time), duckdb, ranges={"reward": (-1, 3)}))
     assert [row.p_value for row in scaled.lengths] == pytest.approx([row.p_value for row in plain_facts.lengths])
 
 

@@ -80,7 +80,7 @@ def test_a_column_that_repeats_is_pointed_out_with_what_to_do(engine):
         (log("item_id"), {}),
         (log(values=10), {}),
         (log(values=150), {}),
-        (log("user_id", written=float), {"reward": "user_id", "reward_range": (0, 40)}),
+        (log("user_id", written=float), {"reward": "user_id", "ranges": {"user_id": (0, 40)}}),
         (log(), {"action": "user_id"}),
         (log(), {"epoch": "user_id"}),
         (log("session", written=lambda i: 1_790_000_000 + i), {"time": "session"}),

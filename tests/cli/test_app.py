@@ -65,8 +65,8 @@ CASES = {
         ws.EmptyWindowError, "nothing is left", HEAD + "p,,1,2026-01-01\n", read={"drop_nulls": True}
     ),
     "outside": Case(ws.RewardRangeError, "1 value outside [0, 1]", GOOD.replace("p,b,0", "p,b,7")),
-    "outside the range given": Case(ws.RewardRangeError, "outside [2, 5]", read={"reward_range": (2.0, 5.0)}),
-    "no range": Case(ws.UsageError, "is not a range", read={"reward_range": (1.0, 0.0)}),
+    "outside the range given": Case(ws.RewardRangeError, "outside [2, 5]", read={"ranges": {"click": (2.0, 5.0)}}),
+    "no range": Case(ws.UsageError, "is not a range", read={"ranges": {"click": (1.0, 0.0)}}),
     "no number": Case(ws.ColumnError, "has type string", GOOD.replace("p,b,0", "p,b,often")),
     "no time": Case(
         ws.MissingValueError, "'at' is no time in 1 row", GOOD.replace("2026-01-02", "soon"), read={"time": "at"}
@@ -138,7 +138,9 @@ def test_on_the_command_line(case, monkeypatch, capsys):
     command = ["warmstart", "evaluate", *sources(case)]
     for name, value in options.items():
         flag = "--" + name.replace("_", "-")
-        if value is True:
+        if isinstance(value, dict):
+            command += [part for one, (low, high) in value.items() for part in ("--range", f"{one}={low}:{high}")]
+        elif value is True:
             command.append(flag)
         elif isinstance(value, list):
             command += [part for one in value for part in (flag, one)]

@@ -368,7 +368,7 @@ class TestOrigin:
         log, h = draw(world, 0), decisions(world)
         lack, scaled = replace(log, r=1 - log.r), replace(log, r=2 * log.r - 1)
         found = []
-        for some, options in ((log, {}), (lack, {}), (scaled, {"reward_range": (-1, 1)})):
+        for some, options in ((log, {}), (lack, {}), (scaled, {"ranges": {"reward": (-1, 1)}})):
             events, train = read(some, **options), None
             if start:
                 train, events = events.split(at=day(start))

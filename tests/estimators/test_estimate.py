@@ -151,7 +151,7 @@ def test_rewards_on_another_scale_come_back_on_it(engine):
     rows = random_log(7)
     wide = [(x, a, 10 + 40 * r, day) for x, a, r, day in rows]
     early, late = read(rows, engine).split(at=moment(4))
-    early_wide, late_wide = read(wide, engine, reward_range=(10, 50)).split(at=moment(4))
+    early_wide, late_wide = read(wide, engine, ranges={"reward": (10, 50)}).split(at=moment(4))
     options = {"tau": 0.05, "propensities": "all"}
     plain = ws.evaluate("uniform", late, train=early, **options)["uniform"]
     scaled = ws.evaluate("uniform", late_wide, train=early_wide, **options)["uniform"]

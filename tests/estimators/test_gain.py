@@ -107,7 +107,7 @@ def test_the_interval_is_not_much_wider_than_the_normal_one(rate, most):
 
 
 def through_evaluate(rows, policy, *, engine, trained, reward_range):
-    events, options = read(rows, engine, reward_range=reward_range), {}
+    events, options = read(rows, engine, ranges={"reward": reward_range}), {}
     if trained:
         options["train"], events = events.split(at=moment(5))
     return ws.evaluate(policy, events, tau=0.1, estimators=["ips"], allow_unknown_actions=True, **options).policies[0]

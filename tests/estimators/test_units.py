@@ -291,7 +291,7 @@ class TestOrigin:
         for rewards, span in ((log.r, (0, 1)), (1 - log.r, (0, 1)), (2 * log.r - 1, (-1, 1))):
             rows = table(log).set_column(2, "r", [rewards])
             names = {"context": "x", "action": "a", "reward": "r", "time": "when", "unit": "user"}
-            events = ws.read_events(rows, reward_range=span, **names)
+            events = ws.read_events(rows, ranges={"r": span}, **names)
             train, test = events.split(fraction=0.5) if split else (None, events)
             found.append(ws.evaluate({"p": policy(SMALL)}, test, train=train, tau=TAU)["p"])
         plain, flipped, wide = found

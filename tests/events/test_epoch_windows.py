@@ -18,7 +18,7 @@ def read(times, engine="duckdb", **options):
     n = len(times)
     more = {name: options.pop(name) for name in ("version", "user") if name in options}
     columns = {"x": ["p"] * n, "a": [i % 2 for i in range(n)], "r": [float(i) for i in range(n)], "at": times}
-    names = {"context": "x", "action": "a", "reward": "r", "time": "at", "reward_range": (0, n), "engine": engine}
+    names = {"context": "x", "action": "a", "reward": "r", "time": "at", "ranges": {"r": (0, n)}, "engine": engine}
     return ws.read_events(pa.table({**columns, **more}), **names | options)
 
 

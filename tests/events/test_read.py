@@ -223,7 +223,7 @@ def test_drop_nulls_goes_on_and_says_how_many(log):
 
 def test_rewards_outside_the_range_are_an_error_that_shows_one(log):
     rewards = [1.5, *log["reward"].to_pylist()[1:]]
-    with pytest.raises(ws.RewardRangeError, match=r"1 value outside \[0, 1\] .*reward = 1.5.*reward_range"):
+    with pytest.raises(ws.RewardRangeError, match=r"1 value outside \[0, 1\] .*reward = 1.5.*ranges="):
         ws.read_events(broken(log, "reward", rewards), **NAMES)
 
 

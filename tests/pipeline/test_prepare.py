@@ -96,7 +96,7 @@ def test_a_logged_propensity_that_is_none_is_refused(duckdb, value):
 def test_logged_propensities_may_differ_inside_a_cell(duckdb):
     rows = [("p", "a", 1.0, 0.5), ("p", "a", 0.0, 0.25), ("p", "b", 1.0, 0.5), ("p", "a", 1.0, 0.25)]
     log = pa.table(dict(zip(("context", "action", "reward", "pi"), zip(*rows, strict=True), strict=True)))
-    events = read(log, duckdb, time=False, propensity="pi", reward_range=(0, 9))
+    events = read(log, duckdb, time=False, propensity="pi", ranges={"reward": (0, 9)})
     found = ws.evaluate("constant:a", events, tau=0.01)["constant:a"]
     assert found.value == pytest.approx((1 / 0.5 + 1 / 0.25) / 4)
     assert found.matched == 3

@@ -25,8 +25,9 @@ def options(command):
 def test_every_command_that_reads_a_log_takes_every_setting_of_one(command):
     lacking = {"audit": {"--propensity", "--epoch"}, "fit": {"--propensity", "--epoch"}, "export": {"--epoch"}}
     left_out = lacking.get(command, set())
-    declared = {f"--{name.replace('_', '-')}" for name in LogSettings.__dataclass_fields__} - {"--events"}
-    assert {"--event-id", "--reward-range", *declared} - left_out <= options(command)
+    fields = LogSettings.__dataclass_fields__.values()
+    declared = {one.metadata.get("flag") or f"--{one.name.replace('_', '-')}" for one in fields} - {"--events"}
+    assert {"--event-id", "--range", *declared} - left_out <= options(command)
     assert not left_out & options(command)
     assert {f"--{name.replace('_', '-')}" for name in EngineSettings.__dataclass_fields__} <= options(command)
 

@@ -33,7 +33,7 @@ def test_control_characters_do_not_reach_the_terminal(duckdb):
 
 @pytest.mark.parametrize(("scale", "mean"), [(1e6, 2.0), (1e-4, 3e-5), (1.0, 1e-4), (50.0, 20.0)])
 def test_numbers_keep_two_digits_whatever_the_scale(duckdb, scale, mean):
-    events = log_with([mean * 0.5, mean * 1.5] * 2000, duckdb, reward_range=(0, scale))
+    events = log_with([mean * 0.5, mean * 1.5] * 2000, duckdb, ranges={"r": (0, scale)})
     found = ws.evaluate("logging", events, tau=0.1)
     shown = re.search(r"logging +any +([0-9.]+)", str(found)).group(1)
     assert float(shown) == pytest.approx(mean, rel=0.06)
@@ -61,7 +61,7 @@ def test_notes_say_what_was_done(duckdb):
     assert "There is no training window" in part
     assert "live on the day" in split
     assert "live" not in whole
-    negative = ws.evaluate("logging", log_with([-1.0, 1.0], duckdb, reward_range=(-1, 1)), tau=0.1)
+    negative = ws.evaluate("logging", log_with([-1.0, 1.0], duckdb, ranges={"r": (-1, 1)}), tau=0.1)
     assert "the lowest reward, -1, where its action was never shown" in str(negative)
 
 

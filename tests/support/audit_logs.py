@@ -66,7 +66,7 @@ def read(rows, engine="duckdb", *, time=True, scale=(0, 1), **options):
         action="action",
         reward="reward",
         time="time" if time else None,
-        reward_range=scale,
+        ranges={"reward": scale},
         engine=engine,
     )
 

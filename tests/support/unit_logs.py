@@ -45,4 +45,4 @@ def read_units(rows, engine="duckdb", *, scale=(0, 1), unit="user"):
     """Read rows whose rewards are stretched to a scale."""
     low, high = scale
     log = unit_table([(*row[:3], low + (high - low) * row[3]) for row in rows])
-    return ws.read_events(log, **NAMES, unit=unit, reward_range=scale, engine=engine)
+    return ws.read_events(log, **NAMES, unit=unit, ranges={NAMES["reward"]: scale}, engine=engine)

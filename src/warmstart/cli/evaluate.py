@@ -36,6 +36,9 @@ def evaluate(
     progressive: bool = False,
     every: int = 1,
     no_live: bool = False,
+    guard: list[str] | None = None,
+    utility: str | None = None,
+    by: list[str] | None = None,
     select: bool = False,
     html: HtmlOption = None,
     force: ForceOption = False,
@@ -73,7 +76,11 @@ def evaluate(
             earlier ones.
         every (K): With --progressive, learn anew in every K-th epoch.
         no_live: Let policies choose actions on days not live.
-        select: Name the policy certified to gain most, or none.
+        guard (LIMIT): A limit on what a policy may do to an outcome, against logging: 'cost<=+2%', 'complaint<=+0.001'.
+            May be repeated. --select takes only policies that are proven to keep all of them.
+        utility (SUM): Judge policies by a weighted sum of outcomes in the place of the reward: 'quality - 50*cost'.
+        by (COLUMN): A context column to tell segments of the traffic apart by. May be given twice.
+        select: Name the policy certified to improve most on logging, its guards kept, or none.
 
     Examples:
         warmstart evaluate log.parquet --context page --action ad --reward click --policy uniform --tau 0.05
@@ -86,6 +93,10 @@ def evaluate(
             --policy uniform --until 2026-10-20
         warmstart evaluate log.parquet --context page --action ad --reward click --time shown_at --epoch week \
             --progressive
+        warmstart evaluate log.parquet --context page --action ad --reward click --also cost --minimize cost \
+            --range cost=0:0.02 --policy new=decisions.csv --trained-until never --guard 'cost<=+2%' --select
+        warmstart evaluate log.parquet --context page --context country --action ad --reward click --by country \
+            --policy new=decisions.csv --trained-until never --select
         warmstart evaluate log.parquet --context age --context city --action ad --reward click \
             --propensities model --policy new=by-city.csv --estimator dr
     """
@@ -110,7 +121,17 @@ def evaluate(
         events = events.first_epochs() if first_epochs else events
         events = events if until is None else events.until(until)
         if progressive:
-            others = (estimator, trained_until, coarser, feasible_from, allow_unknown_actions, select)
+            others = (
+                estimator,
+                trained_until,
+                coarser,
+                feasible_from,
+                allow_unknown_actions,
+                select,
+                guard,
+                utility,
+                by,
+            )
             plain = (propensities in ("auto", "counts"), interval == "bets", per == "event", not any(others))
             check_progressive(taus, windows, plain=all(plain))
             settings: dict[str, Any] = {"every": every, "tau": taus[0], "delta": delta, "live": not no_live}
@@ -136,6 +157,9 @@ def evaluate(
                 trained_until=pipeline.parse_trained_until(trained_until or (), named),
                 allow_unknown_actions=allow_unknown_actions,
                 per=cast("Any", per),
+                guards=guard or (),
+                utility=utility,
+                by=by or (),
                 on_progress=progress,
             )
     found = curve if progressive else result

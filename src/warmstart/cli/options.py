@@ -115,7 +115,7 @@ def _parameter(setting: Field[Any], kind: Any) -> Parameter:
     if about.get("argument"):
         described: Any = typer.Argument(metavar=about["metavar"], help=about["help"], show_default=False)
     else:
-        flag = f"--{setting.name.replace('_', '-')}"
+        flag = about.get("flag") or f"--{setting.name.replace('_', '-')}"
         words, least = about.get("words", ()), about.get("least")
         described = option(flag, about["metavar"], about["help"], words=words, min=least)
     kind = about["typed"] | None if "typed" in about else kind

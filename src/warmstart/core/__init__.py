@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from warmstart.core.errors import *  # noqa: F403
     from warmstart.core.files import *  # noqa: F403
     from warmstart.core.names import *  # noqa: F403
+    from warmstart.core.outcomes import *  # noqa: F403
     from warmstart.core.progress import *  # noqa: F403
     from warmstart.core.text import *  # noqa: F403
     from warmstart.core.version import __version__ as __version__
@@ -28,6 +29,7 @@ _door = Door.to(
         "names": "ACTION ACTION_ERROR BEFORE CONTEXT_ERROR Columns DAY DECIDED EPOCH EVENT_ID EVENT_WEIGHT EXPECTED "
         "FOLD LEFT_OUT MICROSECONDS_PER_DAY MODEL_VALUE NOISE PART PROBABILITY PROPENSITY REWARD SPREAD TIME "
         "WINDOW_NAMES WindowName",
+        "outcomes": "Outcome",
         "progress": "Progress silent",
         "text": "counted first_lines more percent printable quoted shortened",
         "version": "__version__",

@@ -54,6 +54,7 @@ class Columns:
     event_id: str | None = None
     epoch: str | None = None
     unit: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()
 
     @property
     def context_keys(self) -> tuple[str, ...]:
@@ -71,10 +72,16 @@ class Columns:
         return tuple(f"unit_{i}" for i in range(len(self.unit)))
 
     @property
+    def also_keys(self) -> tuple[str, ...]:
+        """Return the fixed names of further outcomes."""
+        return tuple(f"also_{i}" for i in range(len(self.also)))
+
+    @property
     def fixed_to_given(self) -> dict[str, str]:
         """Map each fixed name to the user's."""
         given = dict(zip(self.keys, (*self.context, self.action), strict=True))
         given[REWARD] = self.reward
         optional = {TIME: self.time, PROPENSITY: self.propensity, EVENT_ID: self.event_id, EPOCH: self.epoch}
         given |= {fixed: name for fixed, name in optional.items() if name is not None}
-        return given | dict(zip(self.unit_keys, self.unit, strict=True))
+        given |= dict(zip(self.unit_keys, self.unit, strict=True))
+        return given | dict(zip(self.also_keys, self.also, strict=True))

@@ -27,7 +27,7 @@ _door = Door.to(
         "bounds": "bias_bounds corollary_bound regret_bound",
         "contributions": "top_contributions",
         "epochs": "EpochState step",
-        "estimate": "estimate_policy",
+        "estimate": "ChosenTau chosen_taus estimate_policy",
         "gain": "Levels",
         "intervals": "METHODS UNKNOWN UnitTotals affordable certain_loss interval",
         "point": "ESTIMATORS",

@@ -34,12 +34,13 @@ if TYPE_CHECKING:
 
 # Logging's value is its plain mean.
 OF_LOGGING = ("ips",)
+ChosenTau = tuple[Clip, TauChoice | None]
 
 
 def estimate_policy(
     weighted: WeightedRows,
     *,
-    taus: Sequence[Tau],
+    taus: Sequence[Tau | ChosenTau],
     levels: Levels,
     method: IntervalName = "bets",
     estimators: Sequence[str] = (),
@@ -51,13 +52,14 @@ def estimate_policy(
 
     Args:
         weighted: The weighted table of the policy.
-        taus: Clipping constants; "auto" chooses one, without a look at evaluated rewards where bounds are certified.
+        taus: Clipping constants; "auto" chooses one, without a look at evaluated rewards where bounds are certified;
+            or what ``chosen_taus`` found for another outcome of the policy.
         levels: The confidence level, and how many estimates share it in joint ends.
         method: The confidence interval.
         estimators: Point estimates of all traffic, the best first; logging has its mean.
     """
     names = OF_LOGGING if weighted.is_logging else estimators
-    chosen = [_tau(weighted, tau, levels.rate) for tau in taus]
+    chosen = [tau if isinstance(tau, tuple) else _tau(weighted, tau, levels.rate) for tau in taus]
     floors = [weighted.floor(clip) for clip, _ in chosen]
     totals = _fetch(weighted, [_sums(weighted, floor, names) for floor in floors], weighted.table.agg)
     for kind, rows in _modelled(weighted, names, floors):
@@ -71,7 +73,12 @@ def estimate_policy(
     return [estimate.scaled(weighted.reward_range) for estimate in estimates]
 
 
-def _tau(weighted: WeightedRows, tau: Tau, rate: float | None) -> tuple[Clip, TauChoice | None]:
+def chosen_taus(weighted: WeightedRows, taus: Sequence[Tau], rate: float | None) -> list[ChosenTau]:
+    """Return the taus in use, and how they were chosen if they were: once for all outcomes of a policy."""
+    return [_tau(weighted, tau, rate) for tau in taus]
+
+
+def _tau(weighted: WeightedRows, tau: Tau, rate: float | None) -> ChosenTau:
     """Return the tau in use and how it was chosen; what is not clipped, logging, may as well have tau = 1."""
     if tau != "auto":
         return tau, None
@@ -142,7 +149,7 @@ def _estimate(
     terms = terms if epochs is None else replace(terms, events=events, scale=1.0, epochs=epochs.value)
     squares_of = by_event if units is None else units.squares
     ends = interval(terms, delta=levels.delta, method=method)
-    joint = ends if levels.looks == 1 else interval(terms, delta=levels.joint, method=method)
+    joint = ends if levels.joint == levels.delta else interval(terms, delta=levels.joint, method=method)
     own, other = (OWN, True) if OWN in rows.columns else (PROPENSITY, False)
     certified = ends
     if other:
@@ -156,6 +163,7 @@ def _estimate(
     estimated = None if weighted.is_logging else estimated_gain(names, totals, events, levels.delta, squares_of)
     return ValueEstimate(
         policy=weighted.policy,
+        outcome=weighted.outcome,
         tau=tau,
         value=min(totals["propensity_reward"] / events, most),
         lower=min(ends.lower, most),

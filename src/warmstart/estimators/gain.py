@@ -26,7 +26,7 @@ from warmstart.estimators.intervals import (
 )
 from warmstart.estimators.moments import Term, Terms
 from warmstart.estimators.weights import Clip, is_supported, log_bin, supported_ratio
-from warmstart.events import N_BEFORE, RATE_BEFORE, REWARD_SUM_BEFORE
+from warmstart.events import IF_NEGATIVE, N_BEFORE, RATE_BEFORE, REWARD_SUM_BEFORE
 from warmstart.results import CertifiedGain
 
 if TYPE_CHECKING:
@@ -68,10 +68,12 @@ def certified_gain(
     value, logging = totals["policy_on_supported"] / traffic, totals["logging_on_supported"] / traffic
     difference = value - logging
     ends = _ends(gains, traffic, levels.delta)
-    joint = ends if levels.looks == 1 else _ends(gains, traffic, levels.joint)
-    lower, upper, joint_lower = min(ends[0], difference), max(ends[1], difference), min(joint[0], difference)
-    gain, lower, upper, joint_lower = (share * end for end in (difference, lower, upper, joint_lower))
-    return CertifiedGain(share, contested, value, logging, gain, lower, upper, "finite-sample", joint_lower)
+    joint = ends if levels.choice == levels.delta else _ends(gains, traffic, levels.choice)
+    lower, upper, joint_lower, joint_upper = (
+        share * end for some in (ends, joint) for end in (min(some[0], difference), max(some[1], difference))
+    )
+    means = share, contested, value, logging, share * difference
+    return CertifiedGain(*means, lower, upper, "finite-sample", joint_lower, joint_upper)
 
 
 def _ends(gains: GainSums | UnitTotals | EpochTotals | None, traffic: float, delta: float) -> tuple[float, float]:
@@ -85,27 +87,40 @@ def _ends(gains: GainSums | UnitTotals | EpochTotals | None, traffic: float, del
 
 @dataclass(frozen=True)
 class Levels:
-    """``delta``: the share of intervals that may miss; ``looks``: how many estimates share it in joint ends.
+    """``delta``: the share of intervals that may miss; ``looks``: how many policies and taus share it in joint ends.
 
     ``rate``, ``icc``: the mean reward, and the intraclass correlation of rewards of a unit, that were known before the
-    window, if any.
+    window, if any. ``outcomes``: how many of them are told of each policy; ``part``: of a look's delta, that its gain
+    has, where the rest is for logging's mean.
     """
 
     delta: float
     looks: int = 1
     rate: float | None = None
     icc: float | None = None
+    outcomes: int = 1
+    part: float = 1.0
 
     @property
     def joint(self) -> float:
-        """Return delta for each of all looks (Bonferroni)."""
-        return self.delta / self.looks
+        """Return delta for the values of all looks and outcomes (Bonferroni)."""
+        return self.delta / (self.looks * self.outcomes)
+
+    @property
+    def choice(self) -> float:
+        """Return delta for the gains of all looks, to choose a policy by.
+
+        That a policy gains, and that its other outcomes stay inside their limits, are proven together if each is: the
+        test of all is as good as that of the worst, whatever their number (intersection-union).
+        """
+        return self.part * self.delta / self.looks
 
 
 def events_by_u(rows: ir.Table, groups: Sequence[str], tau: Clip, rate: float | None) -> ir.Table:
     """Sum events and rewards by the sign and logarithm of u and by expected reward, where actions could be compared.
 
-    Those of a context that the policy does not choose, or that are not supported, have u = -s(x).
+    Those of a context that the policy does not choose, or that are not supported, have u = -s(x). Where rewards are
+    not all known, ``if_negative`` makes them the worst they could be: those of negative u are at the other end.
 
     Args:
         rows: The weighted table.
@@ -115,17 +130,26 @@ def events_by_u(rows: ir.Table, groups: Sequence[str], tau: Clip, rate: float | 
     """
     chosen = rows.filter(rows.context_actions > 1, rows[PROBABILITY] > 0, is_supported(rows, tau))
     chosen = chosen.mutate(**{BEFORE: expected(chosen, rate)})
+    rest_rewards = chosen.context_reward_sum.max() - chosen.reward_sum.sum()
+    if IF_NEGATIVE in rows.columns:
+        rest_rewards += chosen[f"context_{IF_NEGATIVE}"].max() - chosen[IF_NEGATIVE].sum()
     contexts = chosen.group_by(*groups).agg(
         share=chosen[PROBABILITY].sum(),
         rest=chosen.context_n.max() - chosen.n.sum(),
-        rest_rewards=chosen.context_reward_sum.max() - chosen.reward_sum.sum(),
+        rest_rewards=rest_rewards,
         expected=chosen[BEFORE].max(),
     )
     own = chosen.join(contexts, list(groups))
+    own = own.mutate(u=supported_ratio(own, tau) - own.share)
+    rewards = own.reward_sum
+    if IF_NEGATIVE in rows.columns:
+        rewards += (own.u < 0).ifelse(own[IF_NEGATIVE], 0.0)
     epoch = [name for name in groups if name == EPOCH]
     parts = ibis.union(
-        own.select("n", "expected", *epoch, rewards=own.reward_sum, u=supported_ratio(own, tau) - own.share),
-        contexts.select("expected", *epoch, n=contexts.rest, rewards=contexts.rest_rewards, u=-contexts.share),
+        own.select("n", "expected", *epoch, "u", rewards=rewards),
+        contexts.select("expected", *epoch, u=-contexts.share, n=contexts.rest, rewards=contexts.rest_rewards).select(
+            "n", "expected", *epoch, "u", "rewards"
+        ),
         distinct=False,
     )
     size, doubt = parts.u.abs(), parts.expected * (1.0 - parts.expected)

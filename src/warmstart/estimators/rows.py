@@ -15,9 +15,9 @@ counts of a window, or a column that a source put beside the strata.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import ibis
@@ -56,7 +56,8 @@ class WeightedRows:
     further keys. ``certified``: whether propensities are counts of the evaluated window, or those are beside them, so
     that finite-sample bounds hold. ``events``: T. ``names``: the user's names of the context columns. ``visits``: the
     events with their units, if these come back, and then ``shown``: all rows that were shown, chosen or not, unless
-    the policy is logging. ``epochs``: those within which propensities are counted, if they are.
+    the policy is logging. ``epochs``: those within which propensities are counted, if they are. ``outcome``: the
+    user's name of what is valued.
     """
 
     policy: str
@@ -74,6 +75,15 @@ class WeightedRows:
     visits: Visits | None = None
     shown: ir.Table | None = None
     epochs: EpochList | None = None
+    outcome: str = ""
+
+    def only(self, part: Callable[[ir.Table], ir.Table], events: float) -> WeightedRows:
+        """Return the weighted table of some contexts, which have so many events."""
+        cut = {name: value for name in ("table", "modelled", "shown") if (value := getattr(self, name)) is not None}
+        rows = replace(self, events=events, **{name: part(table) for name, table in cut.items()})
+        if self.visits is None:
+            return rows
+        return replace(rows, visits=replace(self.visits, table=part(self.visits.table)))
 
     def floor(self, tau: Clip) -> Clip:
         """Return the clipping constant in use: logging's own weights are 1 and need none."""
@@ -89,6 +99,7 @@ def open_weighted_rows(
     strata: Strata | None = None,
     model: RewardModel | None = None,
     visits: Visits | None = None,
+    base: ir.Table | None = None,
 ) -> Iterator[WeightedRows]:
     """Join a policy with the evaluated log; what is held in the engine is released on leaving.
 
@@ -99,6 +110,7 @@ def open_weighted_rows(
         strata: The cells divided by further keys, with propensities unless these are counts.
         model: A reward model, learned without the row's own cell or, with strata, its own fold.
         visits: The events with their units, if these come back.
+        base: The policy's choices with the columns of their cells, where somebody has opened them already.
     """
     epochs = None if strata is None else strata.epochs
     strata, window = (None, "evaluated") if policy.is_logging and epochs is None else (strata, window)
@@ -111,7 +123,10 @@ def open_weighted_rows(
 
         modelled = decided = None
         if strata is None:
-            rows = _counted(resources.enter_context(policy.open_on(cells)), cells, window)
+            base = resources.enter_context(policy.open_on(cells)) if base is None else base
+            rows = _counted(base, cells, window)
+            # Its own share, also of events that a view leaves out.
+            rows = rows.mutate(**{PROBABILITY: rows[PROPENSITY]}) if policy.is_logging else rows
             rows = rows if window == "evaluated" else keep(rows)
             if model is not None:
                 rows = with_share(rows, cells.columns.context_keys, whole=policy.whole)
@@ -144,6 +159,7 @@ def open_weighted_rows(
             visits=visits,
             shown=shown,
             epochs=epochs,
+            outcome=cells.columns.reward,
         )
 
 

@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from warmstart.events.epochs import *  # noqa: F403
     from warmstart.events.folds import *  # noqa: F403
     from warmstart.events.log_table import *  # noqa: F403
+    from warmstart.events.outcomes import *  # noqa: F403
     from warmstart.events.read import *  # noqa: F403
     from warmstart.events.slots import *  # noqa: F403
     from warmstart.events.strata import *  # noqa: F403
+    from warmstart.events.utility import *  # noqa: F403
     from warmstart.events.visits import *  # noqa: F403
     from warmstart.events.window import *  # noqa: F403
 
@@ -30,11 +32,13 @@ _door = Door.to(
         "daily": "DailyCells open_daily_cells",
         "folds": "Folds with_key_folds",
         "log_table": "TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing ticks_per_second",
-        "read": "read_events",
+        "outcomes": "Fill IF_NEGATIVE outcome_view with_outcomes",
+        "read": "parse_ranges read_events",
         "slots": "SLOT SLOTS_PER_HOUR Slots open_slots",
         "strata": "FOLDS Strata fetch_to_learn_from open_strata",
+        "utility": "Utility with_utility",
         "visits": "VISIT_N VISIT_REWARD Visits some_units unit_visits",
-        "window": "Events event_weight per_unit",
+        "window": "Events event_weight in_one_engine per_unit",
     },
 )
 __all__ = [*_door.homes]  # noqa: PLE0604

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import ibis
 import ibis.expr.types as ir
 
-from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, REWARD, TIME, Columns, EngineError, WindowName
+from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, TIME, Columns, EngineError, WindowName
 from warmstart.engine import LocalEngine
 from warmstart.events.epochs import day_of
+from warmstart.events.outcomes import Fill, check_outcomes, of, outcome_view, outcome_windows, with_outcomes
 from warmstart.events.window import Events, event_count, event_weight, in_one_engine
 
 
@@ -26,7 +27,7 @@ class Cells:
 
     The same on every row of a context: ``context_n, context_reward_sum, context_reward_sq_sum``, with a training window
     ``context_n_train, context_reward_sum_train``, and the numbers of its actions, ``context_actions`` (evaluated),
-    ``context_actions_train``, ``context_actions_all``.
+    ``context_actions_train``, ``context_actions_all``. Sums of further outcomes end in ``_of_1, _of_2, ...``.
     """
 
     engine: LocalEngine
@@ -46,6 +47,11 @@ class Cells:
         rows = by_context_and_day(self.evaluated) if self.traffic is None else self.traffic
         keys = {name: rows[name].cast(self.table[name].type()) for name in self.columns.context_keys}
         return rows.select(**keys, day=rows[DAY], n=rows.n)
+
+    def of_outcome(self, k: int, fill: Fill, events: int) -> Cells:
+        """Return the same cells with the k-th outcome, known in so many events, in the place of the reward."""
+        evaluated, train = outcome_windows(self.evaluated, self.train, k, fill, events)
+        return replace(self, evaluated=evaluated, train=train, table=outcome_view(self.table, k, fill))
 
     @property
     def contexts(self) -> ir.Table:
@@ -84,6 +90,7 @@ def open_cells(evaluated: Events, train: Events | None = None, *, live: bool = F
     """Sum the events of one or two windows into cells; they are released on leaving."""
     if train is not None:
         train = in_one_engine(train, evaluated)
+        check_outcomes(train, evaluated)
     with ExitStack() as resources:
         # In two steps: grouping and windows in one query would compete for memory, and spill.
         engine, summed = evaluated.engine.collect(cell_sums(evaluated, train, live=live))
@@ -125,14 +132,14 @@ def by_context_and_day(events: Events) -> ir.Table:
 def with_context_sums(summed: ir.Table, evaluated: Events, shown: ir.Table | None) -> ir.Table:
     """Add to cells what they share with their context and, if it is known when actions were ``shown``, live days."""
     whole = ibis.window(group_by=list(evaluated.columns.context_keys))
-    sums = {f"context_{name}": summed[name].sum() for name in ("n", "reward_sum", "reward_sq_sum")}
-    sums["context_actions"] = (summed.n > 0).cast("float64").sum()
+    added = with_outcomes(summed, ("n", "reward_sum", "reward_sq_sum", "n_train", "reward_sum_train"))
+    sums = {f"context_{name}": summed[name].sum() for name in added}
+    for name in with_outcomes(summed, ("n", "n_train")):
+        sums[f"context_actions{name.removeprefix('n')}"] = (summed[name] > 0).cast("float64").sum()
     if "n_train" in summed.columns:
-        sums["context_n_train"] = summed.n_train.sum()
-        sums["context_reward_sum_train"] = summed.reward_sum_train.sum()
-        sums["context_actions_train"] = (summed.n_train > 0).cast("float64").sum()
         sums["context_actions_all"] = summed.n.count().cast("float64")
-    own = [name for name in summed.columns if name not in ("first_time", "last_time", "reward_sum_train")]
+    left = {"first_time", "last_time", *with_outcomes(summed, ("reward_sum_train",))}
+    own = [name for name in summed.columns if name not in left]
     table = summed.select(*own, **{name: value.over(whole) for name, value in sums.items()})
     if shown is None:
         return table
@@ -177,10 +184,17 @@ def cell_sums(evaluated: Events, train: Events | None, *, live: bool = False) ->
     events = _marked(evaluated, evaluated.inside, in_train, timed=timed)
     if train is not None and train.log is not evaluated.log:
         events = ibis.union(events, _marked(train, nothing, train.inside, timed=timed), distinct=False)
-    rewards = events.in_window * events[REWARD]
-    sums = {"n": events.in_window.sum(), "reward_sum": rewards.sum(), "reward_sq_sum": (rewards * events[REWARD]).sum()}
-    if train is not None:
-        sums |= {"n_train": events.in_train.sum(), "reward_sum_train": (events.in_train * events[REWARD]).sum()}
+    sums = {"n": events.in_window.sum()} | ({} if train is None else {"n_train": events.in_train.sum()})
+    for k, outcome in enumerate(evaluated.log.outcomes):
+        value = events[outcome.column]
+        if outcome.known < 1:
+            known = value.notnull().cast("float64")
+            sums[of("n", k)] = (events.in_window * known).sum()
+            sums |= {} if train is None else {of("n_train", k): (events.in_train * known).sum()}
+            value = value.coalesce(0.0)
+        rewards = events.in_window * value
+        sums |= {of("reward_sum", k): rewards.sum(), of("reward_sq_sum", k): (rewards * value).sum()}
+        sums |= {} if train is None else {of("reward_sum_train", k): (events.in_train * value).sum()}
     sums |= {"first_time": events[TIME].min(), "last_time": events[TIME].max()} if timed else {}
     return events.group_by(*evaluated.columns.keys).agg(**sums)
 
@@ -190,7 +204,8 @@ def _marked(events: Events, in_window: ir.Value, in_train: ir.Value, *, timed: b
     weight = event_weight(table)
     marks = {"in_window": in_window.ifelse(weight, 0.0), "in_train": in_train.ifelse(weight, 0.0)}
     times = [TIME] if timed else []
-    return table.filter(in_window | in_train).select(*events.columns.keys, REWARD, *times, **marks)
+    outcomes = [outcome.column for outcome in events.log.outcomes]
+    return table.filter(in_window | in_train).select(*events.columns.keys, *outcomes, *times, **marks)
 
 
 def _hold_the_whole_log(evaluated: Events, train: Events | None) -> bool:

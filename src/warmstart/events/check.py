@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import ibis.expr.types as ir
 
@@ -13,11 +15,13 @@ from warmstart.core import (
     ColumnError,
     EmptyWindowError,
     MissingValueError,
+    Outcome,
     PropensityRangeError,
     RewardRangeError,
     Window,
     counted,
     quoted,
+    shortened,
 )
 from warmstart.engine import example_rows
 from warmstart.events.log_table import TIME_AS_WRITTEN, LogTable, missing, ticks_per_second
@@ -32,7 +36,7 @@ def check_log(log: LogTable, *, drop_nulls: bool) -> tuple[LogTable, Window, int
     rows = summary["rows"]
     if not rows:
         raise EmptyWindowError(f"{log.where} has no rows.")
-    nulls = {name: summary[f"missing_{name}"] for name in log.columns.fixed_to_given if summary[f"missing_{name}"]}
+    nulls = {name: summary[f"missing_{name}"] for name in _needed(log) if summary[f"missing_{name}"]}
     if nulls:
         if not drop_nulls:
             raise _missing_values(log, nulls)
@@ -41,9 +45,10 @@ def check_log(log: LogTable, *, drop_nulls: bool) -> tuple[LogTable, Window, int
         if not summary["rows"]:
             raise EmptyWindowError(f"{log.where}: every row lacks a value; nothing is left.")
     dropped = rows - summary["rows"]
-    for name in (REWARD, PROPENSITY):
+    for name in (*(outcome.column for outcome in log.outcomes), PROPENSITY):
         if outside := summary.get(f"{name}_outside"):
             raise _out_of_range(log, name, outside)
+    log = replace(log, outcomes=tuple(_seen(log, outcome, summary) for outcome in log.outcomes))
     if summary.get("zoned") and summary.get("unzoned"):
         raise ColumnError(
             f"{log.where}: of the times in {quoted(log.columns.time)}, {summary['zoned']:,} have a zone and "
@@ -63,8 +68,12 @@ def _summary(log: LogTable) -> ir.Table:
     sums: dict[str, ir.Value] = {"rows": table.count()}
     for name in log.columns.fixed_to_given:
         sums[f"missing_{name}"] = _count(missing(table[name]))
-    for name in (REWARD, *([PROPENSITY] if PROPENSITY in table.columns else [])):
+    outcomes = [outcome.column for outcome in log.outcomes]
+    for name in (*outcomes, *([PROPENSITY] if PROPENSITY in table.columns else [])):
         sums[f"{name}_outside"] = _count(_outside(log, name) & ~missing(table[name]))
+    for name in outcomes:
+        known = missing(table[name]).ifelse(None, table[name])
+        sums |= {f"{name}_least": known.min(), f"{name}_most": known.max()}
     if TIME_AS_WRITTEN in table.columns:
         zoned = table[TIME_AS_WRITTEN].re_search(ZONE_AT_THE_END)
         sums |= {"zoned": _count(zoned), "unzoned": _count(~zoned)}
@@ -73,9 +82,27 @@ def _summary(log: LogTable) -> ir.Table:
     return table.agg(**sums)
 
 
+def _needed(log: LogTable) -> list[str]:
+    """Return the columns that may not be missing; further outcomes may."""
+    return [name for name in log.columns.fixed_to_given if name not in log.columns.also_keys]
+
+
+def _seen(log: LogTable, outcome: Outcome, summary: Mapping[str, Any]) -> Outcome:
+    """Return an outcome with the range of its values, and the share of events in which it is known."""
+    unknown, rows = summary[f"missing_{outcome.column}"], summary["rows"]
+    if unknown == rows:
+        raise EmptyWindowError(f"{log.where}: the outcome {quoted(outcome.name)} is never known.", "Leave it out.")
+    ends = float(summary[f"{outcome.column}_least"]), float(summary[f"{outcome.column}_most"])
+    return replace(outcome, seen=ends, known=1 - unknown / rows)
+
+
 def _outside(log: LogTable, name: str) -> ir.BooleanValue:
-    value, (low, high) = log.table[name], log.reward_range
-    return (value < low) | (value > high) if name == REWARD else (value <= 0) | (value > 1)
+    value, outcome = log.table[name], _outcome(log, name)
+    return (value <= 0) | (value > 1) if outcome is None else (value < outcome.low) | (value > outcome.high)
+
+
+def _outcome(log: LogTable, name: str) -> Outcome | None:
+    return next((outcome for outcome in log.outcomes if outcome.column == name), None)
 
 
 def _count(condition: ir.BooleanValue) -> ir.Value:
@@ -108,11 +135,12 @@ def _out_of_range(log: LogTable, name: str, rows: int) -> RewardRangeError | Pro
     given = log.columns.fixed_to_given
     example = example_rows(log.engine, log.table.filter(_outside(log, name)), given)
     values = f"{quoted(given[name])} has {counted(rows, 'value')} outside"
-    if name == REWARD:
-        low, high = log.reward_range
+    outcome = _outcome(log, name)
+    if outcome is not None:
+        word, column = "reward" if name == REWARD else "outcome", outcome.name
         return RewardRangeError(
-            f"{log.where}: reward {values} [{low:g}, {high:g}] ({example}).",
-            "Pass reward_range=(lowest, highest) (--reward-range LO HI) if that is its scale.",
+            f"{log.where}: {word} {values} [{outcome.low:g}, {outcome.high:g}] ({example}).",
+            f"Pass ranges={{{column!r}: (lowest, highest)}} (--range {shortened(column)}=LO:HI) if that is its scale.",
         )
     return PropensityRangeError(
         f"{log.where}: the propensity {values} (0, 1] ({example}).",

@@ -19,6 +19,7 @@ from warmstart.core import (
     Columns,
     EmptyWindowError,
     Moment,
+    Outcome,
     UsageError,
     microseconds,
     quoted,
@@ -38,6 +39,7 @@ class LogTable:
 
     ``rows``: events of the whole log, once it is checked. ``ticks_per_second``: the unit of times that are epoch
     integers, None for timestamps and dates. ``epochs``: how the log is divided where that matters, if it was said.
+    ``outcomes``: what is valued, the reward first; its column is called ``reward`` whatever it is.
     """
 
     engine: Engine
@@ -45,11 +47,16 @@ class LogTable:
     columns: Columns
     origin: Any
     rows: int = 0
-    reward_range: tuple[float, float] = (0.0, 1.0)
+    outcomes: tuple[Outcome, ...] = (Outcome(REWARD),)
     complete_rows_only: bool = False
     epoch_integers: bool = False
     epochs: Epochs | None = None
     ticks_per_second: int | None = None
+
+    @property
+    def reward_range(self) -> tuple[float, float]:
+        """Return the lowest and the highest possible reward."""
+        return self.outcomes[0].range
 
     @property
     def where(self) -> str:
@@ -65,8 +72,9 @@ class LogTable:
         return settled(replace(self, engine=engine, table=raw.table))
 
     def without_missing(self) -> LogTable:
-        """Return the log without rows that have a null, NaN or infinity."""
-        present = [~missing(self.table[name]) for name in self.table.columns]
+        """Return the log without rows that have a null, NaN or infinity; further outcomes may be unknown."""
+        needed = [name for name in self.table.columns if name not in self.columns.also_keys]
+        present = [~missing(self.table[name]) for name in needed]
         return replace(self, table=self.table.filter(*present), complete_rows_only=True)
 
     def microseconds(self, moment: Moment) -> int:
@@ -96,6 +104,8 @@ def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
             cast[EPOCH] = as_key(table[EPOCH], columns.epoch, where, what="an epoch")
         for name, unit in zip(columns.unit_keys, columns.unit, strict=True):
             cast[name] = as_key(table[name], unit, where, what="a unit")
+        for name, also in zip(columns.also_keys, columns.also, strict=True):
+            cast[name] = as_number(table[name], also, where)
         if columns.time is not None:
             cast |= as_time(engine, table[TIME], columns.time, where)
     except ColumnError:
@@ -107,11 +117,17 @@ def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
 
 
 def settled(log: LogTable) -> LogTable:
-    """Return a checked log with rewards scaled to [0, 1] and times to microseconds."""
-    low, high = log.reward_range
+    """Return a checked log with outcomes scaled to [0, 1], null where unknown, and times in microseconds."""
     table = log.table.drop(TIME_AS_WRITTEN) if TIME_AS_WRITTEN in log.table.columns else log.table
-    if (low, high) != (0.0, 1.0):
-        table = table.mutate(**{REWARD: (table[REWARD] - low) / (high - low)})
+    scaled: dict[str, ir.Value] = {}
+    for outcome in log.outcomes:
+        value = table[outcome.column]
+        if outcome.known < 1:
+            value = missing(value).ifelse(None, value)
+        if outcome.range != (0.0, 1.0):
+            value = (value - outcome.low) / outcome.width
+        scaled |= {} if value is table[outcome.column] else {outcome.column: value}
+    table = table.mutate(**scaled) if scaled else table
     if log.ticks_per_second is not None:
         table = table.mutate(**{TIME: in_microseconds(table[TIME], log.ticks_per_second)})
     return replace(log, table=table)

@@ -17,8 +17,18 @@ from warmstart.core import (
     __version__,
     silent,
 )
-from warmstart.estimators import check_weights, estimate_policy, top_contributions
-from warmstart.events import Cells, Events, days_known, open_cells, open_epoch_strata, per_unit, window_counts
+from warmstart.events import (
+    Cells,
+    Events,
+    Utility,
+    days_known,
+    in_one_engine,
+    open_cells,
+    open_epoch_strata,
+    per_unit,
+    window_counts,
+    with_utility,
+)
 from warmstart.pipeline.checks import (
     check_coarser,
     check_decides,
@@ -31,18 +41,18 @@ from warmstart.pipeline.checks import (
     feasible_window,
 )
 from warmstart.pipeline.known_before import known_levels
-from warmstart.pipeline.prepare import prepare
-from warmstart.pipeline.remarks import evaluation_remarks, unproven_epochs
+from warmstart.pipeline.prepare import Learning, prepare
+from warmstart.pipeline.remarks import evaluation_remarks
+from warmstart.pipeline.segments import check_by, list_segments
 from warmstart.pipeline.trained import training_of
+from warmstart.pipeline.valuing import Asked, Valued, Valuing
 from warmstart.policy import build_policy, parse_policies, unknown_share
 from warmstart.results import (
-    Alarms,
-    Contribution,
     Evaluation,
+    Guard,
     IntervalName,
     LogSummary,
     Tau,
-    ValueEstimate,
     Windows,
 )
 
@@ -79,6 +89,9 @@ def evaluate(
     trained_until: Any = None,
     allow_unknown_actions: bool = False,
     per: Literal["event", "unit"] = "event",
+    guards: Sequence[str] = (),
+    utility: str | None = None,
+    by: str | Sequence[str] = (),
     on_progress: Progress = silent,
 ) -> Evaluation:
     """Estimate what policies would have earned on the events of a window: off-policy (counterfactual) evaluation.
@@ -111,6 +124,9 @@ def evaluate(
             "never", or a mapping from policies to these. No end is certified for those fitted inside the window.
         allow_unknown_actions: Whether decisions may name actions that the log never shows: unsupported traffic.
         per: "event", or "unit": every unit counts the same, however often it comes, in values and propensities alike.
+        guards: Limits on what a policy may do to an outcome, against logging: ``"cost<=+2%"``, ``"click>=-0.001"``.
+        utility: A weighted sum of outcomes to judge policies by, in the place of the reward: ``"quality - 50*cost"``.
+        by: One or two context columns to value the reward by, segment by segment.
         on_progress: Called with the step that begins.
 
     >>> import pyarrow as pa, warmstart as ws
@@ -126,9 +142,17 @@ def evaluate(
     taus = checked_taus(tau)
     check_level(delta, interval, estimators)
     check_coarser(coarser, events)
+    by = _texts(by)
+    check_by(by, events)
     feasible_from = feasible_window(feasible_from, train)
+    if utility is not None:
+        train = None if train is None else in_one_engine(train, events)
+        events, train = with_utility(events, train, Utility.parse(utility))
+    outcomes = events.log.outcomes
+    limits = [Guard.parse(text, [outcome.name for outcome in outcomes]) for text in _texts(guards)]
+    asked = Asked(taus, interval, estimators, limits, contributions)
     training = training_of(named, trained_until, events, train)
-    unknown, alarms = dict[str, float](), dict[str, Alarms]()
+    unknown = dict[str, float]()
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     levels = known_levels(delta, looks, events, train, returning=training.returning)
     if per == "unit":
@@ -136,33 +160,33 @@ def evaluate(
         events, train = per_unit(events, train)
     on_progress("summing events into cells")
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
-    estimates, parts = list[ValueEstimate](), list[Contribution]()
+    answers = dict[str, Valued]()
     with open_cells(events, train, live=live) as cells, ExitStack() as resources:
         if any(policy.keyword == "uniform" for policy in named):
             check_uniform(cells, feasible_from)
         on_progress("learning propensities and rewards")
-        learn: dict[str, Any] = {"estimators": estimators, "reward_model": reward_model, "rate": levels.rate}
-        inputs = prepare(cells, resources, propensities, coarser=coarser, **learn)
+        learn = Learning.needed(estimators, reward_model)
+        inputs = prepare(cells, resources, propensities, coarser=coarser, learn=learn, rate=levels.rate)
         summary = _summary(cells)
         check_epochs(inputs.by_epoch, interval)
+        segments = list_segments(cells, by)
+        valuing = Valuing.open(asked, inputs, levels, training, resources, learn=learn, segments=segments)
         for policy in named:
             on_progress(f"valuing {policy.name}")
             choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": inputs.by_epoch}
             built = build_policy(policy, cells, allow_unknown=allow_unknown_actions, **choice)
             if allow_unknown_actions and policy.names_actions:
                 unknown[policy.name] = unknown_share(built, cells)
-            with inputs.weigh(built) as weighted:
-                valued = estimate_policy(weighted, taus=taus, levels=levels, method=interval, estimators=estimators)
-                alarms[policy.name] = Alarms(1.0, 0.0) if inputs.source.counted else check_weights(weighted)
-                if contributions and not built.is_logging and inputs.source.counted:
-                    parts += top_contributions(weighted, valued[0], most=contributions)
-            check_decides(policy, valued[0])
-            valued = valued if inputs.source.counted else [e.judged(alarms[policy.name]) for e in valued]
-            unproven = policy.name in training.unproven or unproven_epochs(inputs, training)
-            estimates += [e.uncertified() for e in valued] if unproven else valued
+            answers[policy.name] = valuing.value(built)
+            check_decides(policy, answers[policy.name].estimates[0])
+        alarms = {name: valued.alarms for name, valued in answers.items()}
         remarks = evaluation_remarks(inputs, training, unknown=unknown, alarms=alarms)
     return Evaluation(
-        policies=tuple(estimates),
+        policies=tuple(one for valued in answers.values() for one in valued.estimates),
+        others=tuple(one for valued in answers.values() for one in valued.others),
+        segments=tuple(one for valued in answers.values() for one in valued.segments),
+        outcomes=outcomes,
+        by=tuple(by),
         windows=Windows(
             evaluated=events.window,
             train=None if train is None else train.window,
@@ -174,11 +198,15 @@ def evaluate(
         reward_range=events.log.reward_range,
         version=__version__,
         learned_here=training.learned,
-        contributions=tuple(parts),
+        contributions=tuple(part for valued in answers.values() for part in valued.contributions),
         propensities=inputs.source,
         remarks=remarks,
         per=per,
     )
+
+
+def _texts(given: str | Sequence[str]) -> Sequence[str]:
+    return [given] if isinstance(given, str) else given
 
 
 def policy_table(

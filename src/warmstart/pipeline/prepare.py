@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import UsageError
+from warmstart.core import PROPENSITY, UsageError
 from warmstart.estimators import ESTIMATORS, RewardModel, WeightedRows, open_weighted_rows
 from warmstart.events import open_epoch_strata, open_strata, unit_visits
 from warmstart.pipeline.sources import (
@@ -24,7 +24,9 @@ from warmstart.reward import open_cell_means, open_left_out_means
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager, ExitStack
 
-    from warmstart.events import Cells, Strata, Visits
+    import ibis.expr.types as ir
+
+    from warmstart.events import Cells, Fill, Strata, Visits
     from warmstart.policy import Policy
 
 
@@ -58,14 +60,69 @@ class EvaluationInputs:
         """Tell whether an epoch had not ended when the next began, so that nobody knows what it could react to."""
         return self.by_epoch is not None and self.by_epoch.epochs is not None and not self.by_epoch.epochs.apart
 
-    def weigh(self, policy: Policy) -> AbstractContextManager[WeightedRows]:
-        """Open the weighted table of a policy."""
+    def of_outcome(
+        self, k: int, fill: Fill, resources: ExitStack, *, events: int, rate: float | None, learn: Learning | None
+    ) -> EvaluationInputs:
+        """Return the same with the k-th outcome in the place of the reward; propensities are not learned again.
+
+        Args:
+            k: The number of the outcome.
+            fill: What stands for a null of it.
+            resources: What is held in the engine is released with it.
+            events: How many events of the window the view has.
+            rate: The outcome's mean that was known before the window, if any.
+            learn: How to learn a reward model of it; None for none.
+        """
+        cells, strata = self.cells.of_outcome(k, fill, events), None
+        if self.by_epoch is not None:
+            strata = resources.enter_context(open_epoch_strata(cells, rate))
+        elif self.strata is not None:
+            again = open_strata(cells, by_propensity=self.strata.by_propensity)
+            strata = _with_propensities_of(resources.enter_context(again), self.strata)
+        model = None if learn is None else learn.of(cells, strata if self.by_epoch is None else None, resources)
+        return EvaluationInputs(cells, self.source, strata, model, _visits(cells, strata, resources))
+
+    def open_base(self, policy: Policy, resources: ExitStack) -> ir.Table | None:
+        """Join a policy with the cells once for all outcomes, where rows are cells; else None."""
+        if (policy.is_logging and self.by_epoch is None) or self.strata is None:
+            return resources.enter_context(policy.open_on(self.cells))
+        return None
+
+    def weigh(self, policy: Policy, base: ir.Table | None = None) -> AbstractContextManager[WeightedRows]:
+        """Open the weighted table of a policy, on choices with the columns of their cells if these are open."""
         window = COUNTED.get(self.source.name, "evaluated")
         by_cell, by_stratum = self.visits or (None, None)
         visits = by_cell if policy.is_logging else by_stratum
         return open_weighted_rows(
-            policy, self.cells, window=window, strata=self.strata, model=self.model, visits=visits
+            policy, self.cells, window=window, strata=self.strata, model=self.model, visits=visits, base=base
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Learning:
+    """How reward models are learned: with the user's own regressor, if there is one."""
+
+    reward_model: Any = None
+
+    @classmethod
+    def needed(cls, estimators: Sequence[str], reward_model: Any) -> Learning | None:
+        """Return how to learn what some estimators need; None if they need no model."""
+        return cls(reward_model) if any(ESTIMATORS[name].modelled for name in estimators) else None
+
+    def of(self, cells: Cells, strata: Strata | None, resources: ExitStack) -> RewardModel:
+        """Learn what strata are expected to earn by other folds, or cells by other cells."""
+        if strata is None:
+            return _model_of_cells(cells, resources, self.reward_model)
+        return _model_of_strata(strata, resources, self.reward_model)
+
+
+def _with_propensities_of(strata: Strata, others: Strata) -> Strata:
+    """Return strata of the same events with the propensities that are known already."""
+    if others.by_propensity:
+        return strata
+    keys = [*strata.cells.columns.keys, *strata.by]
+    joined = strata.table.left_join(others.table.select(*keys, PROPENSITY), keys)
+    return replace(strata, table=joined.select(*strata.table.columns, PROPENSITY))
 
 
 def prepare(
@@ -74,8 +131,7 @@ def prepare(
     requested: Any,
     *,
     coarser: Sequence[Sequence[str]] = (),
-    estimators: Sequence[str] = (),
-    reward_model: Any = None,
+    learn: Learning | None = None,
     rate: float | None = None,
 ) -> EvaluationInputs:
     """Choose the source of propensities, and learn what it and the estimators need, if anything.
@@ -85,14 +141,12 @@ def prepare(
         resources: What is held in the engine is released with it.
         requested: A source by name, "auto", or a scikit-learn classifier.
         coarser: Lists of context columns to back off to, most specific first.
-        estimators: The point estimators that were asked for.
-        reward_model: A scikit-learn regressor of the context columns, instead of the default.
+        learn: How to learn a reward model; None for none.
         rate: The mean reward that was known before the window, if any.
     """
     name, reason, classifier = choose_source(requested, cells, coarser)
-    modelled = any(ESTIMATORS[estimator].modelled for estimator in estimators)
     if name in COUNTED:
-        model = _model_of_cells(cells, resources, reward_model) if modelled else None
+        model = None if learn is None else learn.of(cells, None, resources)
         epochs = cells.evaluated.log.epochs
         if epochs is not None and epochs.kind == "auto":
             raise _undecided_epochs(cells)
@@ -102,7 +156,7 @@ def prepare(
     strata = resources.enter_context(open_strata(cells, by_propensity=name == "logged"))
     check_folds(strata)
     strata, source = with_propensities(strata, name, reason, coarser=coarser, model=classifier)
-    model = _model_of_strata(strata, resources, reward_model) if modelled else None
+    model = None if learn is None else learn.of(cells, strata, resources)
     return EvaluationInputs(cells, source, strata, model, _visits(cells, strata, resources))
 
 

@@ -22,8 +22,9 @@ EPOCHS = ("auto", "hour", "day", "week")
 def _shown(text: str, metavar: str | None = None, **more: Any) -> dict[str, Any]:
     """Describe a setting for the command line.
 
-    ``words`` are completed by a shell, ``least`` is the smallest number, ``argument`` makes it positional, ``typed`` is
-    the type of an optional value where the command line takes fewer types than Python.
+    ``words`` are completed by a shell, ``least`` is the smallest number, ``argument`` makes it positional, ``flag`` is
+    the option where it is not the name, ``typed`` the type of an optional value where the command line takes fewer
+    types than Python.
     """
     return {"help": text, "metavar": metavar, **more}
 
@@ -87,8 +88,20 @@ class LogSettings:
         default=None,
         metadata=_shown("The table, [SCHEMA.]NAME, of a database; alone, one that the engine knows.", "NAME"),
     )
-    reward_range: tuple[float, float] = field(
-        default=(0.0, 1.0), metadata=_shown("The scale of rewards, if it is not [0, 1].", "LO HI")
+    also: list[str] | None = field(
+        default=None, metadata=_shown("A further outcome to value (cost, latency). May be repeated.", "COLUMN")
+    )
+    minimize: list[str] | None = field(
+        default=None,
+        metadata=_shown("An outcome of which less is better; the reward may be one. May be repeated.", "COLUMN"),
+    )
+    ranges: list[str] | None = field(
+        default=None,
+        metadata=_shown(
+            "The possible values of the reward or another outcome, if not 0 to 1. May be repeated.",
+            "COLUMN=LO:HI",
+            flag="--range",
+        ),
     )
     drop_nulls: bool = field(
         default=False, metadata=_shown("Leave out rows with nulls, NaN or infinities, and count them.")
@@ -100,10 +113,11 @@ class LogSettings:
 
     def open(self, engine: str | Engine = "duckdb") -> Events:
         """Read the log and check every value that will be used."""
-        from warmstart.events import read_events
+        from warmstart.events import parse_ranges, read_events
 
         columns = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "events"}
-        return read_events(self.events, engine=engine, **columns | {"unit": self.unit or ()})
+        columns |= {name: columns[name] or () for name in ("unit", "also", "minimize")}
+        return read_events(self.events, engine=engine, **columns | {"ranges": parse_ranges(self.ranges or ())})
 
 
 @dataclass(frozen=True, kw_only=True)

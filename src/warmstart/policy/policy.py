@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import ibis.expr.types as ir
 
 from warmstart.core import EPOCH, PROBABILITY
-from warmstart.events import Cells
+from warmstart.events import Cells, with_outcomes
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Policy:
         if self.seated:
             return self.table
         keys = cells.columns.keys
-        own = ["n", "reward_sum", "reward_sq_sum", *(["n_train"] if "n_train" in cells.table.columns else [])]
+        own = with_outcomes(cells.table, ("n", "reward_sum", "reward_sq_sum", "n_train"))
         chosen = self.table.join(cells.contexts, list(cells.columns.context_keys))
         joined = chosen.left_join(cells.table.select(*keys, *own), list(keys))
         shown = {name: joined[name].coalesce(0.0) for name in own}

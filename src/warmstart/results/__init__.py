@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from warmstart.results.epochs import *  # noqa: F403
     from warmstart.results.estimate import *  # noqa: F403
     from warmstart.results.evaluation import *  # noqa: F403
+    from warmstart.results.guards import *  # noqa: F403
     from warmstart.results.interop import *  # noqa: F403
     from warmstart.results.joined import *  # noqa: F403
     from warmstart.results.monitor import *  # noqa: F403
     from warmstart.results.progressive import *  # noqa: F403
     from warmstart.results.propensities import *  # noqa: F403
     from warmstart.results.remarks import *  # noqa: F403
+    from warmstart.results.segments import *  # noqa: F403
     from warmstart.results.selection import *  # noqa: F403
 
 _door = Door.to(
@@ -37,12 +39,14 @@ _door = Door.to(
         "estimate": "BEST_FIRST CertifiedGain EstimatedGain Gain Guarantee Interval IntervalName PointEstimate "
         "PropensityError Support Tau TauChoice TauPoint ValueEstimate WeightRatio",
         "evaluation": "Contribution Evaluation LogSummary Windows",
+        "guards": "Guard GuardResult PART_OF_GAIN",
         "interop": "Decisions Exported Imported ImportedTables",
         "joined": "Duplicates Impressions Joined Outcomes Repeated",
         "monitor": "FollowedPolicy Monitor MonitorLine",
         "progressive": "LearningStep Progressive Trend trend_of",
         "propensities": "SOURCE_NAMES Alarms ComparedSource Imbalance PropensityComparison PropensitySource SourceName",
         "remarks": "Overlap Remark",
+        "segments": "SegmentGain segment_gains",
         "selection": "Selection select",
     },
 )

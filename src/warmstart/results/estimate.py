@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeVar
 
 from warmstart.results.display import fields_of, plain
 from warmstart.results.epochs import EpochEstimate
+from warmstart.results.guards import GuardResult
 from warmstart.results.propensities import Alarms
 
 IntervalName = Literal["kl", "hoeffding", "bernstein", "bets", "gamma", "bootstrap"]
@@ -16,6 +17,7 @@ Tau = float | Literal["auto"]
 BEST_FIRST = ("dr", "shrunk-dr", "switch-dr", "snips", "dm", "ips")
 # The estimates that rest on weights alone.
 PLAIN = ("ips", "snips")
+GAIN_ENDS = "difference lower upper joint_lower joint_upper"
 
 
 @dataclass(frozen=True)
@@ -63,8 +65,8 @@ class Support:
 class CertifiedGain:
     """What "this policy where it is supported, logging elsewhere" gains over logging, with finite-sample bounds.
 
-    ``difference``, ``lower``, ``upper``, ``joint_lower`` are per event of all traffic; ``joint_lower`` holds for all
-    policies and taus at once. ``value`` and ``logging`` are what the two earn per event of the traffic where the policy
+    ``difference`` and its ends are per event of all traffic; ``joint_lower`` and ``joint_upper`` hold for all policies
+    and taus at once. ``value`` and ``logging`` are what the two earn per event of the traffic where the policy
     is supported, a ``share`` of all; ``contested`` is the share of all traffic that is supported and lies in contexts
     with more than one action: elsewhere the two cannot differ.
     """
@@ -78,10 +80,12 @@ class CertifiedGain:
     upper: float | None
     guarantee: Guarantee
     joint_lower: float | None = None
+    joint_upper: float | None = None
 
     def uncertified(self) -> CertifiedGain:
         """Return the gain of a policy about which nothing is proven: its ends are withheld."""
-        return replace(self, guarantee="approximate", lower=None, upper=None, joint_lower=None)
+        plain = replace(self, guarantee="approximate", lower=None, upper=None)
+        return replace(plain, joint_lower=None, joint_upper=None)
 
 
 @dataclass(frozen=True)
@@ -173,7 +177,10 @@ class ValueEstimate:
     traffic; None where no guarantee holds. ``mean_weight``: over the decided share, of propensities that are not
     counted; 1 where they are true. ``withheld``: the code of an alarm of these, because of which there is no value.
     ``units``: how many the window has, if they were named. ``by_epoch``: where propensities are counted within epochs,
-    what each of these says, and what is known at its end.
+    what each of these says, and what is known at its end. ``outcome``: what is valued; ``known``: the share of events
+    in which it is. Where that is below 1, values and estimates are of these events, and bounds of all, unknown outcomes
+    being the worst that they could be. ``guards``: which limits on outcomes are proven to be kept.
+    ``segment``: the part of the traffic that the estimate is of, by its values of the segments' columns; None for all.
     """
 
     policy: str
@@ -202,6 +209,10 @@ class ValueEstimate:
     withheld: str | None = None
     units: int | None = None
     by_epoch: tuple[EpochEstimate, ...] = ()
+    outcome: str = "reward"
+    known: float = 1.0
+    guards: tuple[GuardResult, ...] = ()
+    segment: tuple[str, ...] | None = None
 
     @property
     def best(self) -> PointEstimate | None:
@@ -230,6 +241,28 @@ class ValueEstimate:
         others = tuple(point for point in self.estimates if point.estimator not in PLAIN)
         return replace(judged, value=None, lower=None, upper=None, joint_lower=None, joint_upper=None, estimates=others)
 
+    def between(self, low: ValueEstimate, high: ValueEstimate, known: float) -> ValueEstimate:
+        """Return the estimate with the bounds of two others, in which the worst and the best stand for what is unknown.
+
+        Args:
+            low: The same with the lowest possible value for every null; its gain has the worst.
+            high: The same with the highest possible value; its gain has the best.
+            known: The share of events in which the outcome is known.
+        """
+        gain, below, above = self.gain.certified, low.gain.certified, high.gain.certified
+        if gain is not None and below is not None and above is not None:
+            gain = replace(gain, lower=below.lower, joint_lower=below.joint_lower)
+            gain = replace(gain, upper=above.upper, joint_upper=above.joint_upper)
+        return replace(
+            self,
+            known=known,
+            **{name: getattr(low, name) for name in ("lower", "joint_lower", "certified_lower")},
+            **{name: getattr(high, name) for name in ("upper", "joint_upper", "certified_upper")},
+            events=low.events,
+            support=low.support,
+            gain=replace(self.gain, certified=gain),
+        )
+
     def uncertified(self) -> ValueEstimate:
         """Return the estimate of a policy that saw these rewards before: nothing about it is proven at any time."""
         certified = self.gain.certified and self.gain.certified.uncertified()
@@ -244,7 +277,7 @@ class ValueEstimate:
         if (low, width) == (0.0, 1.0):
             return self
         levels = "value lower upper joint_lower joint_upper certified_lower certified_upper"
-        certified, estimated, ends = self.gain.certified, self.gain.estimated, "difference lower upper joint_lower"
+        certified, estimated, ends = self.gain.certified, self.gain.estimated, GAIN_ENDS
         certified = certified and _scaled(certified, low, width, levels="value logging", differences=ends)
         estimated = estimated and _scaled(estimated, low, width, differences="difference lower upper")
         gain = Gain(certified, estimated)
@@ -260,14 +293,24 @@ class ValueEstimate:
 
     def row(self) -> dict[str, Any]:
         """Return the estimate as one flat row of a data frame."""
-        own = ("policy", "tau", "value", "lower", "upper", "certified_lower", "certified_upper", "joint_lower")
+        own = (
+            "policy",
+            "outcome",
+            "tau",
+            "value",
+            "lower",
+            "upper",
+            "certified_lower",
+            "certified_upper",
+            "joint_lower",
+        )
         about = ("joint_upper", "delta", "interval", "guarantee", "events", "matched", "effective_sample_size")
         certified, estimated, best = self.gain.certified, self.gain.estimated, self.best
         ends = ("difference", "lower", "upper")
         return {
             **{name: getattr(self, name) for name in (*own, *about)},
             **fields_of(self.support),
-            **{f"certified_gain_{name}": certified and getattr(certified, name) for name in (*ends, "joint_lower")},
+            **{f"certified_gain_{name}": certified and getattr(certified, name) for name in GAIN_ENDS.split()},
             **{f"estimated_gain_{name}": estimated and getattr(estimated, name) for name in ends},
             "contested": certified and certified.contested,
             "best": None if best is None else best.value,
@@ -275,6 +318,8 @@ class ValueEstimate:
             "mean_weight": self.mean_weight,
             "withheld": self.withheld,
             "units": self.units,
+            "known": self.known,
+            "segment": None if self.segment is None else ", ".join(self.segment),
         }
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from warmstart.core import Window, WindowName, shortened
+from warmstart.core import Outcome, Window, WindowName, shortened
 from warmstart.results import evaluation_notes, evaluation_tables
 from warmstart.results.display import SCHEMA, Result, TextTable, fields_of
 from warmstart.results.estimate import ValueEstimate
 from warmstart.results.propensities import PropensitySource
 from warmstart.results.remarks import Remark
+
+REWARD_ONLY = (Outcome("reward"),)
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,11 @@ class Contribution:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Result):
-    """Estimates for several policies and taus on one window. Iterates over its estimates.
+    """Estimates for several policies and taus on one window. Iterates over its estimates of the reward.
 
-    ``to_arrow`` and ``to_pandas`` give one row per policy and tau.
+    ``others``: the same for further outcomes; ``outcomes``: what they are, the reward (or utility) first. ``segments``:
+    the same for parts of the traffic, told apart ``by`` columns. ``to_arrow`` and ``to_pandas`` give one row per
+    policy, outcome, segment and tau.
     """
 
     policies: tuple[ValueEstimate, ...]
@@ -73,12 +77,29 @@ class Evaluation(Result):
     contributions: tuple[Contribution, ...] = ()
     remarks: tuple[Remark, ...] = ()
     per: Literal["event", "unit"] = "event"
+    others: tuple[ValueEstimate, ...] = ()
+    outcomes: tuple[Outcome, ...] = REWARD_ONLY
+    by: tuple[str, ...] = ()
+    segments: tuple[ValueEstimate, ...] = ()
 
     def __iter__(self) -> Iterator[ValueEstimate]:
         return iter(self.policies)
 
     def __len__(self) -> int:
         return len(self.policies)
+
+    @property
+    def reward(self) -> Outcome:
+        """Return the outcome that policies are judged by: the reward, or the utility."""
+        return self.outcomes[0]
+
+    def of_outcome(self, name: str) -> Evaluation:
+        """Return the same evaluation with another outcome in the place of the reward."""
+        outcome = next((outcome for outcome in self.outcomes if outcome.name == name), None)
+        if outcome is None:
+            raise KeyError(name)
+        own = tuple(one for one in (*self.policies, *self.others) if one.outcome == name)
+        return replace(self, policies=own, others=(), outcomes=(outcome,), reward_range=outcome.range, segments=())
 
     def __getitem__(self, key: str | tuple[str, float]) -> ValueEstimate:
         """Return the estimate of a policy by its name (at the first tau asked for), or by name and tau."""
@@ -93,7 +114,9 @@ class Evaluation(Result):
         parts = fields_of(self)
         return {
             "schema": SCHEMA,
-            "policies": parts["policies"],
+            "reward": self.reward.name,
+            "outcomes": parts["outcomes"],
+            "policies": [*parts["policies"], *parts["others"], *parts["segments"]],
             "windows": parts["windows"],
             "log": {**parts["log"], "reward_range": parts["reward_range"]},
             "propensities": parts["propensities"],
@@ -104,7 +127,7 @@ class Evaluation(Result):
         }
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [estimate.row() for estimate in self]
+        return [estimate.row() for estimate in (*self.policies, *self.others, *self.segments)]
 
     @property
     def tables(self) -> list[TextTable]:

@@ -18,7 +18,9 @@ def tables(evaluation: Evaluation) -> list[TextTable]:
         *(values_table(evaluation), estimates_table(evaluation), traffic_table(evaluation)),
         *(gain_table(evaluation), weight_ratio_table(evaluation)),
     ]
-    return [table for table in shown if table is not None]
+    from warmstart.results.outcome_tables import outcome_tables
+
+    return [*(table for table in shown if table is not None), *outcome_tables(evaluation)]
 
 
 def values_table(evaluation: Evaluation) -> TextTable:
@@ -27,7 +29,7 @@ def values_table(evaluation: Evaluation) -> TextTable:
     rows = [
         (
             *names,
-            *_best(evaluation, e),
+            *best_cells(evaluation, e),
             *(number(e.certified_lower), number(e.certified_upper)),
             *(e.withheld or number(e.value), _span(evaluation, e.lower, e.upper)),
         )
@@ -42,7 +44,7 @@ def values_table(evaluation: Evaluation) -> TextTable:
     )
 
 
-def _best(evaluation: Evaluation, estimate: ValueEstimate) -> tuple[str, str]:
+def best_cells(evaluation: Evaluation, estimate: ValueEstimate) -> tuple[str, str]:
     """Show the best estimate and its interval; a star where that is conditional on the model."""
     best = estimate.best
     if best is None:
@@ -88,13 +90,19 @@ def gain_table(evaluation: Evaluation) -> TextTable | None:
     rows = []
     for names, e in evaluation.shown():
         if not e.is_logging:
-            both = (*_gain(evaluation, e.gain.estimated), *_gain(evaluation, e.gain.certified))
+            both = gain_cells(evaluation, e)
             certified = e.gain.certified
             contested = "-" if certified is None else f"{certified.contested:.1%}"
             rows.append((*names, *both, f"{e.support.supported:.1%}", contested))
     if not rows:
         return None
     return TextTable(f"Gain over logging, per {evaluation.per} of all traffic", header, rows, left=1)
+
+
+def gain_cells(evaluation: Evaluation, estimate: ValueEstimate) -> tuple[str, str, str, str]:
+    """Show the estimated gain and the certified one, each with its interval."""
+    gain = estimate.gain
+    return (*_gain(evaluation, gain.estimated), *_gain(evaluation, gain.certified))
 
 
 def _gain(evaluation: Evaluation, gain: CertifiedGain | EstimatedGain | None) -> tuple[str, str]:

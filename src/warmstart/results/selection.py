@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from warmstart.core import quoted
+from warmstart.core import Outcome, quoted
 from warmstart.results.display import Result
 from warmstart.results.estimate import ValueEstimate
 from warmstart.results.evaluation import Evaluation
+from warmstart.results.segments import improvement
 
 
 @dataclass(frozen=True, repr=False)
 class Selection(Result):
-    """The policy that is certified to gain most over logging; or none.
+    """The policy that is certified to improve most on logging, its guards kept; or none.
 
-    ``gain_lower``: used where supported, with logging elsewhere, the policy gains at least this per event of all
-    traffic; it holds for every policy and tau that was looked at, at once. ``left_out``: policies of which nothing can
-    be proven, because they learned from these events or because of where the propensities come from.
+    ``gain_lower``: used where supported, with logging elsewhere, the policy improves the reward by at least this per
+    event of all traffic (gains, or saves what should be small); it holds for every policy and tau that was looked at,
+    at once. ``left_out``: policies of which nothing can be proven, because they learned from these events or because of
+    where the propensities come from; ``unguarded``: those of which a guard is not proven to be kept. ``segments``:
+    those in which the policy is used, with logging in all others, if more is proven of that than of using it
+    everywhere.
     """
 
     estimate: ValueEstimate | None
@@ -26,6 +30,9 @@ class Selection(Result):
     delta: float
     left_out: tuple[str, ...] = ()
     per: Literal["event", "unit"] = "event"
+    reward: Outcome = field(default_factory=lambda: Outcome("reward"))
+    unguarded: tuple[str, ...] = ()
+    segments: tuple[tuple[str, ...], ...] = ()
 
     @property
     def policy(self) -> str | None:
@@ -35,30 +42,43 @@ class Selection(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return the selection as ``evaluate --select --json`` shows it, under ``selected``."""
         tau = None if self.estimate is None else self.estimate.tau
-        return {"policy": self.policy, "tau": tau, "gain_lower": self.gain_lower, "looks": self.looks}
+        found: dict[str, Any] = {"policy": self.policy, "tau": tau, "gain_lower": self.gain_lower, "looks": self.looks}
+        found |= {"reward": self.reward.name, "unguarded": list(self.unguarded)}
+        return {**found, "segments": [list(segment) for segment in self.segments]}
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [{**self.to_dict(), "delta": self.delta}]
+        lists = {"unguarded": ", ".join(self.unguarded), "segments": "; ".join(map(", ".join, self.segments))}
+        return [{**self.to_dict(), **lists, "delta": self.delta}]
 
     @property
     def notes(self) -> list[str]:
         """Say which policy is selected, what it gains at least, and what could not be."""
         sure = f"{1 - self.delta:.6g}" + (f", for all {self.looks} looked at together" if self.looks > 1 else "")
         out = f" Nothing can be proven of {', '.join(map(quoted, self.left_out))}." if self.left_out else ""
+        if self.unguarded:
+            out += f" Guards are not proven to hold for {', '.join(map(quoted, self.unguarded))}."
         chosen = self.estimate
         if chosen is None or self.gain_lower is None:
-            why = "no certified lower end of a gain over logging is above 0"
+            end = "upper end of a change is below 0" if self.reward.minimize else "lower end of a gain is above 0"
+            why = f"no certified {end}" + (" with all guards kept" if self.unguarded else "")
             return [f"SELECTED: none. No policy is certifiably better than logging ({sure}): {why}.{out}"]
         where = f"Used where it is supported ({chosen.support.supported:.1%} of traffic), with logging elsewhere"
-        gain = f"it gains at least {self.gain_lower:.3g} per {self.per} over logging ({sure})"
-        return [f"SELECTED: {quoted(chosen.policy)} at tau {chosen.tau:g}. {where}, {gain}.{out}"]
+        if self.segments:
+            named = ", ".join(" and ".join(map(quoted, segment)) for segment in self.segments)
+            where = f"Used where it is proven better and supported (in {named}), with logging elsewhere"
+        verb = "saves" if self.reward.minimize else "gains"
+        least = f"{verb} at least {self.gain_lower:.3g} of {quoted(self.reward.name)} per {self.per}"
+        gain = f"it {least} over logging ({sure})"
+        kept = ", and keeps its guards" if chosen.guards else ""
+        return [f"SELECTED: {quoted(chosen.policy)} at tau {chosen.tau:g}. {where}, {gain}{kept}.{out}"]
 
 
 def select(evaluation: Evaluation) -> Selection:
-    """Select the policy with the largest simultaneous lower bound of its gain over logging, or none.
+    """Select the policy with the largest simultaneous bound of its improvement on logging, or none.
 
-    The gain is that on all traffic of "this policy where it is supported, logging elsewhere". What learned from the
-    evaluated window, or was weighted with propensities that prove nothing, cannot be selected.
+    The improvement is that on all traffic of "this policy where it is supported, logging elsewhere": a gain, or less of
+    a reward that should be small. All guards must be proven to hold. What learned from the evaluated window, or was
+    weighted with propensities that prove nothing, cannot be selected.
 
     >>> import pyarrow as pa, warmstart as ws
     >>> log = pa.table({"page": ["p"] * 400, "ad": ["a", "b"] * 200, "click": [1, 0] * 200})
@@ -68,14 +88,43 @@ def select(evaluation: Evaluation) -> Selection:
     """
     looks = sum(1 for _ in evaluation.shown())
     best: ValueEstimate | None = None
-    gain, left_out = 0.0, []
+    gain, left_out, unguarded = 0.0, [], []
+    segments: tuple[tuple[str, ...], ...] = ()
     for estimate in evaluation:
         certified = estimate.gain.certified
         if estimate.is_logging:
             continue
         if certified is None or certified.guarantee == "approximate":
             left_out.append(estimate.policy)
-        elif certified.joint_lower is not None and certified.joint_lower > gain:
-            best, gain = estimate, certified.joint_lower
-    names = tuple(dict.fromkeys(left_out))
-    return Selection(best, None if best is None else gain, looks, evaluation.policies[0].delta, names, evaluation.per)
+            continue
+        if any(guard.status != "holds" for guard in estimate.guards):
+            unguarded.append(estimate.policy)
+            continue
+        choices: list[tuple[tuple[tuple[str, ...], ...], float]] = [((), improvement(estimate, evaluation.reward))]
+        choices += [] if estimate.guards else [_where_proven(estimate, evaluation)]
+        for where, end in choices:
+            if end > gain:
+                best, gain, segments = estimate, end, where
+    return Selection(
+        best,
+        None if best is None else gain,
+        looks,
+        evaluation.policies[0].delta,
+        tuple(dict.fromkeys(left_out)),
+        evaluation.per,
+        evaluation.reward,
+        tuple(dict.fromkeys(unguarded)),
+        segments,
+    )
+
+
+def _where_proven(estimate: ValueEstimate, evaluation: Evaluation) -> tuple[tuple[tuple[str, ...], ...], float]:
+    """Return the segments in which a policy is proven better, and what using it there alone gains at least.
+
+    That is the sum of what the segments gain at least, never an interval of their own: they were chosen by it.
+    """
+    own = [one for one in evaluation.segments if (one.policy, one.tau) == (estimate.policy, estimate.tau)]
+    better = [one for one in own if one.segment is not None and improvement(one, evaluation.reward) > 0]
+    events = sum(one.events for one in own)
+    total = sum(one.events * improvement(one, evaluation.reward) for one in better)
+    return tuple(one.segment or () for one in better), total / events if events else 0.0

@@ -22,9 +22,8 @@ def test_a_log_without_probabilities_has_no_propensity_column(tmp_path):
 def test_with_probabilities_read_events_takes_them(tmp_path):
     result, rows = import_text(tmp_path, "1:-1:0.25 | a\n2:0:0.75 | a\n")
     assert [row["propensity"] for row in rows] == [0.25, 0.75]
-    events = ws.read_events(
-        result.events, context="context", action="action", reward="reward", propensity="propensity", reward_range=(0, 9)
-    )
+    names = {"context": "context", "action": "action", "reward": "reward", "propensity": "propensity"}
+    events = ws.read_events(result.events, **names, ranges={"reward": (0, 9)})
     assert ws.evaluate("constant:1", events, tau=0.1, estimators=["ips"])["constant:1"].value == pytest.approx(2.0)
 
 

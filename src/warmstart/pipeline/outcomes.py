@@ -1,0 +1,118 @@
+"""Value every outcome of a policy: one tau and one join with the log for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from warmstart.estimators import estimate_policy
+from warmstart.events import outcome_view
+from warmstart.pipeline.known_before import known_levels
+from warmstart.pipeline.prepare import EvaluationInputs, Learning
+from warmstart.results import PART_OF_GAIN
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from warmstart.core import Outcome
+    from warmstart.estimators import ChosenTau, Levels
+    from warmstart.events import Fill
+    from warmstart.policy import Policy
+    from warmstart.results import Guard, IntervalName, ValueEstimate
+
+
+@dataclass(frozen=True, eq=False)
+class OutcomeInputs:
+    """An outcome, its confidence levels, and what policies are valued with, for every way in which nulls are filled."""
+
+    k: int
+    outcome: Outcome
+    known: float
+    levels: Levels
+    views: dict[Fill, EvaluationInputs]
+
+    def value(
+        self,
+        policy: Policy,
+        base: ir.Table | None,
+        taus: Sequence[ChosenTau],
+        *,
+        method: IntervalName,
+        estimators: Sequence[str],
+    ) -> list[ValueEstimate]:
+        """Estimate the outcome under a policy, at every tau.
+
+        Args:
+            policy: The policy.
+            base: Its choices with the columns of their cells, all outcomes in them, if rows are cells.
+            taus: The taus that the reward's values have.
+            method: The confidence interval.
+            estimators: Point estimates of all traffic.
+        """
+        found = {}
+        for fill, inputs in self.views.items():
+            rows = None if base is None else outcome_view(base, self.k, fill)
+            with inputs.weigh(policy, rows) as weighted:
+                names = estimators if fill == "known" else ()
+                found[fill] = estimate_policy(weighted, taus=taus, levels=self.levels, method=method, estimators=names)
+        if len(found) == 1:
+            return [replace(one, known=self.known) for one in found["known"]]
+        bounded = [one.between(low, high, self.known) for one, low, high in zip(*found.values(), strict=True)]
+        inputs = self.views["known"]
+        # What units and epochs gain is not told apart by sign, so that nobody knows which end would be the worst.
+        apart = inputs.strata is None and inputs.visits is None
+        return bounded if apart else [replace(one, gain=replace(one.gain, certified=None)) for one in bounded]
+
+
+def open_outcomes(
+    inputs: EvaluationInputs,
+    levels: Levels,
+    resources: ExitStack,
+    *,
+    guards: Sequence[Guard],
+    learn: Learning | None,
+    returning: float,
+) -> list[OutcomeInputs]:
+    """Prepare what is needed to value all outcomes but the first.
+
+    Args:
+        inputs: What policies are valued with, for the first outcome.
+        levels: Its confidence levels.
+        resources: What is held in the engine is released with it.
+        guards: The guards on outcomes.
+        learn: How to learn reward models; None for none.
+        returning: The share of the evaluated units that training knows.
+    """
+    cells = inputs.cells
+    found = []
+    for k, outcome in list(enumerate(cells.evaluated.log.outcomes))[1:]:
+        events = len(cells.evaluated)
+        fills: tuple[Fill, ...] = ("known",)
+        if outcome.known < 1:
+            fills = ("known", "low", "high") if inputs.source.certified else fills
+            count = cells.table[f"n_of_{k}"]
+            events = round(cells.engine.fetch(cells.table.agg(known=count.sum()))[0]["known"])
+        view = cells.of_outcome(k, "known", events)
+        own = known_levels(levels.delta, levels.looks, view.evaluated, view.train, returning=returning)
+        own = guarded_levels(replace(own, outcomes=levels.outcomes), outcome.name, guards)
+        views = {
+            fill: inputs.of_outcome(
+                k,
+                fill,
+                resources,
+                events=events if fill == "known" else len(cells.evaluated),
+                rate=own.rate,
+                learn=learn if fill == "known" else None,
+            )
+            for fill in fills
+        }
+        found.append(OutcomeInputs(k, outcome, events / len(cells.evaluated), own, views))
+    return found
+
+
+def guarded_levels(levels: Levels, outcome: str, guards: Sequence[Guard]) -> Levels:
+    """Return levels that leave something to logging's mean, where a guard on the outcome is relative to it."""
+    relative = any(guard.relative and guard.outcome == outcome for guard in guards)
+    return replace(levels, part=PART_OF_GAIN) if relative else levels

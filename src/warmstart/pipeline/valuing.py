@@ -1,0 +1,167 @@
+"""What is asked of every policy of an evaluation, and the answers: all outcomes at all taus, guards, alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from warmstart.estimators import check_weights, chosen_taus, estimate_policy, top_contributions
+from warmstart.pipeline.outcomes import OutcomeInputs, guarded_levels, open_outcomes
+from warmstart.pipeline.remarks import unproven_epochs
+from warmstart.policy import build_policy, parse_policies
+from warmstart.results import PART_OF_GAIN, Alarms
+
+if TYPE_CHECKING:
+    from warmstart.estimators import Levels
+    from warmstart.pipeline.prepare import EvaluationInputs, Learning
+    from warmstart.pipeline.segments import Segment
+    from warmstart.pipeline.trained import Training
+    from warmstart.policy import Policy
+    from warmstart.results import Contribution, Guard, IntervalName, Tau, ValueEstimate
+    from warmstart.results.guards import Ends
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The questions: taus, the confidence interval, point estimators, guards, how many contributions to name."""
+
+    taus: Sequence[Tau]
+    method: IntervalName
+    estimators: Sequence[str]
+    guards: Sequence[Guard] = ()
+    contributions: int = 0
+
+
+@dataclass(frozen=True)
+class Valued:
+    """The answers for one policy: the first outcome's estimates by tau, those of others and of segments, and alarms."""
+
+    estimates: list[ValueEstimate]
+    others: list[ValueEstimate]
+    segments: list[ValueEstimate]
+    contributions: list[Contribution]
+    alarms: Alarms
+
+
+@dataclass(frozen=True, eq=False)
+class Valuing:
+    """What all policies are valued with: the inputs and levels of the first outcome, and those of the others."""
+
+    asked: Asked
+    inputs: EvaluationInputs
+    levels: Levels
+    training: Training
+    outcomes: list[OutcomeInputs]
+    segments: list[Segment]
+
+    @classmethod
+    def open(
+        cls,
+        asked: Asked,
+        inputs: EvaluationInputs,
+        levels: Levels,
+        training: Training,
+        resources: ExitStack,
+        *,
+        learn: Learning | None,
+        segments: list[Segment],
+    ) -> Valuing:
+        """Prepare all outcomes.
+
+        Args:
+            asked: The questions.
+            inputs: What policies are valued with, for the first outcome.
+            levels: The confidence levels.
+            training: What policies saw of rewards.
+            resources: What is held in the engine is released with it.
+            learn: How to learn reward models; None for none.
+            segments: The segments to value for themselves.
+        """
+        first = inputs.cells.evaluated.log.outcomes
+        # What is told of all traffic shares delta with what is told of segments.
+        levels = replace(levels, outcomes=len(first), looks=levels.looks * (2 if segments else 1))
+        others = open_outcomes(
+            inputs, levels, resources, guards=asked.guards, learn=learn, returning=training.returning
+        )
+        return cls(asked, inputs, guarded_levels(levels, first[0].name, asked.guards), training, others, segments)
+
+    def value(self, policy: Policy) -> Valued:
+        """Value a policy."""
+        asked, inputs = self.asked, self.inputs
+        parts: list[Contribution] = []
+        with ExitStack() as resources:
+            base = inputs.open_base(policy, resources)
+            with inputs.weigh(policy, base) as weighted:
+                taus = chosen_taus(weighted, asked.taus, self.levels.rate)
+                valued = estimate_policy(
+                    weighted, taus=taus, levels=self.levels, method=asked.method, estimators=asked.estimators
+                )
+                alarms = Alarms(1.0, 0.0) if inputs.source.counted else check_weights(weighted)
+                segments = [
+                    replace(one, segment=segment.name, by_epoch=())
+                    for segment in self.segments
+                    for one in estimate_policy(
+                        weighted.only(segment.of, segment.events),
+                        taus=taus,
+                        levels=replace(self.levels, looks=self.levels.looks * len(self.segments), outcomes=1, part=1.0),
+                        method=asked.method,
+                        estimators=asked.estimators,
+                    )
+                ]
+                if asked.contributions and not policy.is_logging and inputs.source.counted:
+                    parts = top_contributions(weighted, valued[0], most=asked.contributions)
+            others = [
+                outcome.value(policy, base, taus, method=asked.method, estimators=asked.estimators)
+                for outcome in self.outcomes
+            ]
+        unproven = policy.name in self.training.unproven or unproven_epochs(inputs, self.training)
+        *of_outcomes, segments = [
+            [self._judged(one, alarms, unproven=unproven) for one in estimates]
+            for estimates in (valued, *others, segments)
+        ]
+        valued = [self._guarded(one, [some[i] for some in of_outcomes]) for i, one in enumerate(of_outcomes[0])]
+        return Valued(valued, [one for estimates in of_outcomes[1:] for one in estimates], segments, parts, alarms)
+
+    def _judged(self, estimate: ValueEstimate, alarms: Alarms, *, unproven: bool) -> ValueEstimate:
+        estimate = estimate if self.inputs.source.counted else estimate.judged(alarms)
+        return estimate.uncertified() if unproven else estimate
+
+    def _guarded(self, estimate: ValueEstimate, outcomes: Sequence[ValueEstimate]) -> ValueEstimate:
+        """Return an estimate with what is known of the guards, from all outcomes of the policy at the same tau."""
+        if not self.asked.guards or estimate.is_logging:
+            return estimate
+        by_name = {one.outcome: one for one in outcomes}
+        results = []
+        for guard in self.asked.guards:
+            gain = by_name[guard.outcome].gain.certified
+            proven = gain is not None and gain.joint_lower is not None and gain.joint_upper is not None
+            ends = (gain.joint_lower, gain.joint_upper) if gain is not None and proven else None
+            results.append(guard.judge(ends, self._logging_ends.get(guard.outcome)))  # type: ignore[arg-type]
+        return replace(estimate, guards=tuple(results))
+
+    @cached_property
+    def _logging_ends(self) -> dict[str, Ends]:
+        """Return the ends of logging's mean of the outcomes with relative guards, at the level that gains leave."""
+        names = {guard.outcome for guard in self.asked.guards if guard.relative}
+        if not names or not self.inputs.source.counted:
+            return {}
+        cells = self.inputs.cells
+        [logging] = parse_policies("logging")
+        built = build_policy(logging, cells, feasible_from="evaluated", live=False, strata=self.inputs.by_epoch)
+        delta = (1 - PART_OF_GAIN) * self.levels.delta / self.levels.looks
+        found: dict[str, Ends] = {}
+        with ExitStack() as resources:
+            base = self.inputs.open_base(built, resources)
+            first = OutcomeInputs(0, cells.evaluated.log.outcomes[0], 1.0, self.levels, {"known": self.inputs})
+            for outcome in (first, *self.outcomes):
+                if outcome.outcome.name in names:
+                    levels = replace(outcome.levels, delta=delta, looks=1, outcomes=1)
+                    [one] = replace(outcome, levels=levels).value(
+                        built, base, [(1.0, None)], method=self.asked.method, estimators=()
+                    )
+                    if one.certified_lower is not None and one.certified_upper is not None:
+                        found[outcome.outcome.name] = (one.certified_lower, one.certified_upper)
+        return found

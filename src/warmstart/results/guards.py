@@ -1,0 +1,101 @@
+"""Guards: limits on what a policy may do to an outcome, against logging, and whether the log proves that it keeps them.
+
+They are about all traffic: the policy where it is supported, logging elsewhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from warmstart.core import UsageError, quoted
+
+Status = Literal["holds", "fails", "cannot-tell"]
+Ends = tuple[float, float]
+
+WRITTEN = re.compile(r"^\s*(?P<outcome>.+?)\s*(?P<sense><=|>=)\s*(?P<limit>[+-]?\s*[0-9.eE+-]+?)\s*(?P<percent>%?)\s*$")
+HOW = "Write OUTCOME<=+X or OUTCOME>=-X, or X% of logging's mean: 'cost<=+2%', 'complaint<=+0.001', 'click>=-1%'."
+# Of the error that a guard relative to logging may have, the part of the gain; the rest is logging's mean's, which is
+# known far better.
+PART_OF_GAIN = 0.9
+
+
+@dataclass(frozen=True)
+class Guard:
+    """``outcome`` may change by at most (``<=``), or must change by at least (``>=``), ``limit`` against logging.
+
+    ``relative``: the limit is a share of logging's mean.
+    """
+
+    outcome: str
+    sense: Literal["<=", ">="]
+    limit: float
+    relative: bool
+    text: str
+
+    @classmethod
+    def parse(cls, text: str, outcomes: Sequence[str]) -> Guard:
+        """Read a guard; refuse what is none, and outcomes that the log does not have."""
+        found = WRITTEN.match(text)
+        try:
+            limit = float(found["limit"].replace(" ", "")) if found else float("nan")
+        except ValueError:
+            limit = float("nan")
+        if found is None or not abs(limit) < float("inf"):
+            raise UsageError(f"{quoted(text)} is no guard.", HOW)
+        if limit and found["limit"][0] not in "+-":
+            raise UsageError(
+                f"{quoted(text)} does not say whether its limit is a change.",
+                "Guards are changes against logging: write + or - before the number.",
+            )
+        if found["outcome"] not in outcomes:
+            listed = ", ".join(map(quoted, outcomes))
+            raise UsageError(
+                f"The guard {quoted(text)} names {quoted(found['outcome'])}, which is no outcome of the log.",
+                f"Its outcomes are {listed}; --also names more.",
+            )
+        relative = bool(found["percent"])
+        sense: Literal["<=", ">="] = "<=" if found["sense"] == "<=" else ">="
+        return cls(found["outcome"], sense, limit / 100 if relative else limit, relative, text.strip())
+
+    def judge(self, gain: Ends | None, logging: Ends | None) -> GuardResult:
+        """Tell whether the guard is kept, from ends of the change and of logging's mean that hold together.
+
+        Args:
+            gain: The ends of the outcome's change, per event of all traffic; None if nothing is proven.
+            logging: The ends of logging's mean, for a relative guard.
+        """
+        if gain is None or (self.relative and logging is None):
+            return GuardResult(self.text, "cannot-tell", None, None)
+        # The limits that logging's mean leaves possible: the strictest must be kept, the loosest broken.
+        limits = [self.limit * end for end in logging] if self.relative and logging else [self.limit]
+        shown = _relative(gain, logging) if self.relative and logging else gain
+        if self.sense == "<=":
+            holds, fails = gain[1] <= min(limits), gain[0] > max(limits)
+        else:
+            holds, fails = gain[0] >= max(limits), gain[1] < min(limits)
+        status: Status = "holds" if holds else "fails" if fails else "cannot-tell"
+        return GuardResult(self.text, status, *(shown or (None, None)))
+
+
+@dataclass(frozen=True)
+class GuardResult:
+    """Whether a policy keeps a guard, and the ends of the change that this was told by.
+
+    They are in the guard's own terms, a share of logging's mean where it is relative, and hold for all policies and
+    taus at once.
+    """
+
+    guard: str
+    status: Status
+    lower: float | None
+    upper: float | None
+
+
+def _relative(gain: Ends, logging: Ends) -> Ends | None:
+    """Return the ends of the change relative to logging's mean; None where that may be zero or less."""
+    if logging[0] <= 0:
+        return None
+    return min(gain[0] / end for end in logging), max(gain[1] / end for end in logging)
