@@ -58,6 +58,11 @@ def estimate_policy(
         method: The confidence interval.
         estimators: Point estimates of all traffic, the best first; logging has its mean.
     """
+    if weighted.is_logging and len(taus) > 1:
+        # No tau enters its weights, which are all 1.
+        first, *_ = estimate_policy(weighted, taus=taus[:1], levels=levels, method=method)
+        others = [tau if isinstance(tau, tuple) else _tau(weighted, tau, levels.rate) for tau in taus]
+        return [replace(first, tau=clip.last if isinstance(clip, TauByEpoch) else clip) for clip, _ in others]
     names = OF_LOGGING if weighted.is_logging else estimators
     chosen = [tau if isinstance(tau, tuple) else _tau(weighted, tau, levels.rate) for tau in taus]
     floors = [weighted.floor(clip) for clip, _ in chosen]
