@@ -111,10 +111,12 @@ def open_weighted_rows(
 
         modelled = decided = None
         if strata is None:
-            rows = _counted(resources.enter_context(policy.open_on(cells)), cells, window)
-            rows = rows if window == "evaluated" else keep(rows)
+            rows = policy.on(cells)
             if model is not None:
+                # Before rows are kept: no engine leaves out a window that a query has no use for.
                 rows = with_share(rows, cells.columns.context_keys, whole=policy.whole)
+            rows = _counted(keep(rows) if policy.held else rows, cells, window)
+            rows = rows if window == "evaluated" else keep(rows)
         elif epochs is not None:
             rows, decided, model = epoch_rows(policy, strata, model, keep)
         else:
