@@ -127,7 +127,7 @@ def open_weighted_rows(
         if visits is not None and strata is not None and epochs is None:
             shown = shown_strata(rows if modelled is None else modelled, strata)
         elif visits is not None and strata is not None:
-            shown = with_decided(shown_rows(rows, strata.table, visits), decided, cells.columns.context_keys)
+            shown = with_decided(shown_rows(rows, strata.shown, visits), decided, cells.columns.context_keys)
         elif visits is not None and not policy.is_logging:
             shown = shown_rows(rows, cells.table.filter(cells.table.n > 0), visits)
         yield WeightedRows(

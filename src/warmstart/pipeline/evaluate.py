@@ -18,7 +18,16 @@ from warmstart.core import (
     silent,
 )
 from warmstart.estimators import check_weights, estimate_policy, top_contributions
-from warmstart.events import Cells, Events, days_known, open_cells, open_epoch_strata, per_unit, window_counts
+from warmstart.events import (
+    Cells,
+    Events,
+    days_known,
+    epochs_known,
+    open_cells,
+    open_epoch_strata,
+    per_unit,
+    window_counts,
+)
 from warmstart.pipeline.checks import (
     check_coarser,
     check_decides,
@@ -33,6 +42,7 @@ from warmstart.pipeline.checks import (
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import prepare
 from warmstart.pipeline.remarks import evaluation_remarks, unproven_epochs
+from warmstart.pipeline.sources import may_count
 from warmstart.pipeline.trained import training_of
 from warmstart.policy import build_policy, parse_policies, unknown_share
 from warmstart.results import (
@@ -137,7 +147,10 @@ def evaluate(
     on_progress("summing events into cells")
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
     estimates, parts = list[ValueEstimate](), list[Contribution]()
-    with open_cells(events, train, live=live) as cells, ExitStack() as resources:
+    by_epoch = may_count(propensities) and epochs_known(events)
+    # Live in an epoch is what was shown in it, so days are not asked for where counts within epochs were.
+    by_day = live and not (by_epoch and propensities != "auto")
+    with open_cells(events, train, live=by_day, by_epoch=by_epoch) as cells, ExitStack() as resources:
         if any(policy.keyword == "uniform" for policy in named):
             check_uniform(cells, feasible_from)
         on_progress("learning propensities and rewards")
@@ -202,11 +215,12 @@ def policy_table(
     if PROBABILITY in (given[key] for key in events.columns.keys):
         raise UsageError("A context or action column called 'probability' is in the way.", "Rename it.")
     live = live and days_known(events, train)
-    with open_cells(events, train, live=live) as cells, ExitStack() as resources:
+    by_epoch = named[0].may_be_live and epochs_known(events)
+    with open_cells(events, train, live=live and not by_epoch, by_epoch=by_epoch) as cells, ExitStack() as resources:
         if named[0].keyword == "uniform":
             check_uniform(cells, feasible_from)
         strata = None
-        if named[0].may_be_live and events.log.epochs is not None and events.log.epochs.kind != "auto":
+        if by_epoch:
             strata = resources.enter_context(open_epoch_strata(cells, None))
         choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": strata}
         built = build_policy(named[0], cells, allow_unknown=named[0].is_decisions, **choice)
