@@ -32,7 +32,7 @@ _door = Door.to(
         "intervals": "METHODS UNKNOWN UnitTotals affordable certain_loss interval",
         "point": "ESTIMATORS",
         "epoch_rows": "RewardModel",
-        "rows": "WeightedRows open_weighted_rows",
+        "rows": "WeightedRows open_weighted_rows policy_rows",
         "tau": "choose_tau squared_error",
         "weights": "importance_weight supported_ratio",
     },

@@ -67,8 +67,9 @@ def epoch_rows(
     policy: Policy, strata: Strata, model: RewardModel | None, keep: Callable[[ir.Table], ir.Table]
 ) -> tuple[ir.Table, ir.Table | None, RewardModel | None]:
     """Return rows by epoch, the policy's share in every context (None: all), and a model that tells of cells."""
-    cells, table = strata.cells, strata.table
+    cells = strata.cells
     if policy.is_logging:
+        table = keep(strata.shown)
         rows = table.mutate(**{PROPENSITY: table.n / table.context_n, DECIDED: float_literal(1)})
         return rows.mutate(**{PROBABILITY: rows[PROPENSITY]}), None, None
     if EPOCH in policy.table.columns:
@@ -78,7 +79,7 @@ def epoch_rows(
     if model is not None:
         told = CellModel.of(model, chosen, cells.columns.keys)
         model = replace(told, told=keep(told.told))
-    return keep(_by_epoch(policy, chosen, strata)), decided, model
+    return _by_epoch(policy, chosen, strata, keep), decided, model
 
 
 def _chosen_cells(policy: Policy, cells: Cells) -> ir.Table:
@@ -89,7 +90,7 @@ def _chosen_cells(policy: Policy, cells: Cells) -> ir.Table:
     return with_share(replace(policy, table=choices, seated=False).on(cells), (), whole=True)
 
 
-def _by_epoch(policy: Policy, chosen: ir.Table, strata: Strata) -> ir.Table:
+def _by_epoch(policy: Policy, chosen: ir.Table, strata: Strata, keep: Callable[[ir.Table], ir.Table]) -> ir.Table:
     """Join choices with what was shown of them in every epoch; what was not is one row a cell, of no epoch.
 
     All sums are linear in the traffic of rows that were not shown, so that a row can stand for many epochs: its traffic
@@ -99,25 +100,27 @@ def _by_epoch(policy: Policy, chosen: ir.Table, strata: Strata) -> ir.Table:
         policy: The policy.
         chosen: The cells that it may choose, with their columns, and ``decided``.
         strata: What was shown in every epoch.
+        keep: Holds a table in the engine.
     """
     cells, keys = strata.cells, list(strata.cells.columns.keys)
-    choices = policy.choices(cells)
-    on = [name for name in (*keys, EPOCH) if name in choices.columns]
-    decided = chosen.select(*keys, DECIDED)
-    own = [name for name in strata.table.columns if name not in (*keys, EPOCH)]
-    shown = strata.table.join(choices, on)
-    shown = shown.select(*keys, EPOCH, *own, PROBABILITY).join(decided, keys)
-    shown = shown.select(*keys, EPOCH, *own, PROBABILITY, DECIDED, **{PROPENSITY: shown.n / shown.context_n})
-    sums = [f"context_{name}" for name in SUMS]
+    changing, sums = EPOCH in policy.table.columns, [f"context_{name}" for name in SUMS]
+    choices = policy.choices(cells) if changing else chosen.select(*keys, PROBABILITY, DECIDED)
+    shown = strata.table.join(choices, [*keys, EPOCH] if changing else keys)
+    shown = shown.select(
+        *strata.table.columns, PROBABILITY, **{DECIDED: float_literal(1) if changing else shown[DECIDED]}
+    )
+    shown = shown if strata.history is None else strata.history.add(shown)
+    shown = keep(shown.mutate(**{PROPENSITY: shown.n / shown.context_n}))
     h = shown[PROBABILITY]
     seen = shown.group_by(*keys).agg(**{f"seen_{name}": (h * shown[name]).sum() for name in sums})
-    if EPOCH in choices.columns:
-        every = _traffic_of_choices(choices, strata, sums)
+    if changing:
+        every = _traffic_of_choices(choices, strata, sums).mutate(**{DECIDED: float_literal(1)})
     else:
-        every = chosen.select(*keys, **{name: chosen[PROBABILITY] * chosen[name] for name in sums})
+        every = chosen.select(*keys, DECIDED, **{name: chosen[PROBABILITY] * chosen[name] for name in sums})
     rest = every.left_join(seen, keys)
-    rest = rest.select(*keys, **{name: rest[name] - rest[f"seen_{name}"].coalesce(0.0) for name in sums})
-    rest = rest.filter(rest.context_n > NO_TRAFFIC).join(decided, keys)
+    left = {name: rest[name] - rest[f"seen_{name}"].coalesce(0.0) for name in sums}
+    rest = rest.select(*keys, DECIDED, **left)
+    rest = keep(rest.filter(rest.context_n > NO_TRAFFIC))
     nothing = {name: float_literal(0) for name in (*SUMS, "context_actions", N_BEFORE, REWARD_SUM_BEFORE, PROPENSITY)}
     unknown = {EPOCH: ibis.null(shown[EPOCH].type()), RATE_BEFORE: ibis.null("float64"), PROBABILITY: float_literal(1)}
     rest = rest.select(*keys, *sums, DECIDED, **nothing, **unknown)

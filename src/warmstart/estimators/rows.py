@@ -123,13 +123,11 @@ def open_weighted_rows(
 
         modelled = decided = None
         if strata is None:
-            base = resources.enter_context(policy.open_on(cells)) if base is None else base
+            base = policy_rows(policy, cells, keep, shared=model is not None) if base is None else base
             rows = _counted(base, cells, window)
+            rows = rows if window == "evaluated" else keep(rows)
             # Its own share, also of events that a view leaves out.
             rows = rows.mutate(**{PROBABILITY: rows[PROPENSITY]}) if policy.is_logging else rows
-            rows = rows if window == "evaluated" else keep(rows)
-            if model is not None:
-                rows = with_share(rows, cells.columns.context_keys, whole=policy.whole)
         elif epochs is not None:
             rows, decided, model = epoch_rows(policy, strata, model, keep)
         else:
@@ -140,7 +138,7 @@ def open_weighted_rows(
         if visits is not None and strata is not None and epochs is None:
             shown = shown_strata(rows if modelled is None else modelled, strata)
         elif visits is not None and strata is not None:
-            shown = with_decided(shown_rows(rows, strata.table, visits), decided, cells.columns.context_keys)
+            shown = with_decided(shown_rows(rows, strata.shown, visits), decided, cells.columns.context_keys)
         elif visits is not None and not policy.is_logging:
             shown = shown_rows(rows, cells.table.filter(cells.table.n > 0), visits)
         yield WeightedRows(
@@ -161,6 +159,22 @@ def open_weighted_rows(
             epochs=epochs,
             outcome=cells.columns.reward,
         )
+
+
+def policy_rows(policy: Policy, cells: Cells, keep: Callable[[ir.Table], ir.Table], *, shared: bool) -> ir.Table:
+    """Return a policy's choices with the columns of their cells, computed once if that takes more than a look.
+
+    Args:
+        policy: The policy.
+        cells: The cells of the window.
+        keep: Holds a table in the engine.
+        shared: Whether a reward model will ask for the policy's share in the context.
+    """
+    rows = policy.on(cells)
+    if shared:
+        # Before rows are kept: no engine leaves out a window that a query has no use for.
+        rows = with_share(rows, cells.columns.context_keys, whole=policy.whole)
+    return keep(rows) if policy.held else rows
 
 
 def _counted(rows: ir.Table, cells: Cells, window: WindowName) -> ir.Table:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from warmstart.events.cells import *  # noqa: F403
     from warmstart.events.check import *  # noqa: F403
     from warmstart.events.daily import *  # noqa: F403
+    from warmstart.events.epoch_history import *  # noqa: F403
     from warmstart.events.epoch_strata import *  # noqa: F403
     from warmstart.events.epochs import *  # noqa: F403
     from warmstart.events.folds import *  # noqa: F403
@@ -25,9 +26,10 @@ if TYPE_CHECKING:
 _door = Door.to(
     __name__,
     {
-        "cells": "Cells counted_propensity counted_within days_known open_cells window_counts",
+        "cells": "Cells counted_propensity counted_within days_known epochs_known open_cells window_counts",
         "check": "ZONE_AT_THE_END",
-        "epoch_strata": "N_BEFORE RATE_BEFORE REWARD_SUM_BEFORE open_epoch_strata",
+        "epoch_history": "N_BEFORE RATE_BEFORE REWARD_SUM_BEFORE EpochHistory",
+        "epoch_strata": "open_epoch_strata",
         "epochs": "COLUMN DAYS_BEFORE_MONDAY EpochList Epochs HOUR KEYWORDS epoch_label epoch_of epoch_start",
         "daily": "DailyCells open_daily_cells",
         "folds": "Folds with_key_folds",

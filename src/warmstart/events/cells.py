@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
 import ibis
 import ibis.expr.types as ir
 
-from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, TIME, Columns, EngineError, WindowName
+from warmstart.core import ACTION, DAY, EPOCH, MICROSECONDS_PER_DAY, TIME, Columns, EngineError, WindowName
 from warmstart.engine import LocalEngine
-from warmstart.events.epochs import day_of
-from warmstart.events.outcomes import Fill, check_outcomes, of, outcome_view, outcome_windows, with_outcomes
+from warmstart.events.epochs import day_of, epoch_of
+from warmstart.events.outcomes import (
+    IF_NEGATIVE,
+    Fill,
+    check_outcomes,
+    of,
+    outcome_view,
+    outcome_windows,
+    with_outcomes,
+)
 from warmstart.events.window import Events, event_count, event_weight, in_one_engine
 
 
@@ -23,7 +31,8 @@ class Cells:
     ``n, reward_sum, reward_sq_sum``: over the evaluated window (zero where the pair was seen in training only);
     ``n_train``: events of the training window, where there is one; ``live_from, live_until`` (exclusive), where asked
     for: the days of the evaluated window between the action's first and last day anywhere in the logs. ``traffic``:
-    the events by context and day, where they are held too.
+    the events by context and day, where they are held too. ``by_epoch``: the evaluated window's sums by context, action
+    and epoch, where cells were made from these.
 
     The same on every row of a context: ``context_n, context_reward_sum, context_reward_sq_sum``, with a training window
     ``context_n_train, context_reward_sum_train``, and the numbers of its actions, ``context_actions`` (evaluated),
@@ -35,6 +44,7 @@ class Cells:
     train: Events | None
     table: ir.Table
     traffic: ir.Table | None = None
+    by_epoch: ir.Table | None = None
 
     @property
     def columns(self) -> Columns:
@@ -51,7 +61,13 @@ class Cells:
     def of_outcome(self, k: int, fill: Fill, events: int) -> Cells:
         """Return the same cells with the k-th outcome, known in so many events, in the place of the reward."""
         evaluated, train = outcome_windows(self.evaluated, self.train, k, fill, events)
-        return replace(self, evaluated=evaluated, train=train, table=outcome_view(self.table, k, fill))
+        by_epoch = self.by_epoch
+        if by_epoch is not None:
+            by_epoch = outcome_view(by_epoch, k, fill)
+            by_epoch = by_epoch.filter(by_epoch.n > 0)
+            by_epoch = by_epoch.drop(*(name for name in by_epoch.columns if name == IF_NEGATIVE))
+        table = outcome_view(self.table, k, fill)
+        return replace(self, evaluated=evaluated, train=train, table=table, by_epoch=by_epoch)
 
     @property
     def contexts(self) -> ir.Table:
@@ -86,28 +102,37 @@ def counted_within(rows: ir.Table, keys: Sequence[str]) -> ir.Value:
 
 
 @contextmanager
-def open_cells(evaluated: Events, train: Events | None = None, *, live: bool = False) -> Iterator[Cells]:
-    """Sum the events of one or two windows into cells; they are released on leaving."""
+def open_cells(
+    evaluated: Events, train: Events | None = None, *, live: bool = False, by_epoch: bool = False
+) -> Iterator[Cells]:
+    """Sum the events of one or two windows into cells; they are released on leaving.
+
+    Args:
+        evaluated: The window to evaluate on.
+        train: The training window, if there is one.
+        live: Whether to tell on which days actions are live.
+        by_epoch: Whether to sum by epoch first, and keep those sums too.
+    """
     if train is not None:
         train = in_one_engine(train, evaluated)
         check_outcomes(train, evaluated)
     with ExitStack() as resources:
         # In two steps: grouping and windows in one query would compete for memory, and spill.
-        engine, summed = evaluated.engine.collect(cell_sums(evaluated, train, live=live))
-        try:
+        engine, summed = evaluated.engine.collect(cell_sums(evaluated, train, live=live, by_epoch=by_epoch))
+        with ExitStack() as meanwhile:
+            (resources if by_epoch else meanwhile).callback(summed.release)
             check_sums(engine, summed, evaluated)
             if train is not None:
                 check_sums(engine, summed, train, column="n_train")
             shown = shown_actions(summed, evaluated, train, resources) if live else None
-            held = engine.materialise(with_context_sums(summed, evaluated, shown))
+            sums = _over_epochs(summed, evaluated) if by_epoch else summed
+            held = engine.materialise(with_context_sums(sums, evaluated, shown))
             resources.callback(held.release)
-        finally:
-            summed.release()
         traffic = None
         if live and evaluated.engine.remote:
             _, traffic = evaluated.engine.collect(by_context_and_day(evaluated))
             resources.callback(traffic.release)
-        yield Cells(engine, evaluated, train, held, traffic)
+        yield Cells(engine, evaluated, train, held, traffic, _of_epochs(summed, evaluated) if by_epoch else None)
 
 
 def check_sums(engine: LocalEngine, summed: ir.Table, events: Events, *, column: str = "n") -> None:
@@ -146,6 +171,12 @@ def with_context_sums(summed: ir.Table, evaluated: Events, shown: ir.Table | Non
     return table.left_join(_live_days(shown, evaluated), ACTION).drop(f"{ACTION}_right")
 
 
+def epochs_known(evaluated: Events) -> bool:
+    """Tell whether the log was read with epochs that are fixed, so that events can be summed within them."""
+    epochs = evaluated.log.epochs
+    return epochs is not None and epochs.kind != "auto"
+
+
 def days_known(evaluated: Events, train: Events | None) -> bool:
     """Tell whether every window has times."""
     return evaluated.columns.time is not None and (train is None or train.columns.time is not None)
@@ -176,14 +207,25 @@ def _live_days(shown: ir.Table, evaluated: Events) -> ir.Table:
     )
 
 
-def cell_sums(evaluated: Events, train: Events | None, *, live: bool = False) -> ir.Table:
-    """Group the events of the windows by (context, action), in one pass over each log."""
+def cell_sums(evaluated: Events, train: Events | None, *, live: bool = False, by_epoch: bool = False) -> ir.Table:
+    """Group the events of the windows by (context, action[, epoch]), in one pass over each log; training has no epoch.
+
+    Args:
+        evaluated: The window to evaluate on.
+        train: The training window, if there is one.
+        live: Whether to tell when pairs were shown first and last, if that tells of all events.
+        by_epoch: Whether to divide by epoch.
+    """
     timed = live and _hold_the_whole_log(evaluated, train)
     nothing = ibis.literal(False)
     in_train = train.inside if train is not None and train.log is evaluated.log else nothing
-    events = _marked(evaluated, evaluated.inside, in_train, timed=timed)
+    epochs = evaluated.log.epochs if by_epoch else None
+    kind = None if epochs is None else epoch_of(evaluated.log.table, epochs.kind)
+    epoch = {} if kind is None else {EPOCH: evaluated.inside.ifelse(kind, None)}
+    events = _marked(evaluated, evaluated.inside, in_train, epoch, timed=timed)
     if train is not None and train.log is not evaluated.log:
-        events = ibis.union(events, _marked(train, nothing, train.inside, timed=timed), distinct=False)
+        none = {name: ibis.null(value.type()) for name, value in epoch.items()}
+        events = ibis.union(events, _marked(train, nothing, train.inside, none, timed=timed), distinct=False)
     sums = {"n": events.in_window.sum()} | ({} if train is None else {"n_train": events.in_train.sum()})
     for k, outcome in enumerate(evaluated.log.outcomes):
         value = events[outcome.column]
@@ -196,16 +238,32 @@ def cell_sums(evaluated: Events, train: Events | None, *, live: bool = False) ->
         sums |= {of("reward_sum", k): rewards.sum(), of("reward_sq_sum", k): (rewards * value).sum()}
         sums |= {} if train is None else {of("reward_sum_train", k): (events.in_train * value).sum()}
     sums |= {"first_time": events[TIME].min(), "last_time": events[TIME].max()} if timed else {}
-    return events.group_by(*evaluated.columns.keys).agg(**sums)
+    return events.group_by(*evaluated.columns.keys, *epoch).agg(**sums)
 
 
-def _marked(events: Events, in_window: ir.Value, in_train: ir.Value, *, timed: bool) -> ir.Table:
+def _over_epochs(summed: ir.Table, evaluated: Events) -> ir.Table:
+    """Add up the epochs of cells."""
+    keys = evaluated.columns.keys
+    own = [name for name in summed.columns if name not in (*keys, EPOCH, "first_time", "last_time")]
+    return summed.group_by(*keys).agg(**{name: summed[name].sum() for name in own})
+
+
+def _of_epochs(summed: ir.Table, evaluated: Events) -> ir.Table:
+    """Return the sums of the evaluated window alone."""
+    own = summed.filter(summed[EPOCH].notnull()) if "n_train" in summed.columns else summed
+    sums = with_outcomes(own, ("n", "reward_sum", "reward_sq_sum"))
+    return own.select(*evaluated.columns.keys, EPOCH, *sums)
+
+
+def _marked(
+    events: Events, in_window: ir.Value, in_train: ir.Value, epoch: Mapping[str, ir.Value], *, timed: bool
+) -> ir.Table:
     table = events.log.table
     weight = event_weight(table)
     marks = {"in_window": in_window.ifelse(weight, 0.0), "in_train": in_train.ifelse(weight, 0.0)}
     times = [TIME] if timed else []
     outcomes = [outcome.column for outcome in events.log.outcomes]
-    return table.filter(in_window | in_train).select(*events.columns.keys, *outcomes, *times, **marks)
+    return table.filter(in_window | in_train).select(*events.columns.keys, *outcomes, *times, **marks, **epoch)
 
 
 def _hold_the_whole_log(evaluated: Events, train: Events | None) -> bool:

@@ -12,6 +12,7 @@ import ibis
 from warmstart.core import ACTION, EPOCH, FOLD, PROPENSITY, REWARD
 from warmstart.engine import fetch_streamed, is_partitioned, sample_by_key
 from warmstart.events.cells import Cells, check_sums
+from warmstart.events.epoch_history import EpochHistory
 from warmstart.events.epochs import EpochList, epoch_of
 from warmstart.events.folds import with_folds
 from warmstart.events.window import event_count, event_weight
@@ -36,8 +37,8 @@ class Strata:
     ``context_n, context_reward_sum, context_reward_sq_sum``, with epochs ``context_actions`` (shown in the context in
     its epoch), and with folds ``other_n, other_reward_sum``, of the context's other folds. ``by``: of epoch and fold.
     ``folds, seed``: how many folds, and their seed. ``epoch``, ``by_propensity``: what else they were divided by.
-    ``epochs``: those of the window in order, where propensities are counted within them; ``numbers``: what numbers the
-    values of a column got.
+    ``epochs``: those of the window in order, where propensities are counted within them; ``history``: what rows by
+    epoch share with their context in the epoch and before; ``numbers``: what numbers the values of a column got.
     """
 
     cells: Cells
@@ -49,7 +50,13 @@ class Strata:
     epoch: str | int | None = None
     by_propensity: bool = False
     epochs: EpochList | None = None
+    history: EpochHistory | None = None
     numbers: ir.Table | None = None
+
+    @property
+    def shown(self) -> ir.Table:
+        """Return all rows, by epoch with what they share with their context."""
+        return self.table if self.history is None else self.history.add(self.table)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -111,8 +118,12 @@ def open_strata(
         epoch: Divide by epochs of an hour, a day, a week, a column, or so many microseconds.
         by_propensity: Whether to divide by logged propensities too.
     """
-    events = cells.evaluated
+    events, epochs = cells.evaluated, cells.evaluated.log.epochs
     by = (*((EPOCH,) if epoch is not None else ()), *((FOLD,) if folds else ()))
+    summed = epochs is not None and epoch == epochs.kind and not folds and not by_propensity
+    if summed and cells.by_epoch is not None:
+        yield Strata(cells, cells.by_epoch, traffic_of(cells.by_epoch, cells, by), by, folds, seed, epoch)
+        return
     table, keys = divided(cells, folds, seed, epoch)
     logged = {PROPENSITY: table[PROPENSITY]} if by_propensity else {}
     n, reward = event_weight(table), table[REWARD]
@@ -123,7 +134,7 @@ def open_strata(
         engine, held = events.engine.collect(summed)
         resources.callback(held.release)
         check_sums(cells.engine, held, events)
-        traffic = _traffic(held, cells, by)
+        traffic = traffic_of(held, cells, by)
         if folds:
             traffic = engine.materialise(traffic)
             resources.callback(traffic.release)
@@ -143,7 +154,8 @@ def divided(
     return table, keys | ({FOLD: table[FOLD]} if folds else {})
 
 
-def _traffic(table: ir.Table, cells: Cells, by: tuple[str, ...]) -> ir.Table:
+def traffic_of(table: ir.Table, cells: Cells, by: tuple[str, ...]) -> ir.Table:
+    """Return a row for every context and further keys, with the sums of its strata."""
     contexts = list(cells.columns.context_keys)
     within = [*contexts, *(name for name in by if name != FOLD)]
     sums = {f"context_{name}": table[name].sum() for name in ("n", "reward_sum", "reward_sq_sum")}

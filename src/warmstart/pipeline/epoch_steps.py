@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from warmstart.core import EPOCH, REWARD, TIME, EmptyWindowError, UsageError, Window, quoted
 from warmstart.estimators import EpochState, Levels, step
-from warmstart.events import COLUMN, Epochs, Events, epoch_label, epoch_of, open_cells
+from warmstart.events import COLUMN, Epochs, Events, epoch_label, epoch_of, epochs_known, open_cells
 from warmstart.pipeline.checks import check_epochs
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import prepare
@@ -128,7 +128,7 @@ def take_steps(
     levels = known_levels(0.05, 1, events, train, returning=returning)
     low, high = events.log.reward_range
     steps = {}
-    with open_cells(events, train) as cells, ExitStack() as resources:
+    with open_cells(events, train, by_epoch=epochs_known(events)) as cells, ExitStack() as resources:
         inputs = prepare(cells, resources, "counts", rate=levels.rate)
         strata = inputs.by_epoch
         if strata is None or strata.epochs is None:

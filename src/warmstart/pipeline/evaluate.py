@@ -22,6 +22,7 @@ from warmstart.events import (
     Events,
     Utility,
     days_known,
+    epochs_known,
     in_one_engine,
     open_cells,
     open_epoch_strata,
@@ -44,6 +45,7 @@ from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import Learning, prepare
 from warmstart.pipeline.remarks import evaluation_remarks
 from warmstart.pipeline.segments import check_by, list_segments
+from warmstart.pipeline.sources import may_count
 from warmstart.pipeline.trained import training_of
 from warmstart.pipeline.valuing import Asked, Valued, Valuing
 from warmstart.policy import build_policy, parse_policies, unknown_share
@@ -161,7 +163,10 @@ def evaluate(
     on_progress("summing events into cells")
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
     answers = dict[str, Valued]()
-    with open_cells(events, train, live=live) as cells, ExitStack() as resources:
+    by_epoch = may_count(propensities) and epochs_known(events)
+    # Live in an epoch is what was shown in it, so days are not asked for where counts within epochs were.
+    by_day = live and not (by_epoch and propensities != "auto")
+    with open_cells(events, train, live=by_day, by_epoch=by_epoch) as cells, ExitStack() as resources:
         if any(policy.keyword == "uniform" for policy in named):
             check_uniform(cells, feasible_from)
         on_progress("learning propensities and rewards")
@@ -230,11 +235,12 @@ def policy_table(
     if PROBABILITY in (given[key] for key in events.columns.keys):
         raise UsageError("A context or action column called 'probability' is in the way.", "Rename it.")
     live = live and days_known(events, train)
-    with open_cells(events, train, live=live) as cells, ExitStack() as resources:
+    by_epoch = named[0].may_be_live and epochs_known(events)
+    with open_cells(events, train, live=live and not by_epoch, by_epoch=by_epoch) as cells, ExitStack() as resources:
         if named[0].keyword == "uniform":
             check_uniform(cells, feasible_from)
         strata = None
-        if named[0].may_be_live and events.log.epochs is not None and events.log.epochs.kind != "auto":
+        if by_epoch:
             strata = resources.enter_context(open_epoch_strata(cells, None))
         choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": strata}
         built = build_policy(named[0], cells, allow_unknown=named[0].is_decisions, **choice)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core import PROPENSITY, UsageError
-from warmstart.estimators import ESTIMATORS, RewardModel, WeightedRows, open_weighted_rows
+from warmstart.estimators import ESTIMATORS, RewardModel, WeightedRows, open_weighted_rows, policy_rows
 from warmstart.events import open_epoch_strata, open_strata, unit_visits
 from warmstart.pipeline.sources import (
     COUNTED,
@@ -84,9 +84,15 @@ class EvaluationInputs:
 
     def open_base(self, policy: Policy, resources: ExitStack) -> ir.Table | None:
         """Join a policy with the cells once for all outcomes, where rows are cells; else None."""
-        if (policy.is_logging and self.by_epoch is None) or self.strata is None:
-            return resources.enter_context(policy.open_on(self.cells))
-        return None
+        if self.strata is not None and not (policy.is_logging and self.by_epoch is None):
+            return None
+
+        def keep(rows: ir.Table) -> ir.Table:
+            table = self.cells.engine.materialise(rows)
+            resources.callback(table.release)
+            return table
+
+        return policy_rows(policy, self.cells, keep, shared=self.model is not None)
 
     def weigh(self, policy: Policy, base: ir.Table | None = None) -> AbstractContextManager[WeightedRows]:
         """Open the weighted table of a policy, on choices with the columns of their cells if these are open."""

@@ -40,6 +40,11 @@ WITH_EPOCHS = ("mixture", "model", "logged", "counts")
 COUNTED: dict[str, WindowName] = {"counts": "evaluated", "train": "train", "all": "all"}
 
 
+def may_count(requested: Any) -> bool:
+    """Tell whether propensities may come to be counts of the evaluated window."""
+    return isinstance(requested, str) and requested in ("auto", "counts")
+
+
 def check_folds(strata: Strata) -> None:
     """Refuse a window whose events all fall into one fold."""
     if strata.cells.engine.fetch(strata.table.agg(folds=strata.table[FOLD].nunique()))[0]["folds"] < 2:

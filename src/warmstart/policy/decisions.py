@@ -42,7 +42,7 @@ def decided_policy(cells: Cells, source: Any, *, name: str, allow_unknown: bool 
     if has_probability and not (csv or opened[PROBABILITY].type().is_numeric()):
         raise ColumnError(f"{where}: probability has type {opened[PROBABILITY].type()}.", "Probabilities are numbers.")
     probability = opened[PROBABILITY].try_cast("float64") if has_probability else float_literal(1)
-    policy = Policy(name, opened.select(**keys, **{PROBABILITY: probability}))
+    policy = Policy(name, opened.select(**keys, **{PROBABILITY: probability}), whole=not has_probability)
     _check(cells, policy.table, where, has_probability=has_probability)
     if not allow_unknown:
         check_actions(cells, policy.table, where)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 import ibis.expr.types as ir
@@ -17,7 +15,7 @@ class Policy:
     """A table of context_0, ..., action[, epoch], probability; a context without rows is undecided.
 
     ``seated``: the table carries the columns of the cells it was made from, so that no join is needed to value it.
-    ``held``: it takes more than a look at the cells to compute, so ``open_on`` does it once for all questions.
+    ``held``: it takes more than a look at the cells to compute, so that is done once for all questions.
     ``is_logging`` marks the logging policy itself, whose value is the plain mean reward: it needs no weights, so
     nothing of it is clipped. ``whole``: it is known that the probabilities of a context sum to 1, if it has any.
     """
@@ -28,19 +26,6 @@ class Policy:
     held: bool = True
     is_logging: bool = False
     whole: bool = False
-
-    @contextmanager
-    def open_on(self, cells: Cells) -> Iterator[ir.Table]:
-        """Give its choices with the columns of their cells; computed once and held, if that takes long."""
-        rows = self.on(cells)
-        if not self.held:
-            yield rows
-            return
-        held = cells.engine.materialise(rows)
-        try:
-            yield held
-        finally:
-            held.release()
 
     def choices(self, cells: Cells) -> ir.Table:
         """Return its choices alone: the context columns, the action, the epoch if that matters, the probability."""

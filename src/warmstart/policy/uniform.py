@@ -24,7 +24,9 @@ def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name:
         table = swept_here(cells, feasible_from)
     else:
         table = swept_in_engine(cells, feasible_from)
-    return Policy(name, table, seated=True, held=live, whole=not live)
+    # What the evaluated window shows is live when it is shown: every day of a context has something to choose.
+    whole = not live or feasible_from != "train"
+    return Policy(name, table, seated=True, held=live, whole=whole)
 
 
 def uniform_all_policy(cells: Cells, *, live: bool, name: str = "uniform-all") -> Policy:
