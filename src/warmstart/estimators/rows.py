@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from warmstart.engine import LocalEngine
     from warmstart.estimators.weights import Clip
     from warmstart.events import Cells, EpochList, Strata, Visits
-    from warmstart.policy import Policy
+    from warmstart.policy import PolicyTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class WeightedRows:
 
 @contextmanager
 def open_weighted_rows(
-    policy: Policy,
+    policy: PolicyTable,
     cells: Cells,
     *,
     window: WindowName = "evaluated",

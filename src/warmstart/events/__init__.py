@@ -9,6 +9,7 @@ from warmstart.core import Door
 if TYPE_CHECKING:
     from warmstart.events.cells import *  # noqa: F403
     from warmstart.events.check import *  # noqa: F403
+    from warmstart.events.choices import *  # noqa: F403
     from warmstart.events.daily import *  # noqa: F403
     from warmstart.events.epoch_strata import *  # noqa: F403
     from warmstart.events.epochs import *  # noqa: F403
@@ -25,6 +26,7 @@ _door = Door.to(
     {
         "cells": "Cells counted_propensity counted_within days_known open_cells window_counts",
         "check": "ZONE_AT_THE_END",
+        "choices": "NO_CHOICE with_choices",
         "epoch_strata": "N_BEFORE RATE_BEFORE REWARD_SUM_BEFORE open_epoch_strata",
         "epochs": "COLUMN DAYS_BEFORE_MONDAY EpochList Epochs HOUR KEYWORDS epoch_label epoch_of epoch_start",
         "daily": "DailyCells open_daily_cells",

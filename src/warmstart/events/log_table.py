@@ -30,6 +30,8 @@ from warmstart.events.epochs import Epochs
 _EARLIEST_SECOND, _LATEST_SECOND = 631_152_000, 4_102_444_800
 # The text of times, kept until they are checked, so that a message can show what cannot be read.
 TIME_AS_WRITTEN = "time_as_written"
+# What another model would have chosen, where a policy asks for that: it may be null.
+SHADOW = "shadow"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class LogTable:
 
     ``rows``: events of the whole log, once it is checked. ``ticks_per_second``: the unit of times that are epoch
     integers, None for timestamps and dates. ``epochs``: how the log is divided where that matters, if it was said.
+    ``first_epochs``: only the events of every unit's first epoch are left.
     """
 
     engine: Engine
@@ -50,6 +53,7 @@ class LogTable:
     epoch_integers: bool = False
     epochs: Epochs | None = None
     ticks_per_second: int | None = None
+    first_epochs: bool = False
 
     @property
     def where(self) -> str:
@@ -66,7 +70,7 @@ class LogTable:
 
     def without_missing(self) -> LogTable:
         """Return the log without rows that have a null, NaN or infinity."""
-        present = [~missing(self.table[name]) for name in self.table.columns]
+        present = [~missing(self.table[name]) for name in self.table.columns if name != SHADOW]
         return replace(self, table=self.table.filter(*present), complete_rows_only=True)
 
     def microseconds(self, moment: Moment) -> int:
@@ -81,9 +85,17 @@ class LogTable:
         return moment * 1_000_000 // self.ticks_per_second
 
 
-def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
-    """Return a log under fixed names: values cast but not yet checked, times not yet scaled."""
-    table = open_source(engine, origin, columns.fixed_to_given)
+def raw_log(engine: Engine, origin: Any, columns: Columns, *, shadow: str | None = None) -> LogTable:
+    """Return a log under fixed names: values cast but not yet checked, times not yet scaled.
+
+    Args:
+        engine: Where it is opened.
+        origin: The user's source.
+        columns: To read.
+        shadow: A column of another model's choices, to be read too.
+    """
+    further = {} if shadow is None else {SHADOW: shadow}
+    table = open_source(engine, origin, columns.fixed_to_given | further)
     where = describe(origin)
     try:
         keys = {name: as_key(table[name], columns.fixed_to_given[name], where) for name in columns.keys}
@@ -98,6 +110,8 @@ def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
             cast[name] = as_key(table[name], unit, where, what="a unit")
         if columns.time is not None:
             cast |= as_time(engine, table[TIME], columns.time, where)
+        if shadow is not None:
+            cast[SHADOW] = as_key(table[SHADOW], shadow, where, what="a choice")
     except ColumnError:
         if not engine.fetch(table.agg(rows=table.count()))[0]["rows"]:
             raise EmptyWindowError(f"{where} has no rows.") from None

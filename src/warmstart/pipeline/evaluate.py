@@ -30,6 +30,7 @@ from warmstart.pipeline.checks import (
     checked_taus,
     feasible_window,
 )
+from warmstart.pipeline.each_policy import inputs_of_each, window_of
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import prepare
 from warmstart.pipeline.remarks import evaluation_remarks, unproven_epochs
@@ -79,6 +80,7 @@ def evaluate(
     trained_until: Any = None,
     allow_unknown_actions: bool = False,
     per: Literal["event", "unit"] = "event",
+    contexts: Any = None,
     on_progress: Progress = silent,
 ) -> Evaluation:
     """Estimate what policies would have earned on the events of a window: off-policy (counterfactual) evaluation.
@@ -86,7 +88,9 @@ def evaluate(
     Args:
         policies: One policy, a list, or a mapping from names. Each is ``"logging"``, ``"uniform"`` (over the actions
             feasible in the context), ``"uniform-all"`` (over all live actions), ``"constant:ACTION"``, a file or a
-            frame of decisions, what ``fit`` returned, or a folder that it wrote.
+            frame of decisions, what ``fit`` returned, or a folder that it wrote; ``"column:NAME"``, a column of the log
+            with another model's choice at each event; or Python code: a function of a frame of contexts, a model with
+            ``predict``, an object with the protocol ``Policy``, or a dict from contexts to actions.
         events: The window to evaluate on.
         train: The window that feasible actions come from, if there is one.
         tau: The floor of the propensity (clipping constant), one or several. "auto" chooses one for each policy,
@@ -111,6 +115,8 @@ def evaluate(
             "never", or a mapping from policies to these. No end is certified for those fitted inside the window.
         allow_unknown_actions: Whether decisions may name actions that the log never shows: unsupported traffic.
         per: "event", or "unit": every unit counts the same, however often it comes, in values and propensities alike.
+        contexts: A table of contexts with features, keyed as in the log: policies in Python get its columns too, and
+            learned policies choose in contexts that their training never saw.
         on_progress: Called with the step that begins.
 
     >>> import pyarrow as pa, warmstart as ws
@@ -145,13 +151,15 @@ def evaluate(
         inputs = prepare(cells, resources, propensities, coarser=coarser, **learn)
         summary = _summary(cells)
         check_epochs(inputs.by_epoch, interval)
-        for policy in named:
+        again = {"requested": propensities, "coarser": coarser, **learn}
+        for policy, own in inputs_of_each(named, inputs, again):
             on_progress(f"valuing {policy.name}")
-            choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": inputs.by_epoch}
-            built = build_policy(policy, cells, allow_unknown=allow_unknown_actions, **choice)
+            choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": own.by_epoch}
+            asked: dict[str, Any] = {"contexts": contexts, "on_progress": on_progress}
+            built = build_policy(policy, own.cells, allow_unknown=allow_unknown_actions, **choice, **asked)
             if allow_unknown_actions and policy.names_actions:
-                unknown[policy.name] = unknown_share(built, cells)
-            with inputs.weigh(built) as weighted:
+                unknown[policy.name] = unknown_share(built, own.cells)
+            with own.weigh(built) as weighted:
                 valued = estimate_policy(weighted, taus=taus, levels=levels, method=interval, estimators=estimators)
                 alarms[policy.name] = Alarms(1.0, 0.0) if inputs.source.counted else check_weights(weighted)
                 if contributions and not built.is_logging and inputs.source.counted:
@@ -188,16 +196,19 @@ def policy_table(
     train: Events | None = None,
     feasible_from: WindowName | None = None,
     live: bool = True,
+    contexts: Any = None,
 ) -> pa.Table:
     """Return what one policy would choose on a window: the context columns, the action, its probability.
 
     In a log with epochs, ``uniform`` and learned policies choose anew in each of them: a column ``epoch`` says which.
+    Other parameters are those of ``evaluate``.
     """
     check_events(events, *([] if train is None else [train]))
     feasible_from = feasible_window(feasible_from, train)
     named = parse_policies(policy)
     if len(named) > 1:
         raise UsageError("Ask for the table of one policy at a time.")
+    events, train = window_of(named[0], events, train)
     given = events.columns.fixed_to_given
     if PROBABILITY in (given[key] for key in events.columns.keys):
         raise UsageError("A context or action column called 'probability' is in the way.", "Rename it.")
@@ -209,7 +220,7 @@ def policy_table(
         if named[0].may_be_live and events.log.epochs is not None and events.log.epochs.kind != "auto":
             strata = resources.enter_context(open_epoch_strata(cells, None))
         choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": strata}
-        built = build_policy(named[0], cells, allow_unknown=named[0].is_decisions, **choice)
+        built = build_policy(named[0], cells, allow_unknown=named[0].is_decisions, contexts=contexts, **choice)
         table = cells.engine.fetch_arrow(built.choices(cells))
     if strata is not None and strata.epochs is not None and EPOCH in table.column_names:
         labels = dict(zip(strata.epochs.numbers.tolist(), strata.epochs.labels, strict=True))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager, ExitStack
 
     from warmstart.events import Cells, Strata, Visits
-    from warmstart.policy import Policy
+    from warmstart.policy import PolicyTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class EvaluationInputs:
         """Tell whether an epoch had not ended when the next began, so that nobody knows what it could react to."""
         return self.by_epoch is not None and self.by_epoch.epochs is not None and not self.by_epoch.epochs.apart
 
-    def weigh(self, policy: Policy) -> AbstractContextManager[WeightedRows]:
+    def weigh(self, policy: PolicyTable) -> AbstractContextManager[WeightedRows]:
         """Open the weighted table of a policy."""
         window = COUNTED.get(self.source.name, "evaluated")
         by_cell, by_stratum = self.visits or (None, None)

@@ -4,7 +4,8 @@ from warmstart.policy.build import build_policy
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.naive import NaivePolicy
 from warmstart.policy.parse import NamedPolicy, parse_policies
-from warmstart.policy.policy import Policy
+from warmstart.policy.policy_table import PolicyTable
+from warmstart.policy.protocol import Policy
 from warmstart.policy.ranking_store import RankingInEngine, RankingInMemory, RankingStore
 from warmstart.policy.storage import is_saved_policy, load_policy, save_policy
 from warmstart.policy.uniform import share_of_each
@@ -15,6 +16,7 @@ __all__ = [
     "NaivePolicy",
     "NamedPolicy",
     "Policy",
+    "PolicyTable",
     "RankingInEngine",
     "RankingInMemory",
     "RankingStore",

@@ -7,11 +7,11 @@ import ibis
 from warmstart.core import ACTION, PROBABILITY, DecisionError, quoted
 from warmstart.engine import float_literal
 from warmstart.events import Cells
-from warmstart.policy.policy import Policy
+from warmstart.policy.policy_table import PolicyTable
 from warmstart.policy.unknown import ALLOW, similar_actions
 
 
-def constant_policy(cells: Cells, action: str, *, name: str, allow_unknown: bool = False) -> Policy:
+def constant_policy(cells: Cells, action: str, *, name: str, allow_unknown: bool = False) -> PolicyTable:
     """Choose ``action`` in every context, whether or not it was ever shown there."""
     table = cells.table
     kind = table[ACTION].type()
@@ -27,4 +27,4 @@ def constant_policy(cells: Cells, action: str, *, name: str, allow_unknown: bool
     choices = contexts.mutate(**{ACTION: chosen, PROBABILITY: float_literal(1)})
     if not found and cells.engine.fetch(choices.select(ACTION).limit(1))[0][ACTION] is None:
         raise DecisionError(f"{quoted(name)}: {quoted(action)} is no {kind}, the type of the log's actions.")
-    return Policy(name, choices)
+    return PolicyTable(name, choices)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from warmstart.events import Cells
-    from warmstart.policy.policy import Policy
+    from warmstart.policy.policy_table import PolicyTable
 
 # How many unknown actions an error names, and among how many of the busiest it looks for similar names.
 NAMED, COMPARED = 3, 10_000
@@ -51,7 +51,7 @@ def similar_actions(cells: Cells, actions: Iterable[object]) -> str:
     return ", ".join(described)
 
 
-def unknown_share(policy: Policy, cells: Cells) -> float:
+def unknown_share(policy: PolicyTable, cells: Cells) -> float:
     """Return the share of the policy's traffic, that of the contexts it decides, on actions that no window shows."""
     keys = list(cells.columns.context_keys)
     chosen = policy.choices(cells).join(cells.contexts.select(*keys, "context_n"), keys)
