@@ -143,14 +143,17 @@ def _asked(cells: Cells, source: Any, name: str) -> Asked:
 def _ask_here(
     cells: Cells, described: ir.Table, asked: Asked, names: Mapping[str, str], on_progress: Progress
 ) -> ir.Table:
-    number = cells.engine.fetch(described.agg(contexts=described.count()))[0]["contexts"]
     keys, step = list(cells.columns.context_keys), f"asking {asked.question.name}"
-    parts, done = list[pa.Table](), 0
-    for batch in cells.engine.stream(described.order_by(keys), CHUNK):
-        chunk = pa.Table.from_batches([batch])
-        parts.append(_choices(chunk, keys, asked.choose(renamed(chunk, names))))
-        done += chunk.num_rows
-        on_progress(step, done / number, f"{done:,} of {number:,} contexts")
+    parts, done, contexts = list[pa.Table](), 0, cells.engine.materialise(described)
+    try:
+        number = cells.engine.fetch(contexts.agg(contexts=contexts.count()))[0]["contexts"]
+        for batch in cells.engine.stream(contexts.order_by(keys), CHUNK):
+            chunk = pa.Table.from_batches([batch])
+            parts.append(_choices(chunk, keys, asked.choose(renamed(chunk, names))))
+            done += chunk.num_rows
+            on_progress(step, done / number, f"{done:,} of {number:,} contexts")
+    finally:
+        contexts.release()
     return cells.engine.open_arrow(pa.concat_tables(parts))
 
 

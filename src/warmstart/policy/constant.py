@@ -18,10 +18,9 @@ def constant_policy(cells: Cells, action: str, *, name: str, allow_unknown: bool
     shown = table.filter(table[ACTION].cast("string") == action).select(ACTION).distinct()
     found = cells.engine.fetch(shown.limit(1))
     if not (found or allow_unknown):
-        named, column = similar_actions(cells, [action]), quoted(cells.columns.action)
-        raise DecisionError(
-            f"{quoted(name)}: the action {named} never occurs in {column}.", f"Write it as in the log, or {ALLOW}."
-        )
+        (named, shown), column = similar_actions(cells, [action]), quoted(cells.columns.action)
+        hint = f"Write it as in the log{shown}, or {ALLOW}."
+        raise DecisionError(f"{quoted(name)}: the action {named} never occurs in {column}.", hint)
     chosen = ibis.literal(found[0][ACTION], type=kind) if found else ibis.literal(action).try_cast(kind)
     contexts = table.filter(table.context_n > 0).select(*cells.columns.context_keys).distinct()
     choices = contexts.mutate(**{ACTION: chosen, PROBABILITY: float_literal(1)})
