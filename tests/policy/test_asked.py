@@ -148,7 +148,7 @@ def test_probabilities_are_kept_sparsely(here, probabilities):
 def test_classes_name_the_columns_of_an_array(here):
     half = evaluate(here, Model().predict_proba)
     assert half.value == pytest.approx(evaluate(here, Model()).value / 2)
-    with pytest.raises(ws.DecisionError, match="array of 3 columns, and does not say which actions.*classes_"):
+    with pytest.raises(ws.DecisionError, match=r"array of 3 columns, and does not say which actions.*classes_"):
         evaluate(here, lambda frame: np.eye(3)[frame["hour"]])
 
 
@@ -199,7 +199,8 @@ def test_contexts_are_asked_about_in_chunks_with_progress(here, monkeypatch):
     assert max(sizes) <= 5 < sum(sizes)
     assert numbers(found) == pytest.approx(numbers(evaluate(here, decisions())), rel=1e-9)
     shares = [share for step, share, *_ in (one for one in steps if len(one) > 1) if step == "asking mine"]
-    assert shares == sorted(shares) and shares[-1] == 1
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
 
 
 def test_features_of_a_table_of_contexts_come_along(events, tmp_path):
@@ -223,16 +224,16 @@ def test_nulls_are_undecided_and_gains_count_them_as_logging(here):
     frame = decisions().filter(pa.compute.equal(decisions()["hour"], 0))
     assert numbers(half) == pytest.approx(numbers(evaluate(here, frame)))
     assert half.support.undecided > 0.5
-    with pytest.raises(ws.DecisionError, match="'mine' decides no context.*All its choices are null"):
+    with pytest.raises(ws.DecisionError, match=r"'mine' decides no context.*All its choices are null"):
         evaluate(here, lambda frame: [None] * len(frame))
 
 
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda frame: ["a0"], r"was asked about 18 contexts and answered with 1 row\. Return one row"),
-        (lambda frame: "a0", "a single value"),
-        (lambda frame: None, "a single value"),
+        (lambda _: ["a0"], r"was asked about 18 contexts and answered with 1 row\. Return one row"),
+        (lambda _: "a0", "a single value"),
+        (lambda _: None, "a single value"),
         (lambda frame: [["a0"]] * len(frame), "rows of type list"),
         (lambda frame: frame["hour"], "actions of type int64, and those of the log are string"),
         (lambda frame: ["a0", 1, *frame["hour"][2:]], "holds no actions"),
@@ -276,7 +277,7 @@ def test_an_exception_names_the_policy_and_the_first_context(events):
     assert "'context', 'hour'" in e.value.hint
 
 
-class NotPickled(Exception):
+class UnpickledError(Exception):
     def __init__(self, first, second):
         super().__init__(f"{first} {second}")
 
@@ -284,18 +285,18 @@ class NotPickled(Exception):
 @pytest.mark.spark
 def test_an_exception_that_cannot_travel_is_told(spark):
     def fails(contexts):
-        raise NotPickled("some", "text")
+        raise UnpickledError("some", "text")
 
-    with pytest.raises(ws.DecisionError, match="raised NotPickled: some text") as raised:
+    with pytest.raises(ws.DecisionError, match="raised UnpickledError: some text") as raised:
         evaluate(read(log(), spark), fails)
-    assert "NotPickled" in str(raised.value.__cause__)
+    assert "UnpickledError" in str(raised.value.__cause__)
 
 
 def test_a_class_or_an_array_is_no_policy(here):
     with pytest.raises(ws.UsageError, match="is the class Model"):
         evaluate(here, Model)
     for array in (np.array(["a0"]), pd.Series(["a0"]), pl.Series(["a0"])):
-        with pytest.raises(ws.UsageError, match="does not say which context.*column:NAME"):
+        with pytest.raises(ws.UsageError, match=r"does not say which context.*column:NAME"):
             evaluate(here, array)
 
 

@@ -139,7 +139,7 @@ def test_values_of_another_type_are_refused():
     with pytest.raises(ws.DecisionError, match=r"'shadow' has values that are no int64.*shadow = '0\.5'"):
         ws.evaluate("column:shadow", ws.read_events(table, **NAMES), tau=0.1)
     empty = log().drop_columns(["shadow"]).append_column("shadow", pa.nulls(900, pa.string()))
-    with pytest.raises(ws.DecisionError, match="decides no context.*All its choices are null"):
+    with pytest.raises(ws.DecisionError, match=r"decides no context.*All its choices are null"):
         ws.evaluate("column:shadow", ws.read_events(empty, **NAMES), tau=0.1)
     unknown = ws.read_events(log().rename_columns(["page", "ad", "click", "choice", "shadow", "at"]), **NAMES)
     found = ws.evaluate("column:shadow", unknown, tau=0.1, allow_unknown_actions=True)

@@ -42,7 +42,7 @@ def learned(engine, tmp_path_factory):
 def test_without_a_table_of_contexts_the_error_says_what_to_pass(learned):
     train, test, _, policy = learned
     with pytest.raises(
-        ws.DecisionError, match="'fitted' decides no context.*training never saw.*contexts=.*--contexts"
+        ws.DecisionError, match=r"'fitted' decides no context.*training never saw.*contexts=.*--contexts"
     ):
         ws.evaluate(policy, test, train=train)
 

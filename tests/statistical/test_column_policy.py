@@ -1,8 +1,8 @@
 """A column of choices by a model that sees more than the context: valued without bias, with bounds that hold.
 
 The world: pages, a mood that only the shadow model sees (four times in five), and a logging policy that knows the page
-alone. Rewards are .6 where the ad fits page and mood, else .1, so that all expectations are exact. Shares of its choices
-per page, as a table of decisions, would value a random mixture: .27 instead of .53.
+alone. Rewards are .6 where the ad fits page and mood, else .1, so that all expectations are exact. Shares of its
+choices per page, as a table of decisions, would value a random mixture: .27 instead of .53.
 """
 
 from collections import Counter

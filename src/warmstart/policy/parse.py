@@ -96,16 +96,19 @@ def parse_policies(policies: Any) -> list[NamedPolicy]:
 
 def _check_names(policies: Mapping[Any, Any]) -> None:
     """Refuse a dict of decisions in the place of a dict of policies."""
-    unnamed = [name for name in policies if not isinstance(name, str)]
-    values = list(policies.values())
-    simple = [one for one in values if isinstance(one, bool | int | float) or one is None]
-    if unnamed or simple:
-        raise UsageError(
-            f"Policies are named by text, and {quoted(str(unnamed[0]))} is none."
-            if unnamed
-            else f"{quoted(str(simple[0]))} is no policy.",
-            "To pass a dict from contexts to actions as a policy, name it: {'mine': {context: action}}.",
-        )
+    for name, source in policies.items():
+        hint = "To pass a dict from contexts to actions as a policy, name it: {'mine': {context: action}}."
+        if not isinstance(name, str):
+            raise UsageError(f"Policies are named by text, and {quoted(str(name))} is none.", hint)
+        if source is None or isinstance(source, bool | int | float) or _is_bare_word(source):
+            raise UsageError(f"{quoted(source)} is no policy.", hint)
+
+
+def _is_bare_word(source: Any) -> bool:
+    """Tell whether a text is neither a keyword nor written like a path."""
+    if not isinstance(source, str) or NamedPolicy("", source).keyword or source.startswith((NAIVE, COLUMN)):
+        return False
+    return not (has_scheme(source) or Path(source).exists() or any(sign in source for sign in "./\\*?["))
 
 
 def _check_source(policy: NamedPolicy) -> None:
