@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from warmstart.pipeline import policy_table as policy_table
     from warmstart.pipeline import true_value as true_value
     from warmstart.policy import FittedPolicy as FittedPolicy
+    from warmstart.policy import Policy as Policy
     from warmstart.policy import load_policy as load_policy
     from warmstart.policy import save_policy as save_policy
     from warmstart.report import save_report as save_report
@@ -87,7 +88,7 @@ _door = Door.to(
         "joining": "join",
         "pipeline": "audit compare_propensities evaluate evaluate_progressively evaluation_windows fit monitor "
         "policy_table true_value",
-        "policy": "FittedPolicy load_policy save_policy",
+        "policy": "FittedPolicy Policy load_policy save_policy",
         "report": "save_report",
         "results": "Audit Decisions Evaluation Exported Imported ImportedTables Joined Monitor Progressive "
         "PropensityComparison Selection ValueEstimate select",

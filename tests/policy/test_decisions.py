@@ -35,7 +35,7 @@ def test_decisions_may_come_from_a_file(events, tmp_path):
     ("table", "message"),
     [
         (rows(context=["x0", "x0"], action=["a0", "a1"]), "decides a context twice, without probabilities"),
-        (rows(context=["x0", "x0"], action=["a0", "a0"], probability=[0.1, 0.1]), "same context and action twice"),
+        (rows(context=["x0", "x0"], action=["a0", "a0"], probability=[0.1, 0.2]), "same context and action twice"),
         (rows(context=["x0"], action=["a0"], probability=[-0.5]), r"outside \[0, 1\]"),
         (rows(context=["x0"], action=["a0"], probability=[float("nan")]), r"outside \[0, 1\]"),
         (rows(context=["x0"], action=["a0"], probability=[1.5]), r"outside \[0, 1\]"),
@@ -49,6 +49,31 @@ def test_decisions_may_come_from_a_file(events, tmp_path):
 def test_bad_decisions(events, table, message):
     with pytest.raises(ws.DecisionError, match=message):
         evaluate(events, table)
+
+
+@pytest.mark.slow_on_spark
+def test_rows_per_event_are_understood_where_they_agree(events):
+    """A table with a row for every event, as pandas makes it by assigning a column to the log."""
+    once, often = (
+        rows(context=["x0", "x1"], action=["a0", "a1"]),
+        rows(context=["x0", "x1"] * 9, action=["a0", "a1"] * 9),
+    )
+    assert evaluate(events, often).to_dict() == evaluate(events, once).to_dict()
+    shared = often.append_column("probability", pa.array([0.5, 0.25] * 9))
+    assert evaluate(events, shared).value == pytest.approx(
+        evaluate(events, decisions({("x0", "a0"): 0.5, ("x1", "a1"): 0.25})).value
+    )
+    differing = rows(context=["x0", "x0"], action=["a0", "a1"])
+    with pytest.raises(ws.DecisionError, match=r"one row per context.*If rows are events.*'column:NAME'"):
+        evaluate(events, differing)
+
+
+@pytest.mark.slow_on_spark
+def test_a_row_without_an_action_is_undecided(events, tmp_path):
+    found = evaluate(events, rows(context=["x0", "x1"], action=pa.array(["a0", None])))
+    assert found.to_dict() == evaluate(events, rows(context=["x0"], action=["a0"])).to_dict()
+    (tmp_path / "mine.csv").write_text("context,action\nx0,a0\nx1,\n")
+    assert evaluate(events, str(tmp_path / "mine.csv")).to_dict() == found.to_dict()
 
 
 def test_keys_whose_types_cannot_match(events):

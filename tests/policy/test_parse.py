@@ -25,6 +25,27 @@ def test_keywords_win_over_files(tmp_path, monkeypatch):
     assert parse_policies("./logging")[0].keyword is None
 
 
+def test_a_column_is_named_like_a_constant():
+    named = parse_policies(["column:shadow", "mine=column:shadow"])
+    assert [(policy.name, policy.column) for policy in named] == [("column:shadow", "shadow"), ("mine", "shadow")]
+    assert all(policy.is_decisions and policy.keyword is None for policy in named)
+
+
+def test_code_is_named_after_itself():
+    def by_page(contexts):
+        return contexts
+
+    class Model:
+        def predict(self, contexts):
+            return contexts
+
+    named = parse_policies([by_page, Model(), Model().predict, lambda contexts: contexts][:2])
+    assert [policy.name for policy in named] == ["by_page", "Model"]
+    assert [policy.name for policy in parse_policies(["logging", lambda contexts: contexts])] == ["logging", "policy_1"]
+    with pytest.raises(ws.UsageError, match=r"2 policies are called 'Model'.*in Python \{name: policy\}"):
+        parse_policies([Model(), Model().predict])
+
+
 def test_two_policies_of_one_name_are_refused():
     with pytest.raises(ws.UsageError, match="2 policies are called 'uniform'"):
         parse_policies(["uniform", "uniform"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from json import dumps
+from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
@@ -20,6 +21,7 @@ def evaluate(
     *,
     log: LogSettings,
     policy: list[str] | None = None,
+    contexts: Path | None = None,
     windows: Annotated[WindowSettings, Only("test_from", "test_fraction")],
     tau: list[str] | None = None,
     propensities: str = "auto",
@@ -50,8 +52,10 @@ def evaluate(
     Options:
         policy ([NAME=]P): The target policy: logging (the behaviour policy), uniform (over the actions feasible in the
             context), uniform-all (over all live actions), constant:ACTION, a folder that fit wrote, naive:FOLDER (the
-            best of all actions, shown there or not), or a file of decisions (context columns, action[, probability]).
-            May be repeated.
+            best of all actions, shown there or not), a file of decisions (context columns, action[, probability]), or
+            column:NAME, a column of the log with another model's choice at each event. May be repeated.
+        contexts (FILE): Features of contexts, as fit takes them: learned policies choose in contexts that their
+            training never saw.
         tau (TAU): The floor of the propensity (clipping constant), in (0, 1], or auto: chosen without a look at the
             evaluated rewards. May be repeated.  [default: auto]
         propensities (SOURCE): Where propensities come from: counts of the evaluated window, train (counts of the
@@ -99,6 +103,7 @@ def evaluate(
             --policy new=decisions.csv --trained-until never --select
         warmstart evaluate log.parquet --context age --context city --action ad --reward click \
             --propensities model --policy new=by-city.csv --estimator dr
+        warmstart evaluate log.parquet --context page --action ad --reward click --policy shadow=column:new_model
     """
     from warmstart import pipeline
     from warmstart.core import UsageError, check_output
@@ -113,7 +118,7 @@ def evaluate(
     if html is not None:
         # What could be the files and folders of policies: P, NAME=P, naive:FOLDER.
         paths = [part.removeprefix("naive:") for text in policy or () for part in (text, text.partition("=")[2])]
-        check_output(html, inputs=[log.events, paths], force=force)
+        check_output(html, inputs=[log.events, paths, contexts], force=force)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
         events = log.open(connected)
@@ -160,6 +165,7 @@ def evaluate(
                 guards=guard or (),
                 utility=utility,
                 by=by or (),
+                contexts=contexts,
                 on_progress=progress,
             )
     found = curve if progressive else result

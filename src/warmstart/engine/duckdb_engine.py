@@ -178,20 +178,25 @@ class DuckDBEngine(LocalEngine):
         return self._retrying(lambda: self.backend._cached_table(expression))
 
     def _retrying(self, query: Callable[[], Result]) -> Result:
-        """Run a query; if it runs out of memory, run it again with one thread, since each thread needs memory."""
+        """Run a query; if it runs out of memory, run it again with one thread, since each thread needs memory.
+
+        So does a query whose joins DuckDB 1.5 turns into filters that scans of Arrow tables do not know: without them.
+        """
         with _engine_errors():
             try:
                 return query()
-            except duckdb.OutOfMemoryException:
-                row = self.backend.con.execute("SELECT current_setting('threads')").fetchone()
-                threads = int(row[0]) if row else 1
-                if threads == 1:
+            except (duckdb.OutOfMemoryException, duckdb.NotImplementedException) as error:
+                memory = isinstance(error, duckdb.OutOfMemoryException)
+                name, value = ("threads", "1") if memory else ("disabled_optimizers", "join_filter_pushdown")
+                row = self.backend.con.execute(f"SELECT current_setting({literal(name)})").fetchone()
+                before = str(row[0]) if row else value
+                if before == value:
                     raise
-                self.backend.con.execute("SET threads=1")
+                self.backend.con.execute(f"SET {name}={literal(value)}")
                 try:
                     return query()
                 finally:
-                    self.backend.con.execute(f"SET threads={threads}")
+                    self.backend.con.execute(f"SET {name}={literal(before)}")
 
     def store(self, batches: pa.RecordBatchReader) -> ir.CachedTable:
         """Store batches as a table of the engine, one batch in memory at a time."""

@@ -44,7 +44,7 @@ def open_source(
     where = describe(source)
     if _library(source) in FRAME_LIBRARIES:
         chosen = _present(columns, frame_names(source), where, optional)
-        return engine.open_arrow(_to_arrow(source, chosen, where))
+        return engine.open_arrow(frame_to_arrow(source, chosen, where))
     opened = _open_in_engine(engine, source, as_text=as_text, may_travel=may_travel)
     chosen = _present(columns, opened.names, where, optional)
     position = {name: i for i, name in reversed(list(enumerate(opened.names)))}
@@ -56,7 +56,7 @@ def open_whole(engine: Engine, source: Any) -> pa.Table:
     if _library(source) in FRAME_LIBRARIES:
         names = frame_names(source)
         chosen = _present(dict(zip(names, names, strict=True)), names, describe(source), ())
-        return _to_arrow(source, chosen, describe(source))
+        return frame_to_arrow(source, chosen, describe(source))
     if isinstance(source, ir.Table) and not engine.holds(source):
         return _from_database(source, may_travel=True)
     opened = open_every_column(engine, source)
@@ -201,7 +201,8 @@ def _present(columns: Mapping[str, str], names: Sequence[str], where: str, optio
     return {fixed: given for fixed, given in columns.items() if given in names}
 
 
-def _to_arrow(frame: Any, chosen: Mapping[str, str], where: str) -> pa.Table:
+def frame_to_arrow(frame: Any, chosen: Mapping[str, str], where: str) -> pa.Table:
+    """Return columns of a data frame of any library as an Arrow table: from their new names to those in the frame."""
     import pyarrow as pa
 
     given = list(chosen.values())

@@ -158,7 +158,7 @@ class SparkEngine(LocalEngine):
         table = self.backend.table(name)
         weakref.finalize(table.op(), self.session.catalog.dropTempView, name)
         if inputs is not None:
-            weakref.finalize(table.op(), inputs.unpersist).atexit = False
+            weakref.finalize(table.op(), _unpersist, inputs).atexit = False
         return table
 
     def open_arrow(self, frame: pa.Table) -> ir.Table:
@@ -250,6 +250,12 @@ def _with_durations_in_seconds(frame: DataFrame) -> DataFrame:
     durations = [field.name for field in frame.schema if isinstance(field.dataType, DayTimeIntervalType)]
     columns = {name: frame["`" + name.replace("`", "``") + "`"].cast("interval second") for name in durations}
     return frame.withColumns(columns) if columns else frame
+
+
+def _unpersist(inputs: Broadcast[Any]) -> None:
+    """Free what was broadcast, unless Spark was stopped in the meantime."""
+    if SparkContext._active_spark_context is not None:
+        inputs.unpersist()
 
 
 def _java_size(size: str) -> str:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from warmstart.events import Cells, Strata
-    from warmstart.policy import Policy
+    from warmstart.policy import PolicyTable
 
 SUMS = ("n", "reward_sum", "reward_sq_sum")
 # Less than this part of an event is rounding.
@@ -64,7 +64,7 @@ class CellModel:
 
 
 def epoch_rows(
-    policy: Policy, strata: Strata, model: RewardModel | None, keep: Callable[[ir.Table], ir.Table]
+    policy: PolicyTable, strata: Strata, model: RewardModel | None, keep: Callable[[ir.Table], ir.Table]
 ) -> tuple[ir.Table, ir.Table | None, RewardModel | None]:
     """Return rows by epoch, the policy's share in every context (None: all), and a model that tells of cells."""
     cells = strata.cells
@@ -82,7 +82,7 @@ def epoch_rows(
     return _by_epoch(policy, chosen, strata, keep), decided, model
 
 
-def _chosen_cells(policy: Policy, cells: Cells) -> ir.Table:
+def _chosen_cells(policy: PolicyTable, cells: Cells) -> ir.Table:
     """Return the cells that a policy may choose with their columns, and its whole share in their context."""
     if EPOCH not in policy.table.columns:
         return with_share(policy.on(cells), cells.columns.context_keys, whole=policy.whole)
@@ -90,7 +90,7 @@ def _chosen_cells(policy: Policy, cells: Cells) -> ir.Table:
     return with_share(replace(policy, table=choices, seated=False).on(cells), (), whole=True)
 
 
-def _by_epoch(policy: Policy, chosen: ir.Table, strata: Strata, keep: Callable[[ir.Table], ir.Table]) -> ir.Table:
+def _by_epoch(policy: PolicyTable, chosen: ir.Table, strata: Strata, keep: Callable[[ir.Table], ir.Table]) -> ir.Table:
     """Join choices with what was shown of them in every epoch; what was not is one row a cell, of no epoch.
 
     All sums are linear in the traffic of rows that were not shown, so that a row can stand for many epochs: its traffic

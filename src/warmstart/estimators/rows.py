@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from warmstart.engine import LocalEngine
     from warmstart.estimators.weights import Clip
     from warmstart.events import Cells, EpochList, Strata, Visits
-    from warmstart.policy import Policy
+    from warmstart.policy import PolicyTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ class WeightedRows:
 
 @contextmanager
 def open_weighted_rows(
-    policy: Policy,
+    policy: PolicyTable,
     cells: Cells,
     *,
     window: WindowName = "evaluated",
@@ -157,11 +157,11 @@ def open_weighted_rows(
             visits=visits,
             shown=shown,
             epochs=epochs,
-            outcome=cells.columns.reward,
+            outcome=cells.evaluated.log.outcomes[0].name,
         )
 
 
-def policy_rows(policy: Policy, cells: Cells, keep: Callable[[ir.Table], ir.Table], *, shared: bool) -> ir.Table:
+def policy_rows(policy: PolicyTable, cells: Cells, keep: Callable[[ir.Table], ir.Table], *, shared: bool) -> ir.Table:
     """Return a policy's choices with the columns of their cells, computed once if that takes more than a look.
 
     Args:

@@ -9,6 +9,7 @@ from warmstart.core import Door
 if TYPE_CHECKING:
     from warmstart.events.cells import *  # noqa: F403
     from warmstart.events.check import *  # noqa: F403
+    from warmstart.events.choices import *  # noqa: F403
     from warmstart.events.daily import *  # noqa: F403
     from warmstart.events.epoch_history import *  # noqa: F403
     from warmstart.events.epoch_strata import *  # noqa: F403
@@ -28,6 +29,7 @@ _door = Door.to(
     {
         "cells": "Cells counted_propensity counted_within days_known epochs_known open_cells window_counts",
         "check": "ZONE_AT_THE_END",
+        "choices": "NO_CHOICE NO_VALUE with_choices with_context",
         "epoch_history": "N_BEFORE RATE_BEFORE REWARD_SUM_BEFORE EpochHistory",
         "epoch_strata": "open_epoch_strata",
         "epochs": "COLUMN DAYS_BEFORE_MONDAY EpochList Epochs HOUR KEYWORDS epoch_label epoch_of epoch_start",

@@ -11,6 +11,7 @@ from warmstart.events.epochs import COLUMN, Epochs, epoch_of, epoch_start
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from warmstart.events.log_table import LogTable
     from warmstart.events.window import Events
 
 FIRST, LAST = "first_time", "last_time"
@@ -61,18 +62,24 @@ def first_epochs(events: Events) -> Events:
         )
     if events.folds is not None:
         raise UsageError("These events are folds already.", "Ask the log they came from.")
-    table = events.log.table
-    first = _first_epochs(table, epochs, units)
-    joined = table.join(first, units)
-    kept = joined.filter(epoch_of(joined, epochs.kind) == joined[FIRST]).select(*table.columns)
-    log = replace(events.log, table=kept, rows=_count(events, kept))
-    restricted = replace(events, log=log)
+    log = in_first_epochs(events.log)
+    restricted = replace(events, log=replace(log, rows=_count(events, log.table)))
     inside = restricted.table
     sums = inside.agg(n=inside.count(), first=inside[TIME].min(), last=inside[TIME].max())
     n, since, last = events.engine.fetch(sums)[0].values()
     if not n:
         raise EmptyWindowError("No unit is in its first epoch in this window.", "Evaluate an earlier window.")
     return replace(restricted, window=replace(events.window, events=n, first=since, last=last))
+
+
+def in_first_epochs(log: LogTable) -> LogTable:
+    """Return a log with the events of every unit in its first epoch only."""
+    table, epochs, units = log.table, log.epochs, list(log.columns.unit_keys)
+    if epochs is None:
+        return log
+    joined = table.join(_first_epochs(table, epochs, units), units)
+    kept = joined.filter(epoch_of(joined, epochs.kind) == joined[FIRST]).select(*table.columns)
+    return replace(log, table=kept, first_epochs=True)
 
 
 def _first_epochs(table: ir.Table, epochs: Epochs, units: list[str]) -> ir.Table:

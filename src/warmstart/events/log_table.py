@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,11 +27,14 @@ from warmstart.core import (
 )
 from warmstart.engine import Engine, describe, open_source
 from warmstart.events.epochs import Epochs
+from warmstart.events.utility import Utility, with_sum
 
 # The unit of epoch integers follows from their size: these bounds are the years 1990 to 2100 in seconds.
 _EARLIEST_SECOND, _LATEST_SECOND = 631_152_000, 4_102_444_800
 # The text of times, kept until they are checked, so that a message can show what cannot be read.
 TIME_AS_WRITTEN = "time_as_written"
+# What another model would have chosen, where a policy asks for that: it may be null.
+FURTHER = "further_"
 
 
 @dataclass(frozen=True)
@@ -39,7 +43,9 @@ class LogTable:
 
     ``rows``: events of the whole log, once it is checked. ``ticks_per_second``: the unit of times that are epoch
     integers, None for timestamps and dates. ``epochs``: how the log is divided where that matters, if it was said.
-    ``outcomes``: what is valued, the reward first; its column is called ``reward`` whatever it is.
+    ``outcomes``: what is valued, the reward first; its column is called ``reward`` whatever it is; ``utility``: the
+    weighted sum of the others that stands there, if one does.
+    ``first_epochs``: only the events of every unit's first epoch are left.
     """
 
     engine: Engine
@@ -52,6 +58,13 @@ class LogTable:
     epoch_integers: bool = False
     epochs: Epochs | None = None
     ticks_per_second: int | None = None
+    first_epochs: bool = False
+    utility: Utility | None = None
+
+    @property
+    def as_read(self) -> tuple[Outcome, ...]:
+        """Return the outcomes that were read: without the utility, if there is one."""
+        return self.outcomes if self.utility is None else (replace(self.outcomes[1], column=REWARD), *self.outcomes[2:])
 
     @property
     def reward_range(self) -> tuple[float, float]:
@@ -72,9 +85,9 @@ class LogTable:
         return settled(replace(self, engine=engine, table=raw.table))
 
     def without_missing(self) -> LogTable:
-        """Return the log without rows that have a null, NaN or infinity; further outcomes may be unknown."""
-        needed = [name for name in self.table.columns if name not in self.columns.also_keys]
-        present = [~missing(self.table[name]) for name in needed]
+        """Return the log without rows that have a null, NaN or infinity; outcomes but the reward may be unknown."""
+        free = [name for name in self.table.columns if name in self.columns.also_keys or name.startswith(FURTHER)]
+        present = [~missing(self.table[name]) for name in self.table.columns if name not in free]
         return replace(self, table=self.table.filter(*present), complete_rows_only=True)
 
     def microseconds(self, moment: Moment) -> int:
@@ -89,9 +102,17 @@ class LogTable:
         return moment * 1_000_000 // self.ticks_per_second
 
 
-def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
-    """Return a log under fixed names: values cast but not yet checked, times not yet scaled."""
-    table = open_source(engine, origin, columns.fixed_to_given)
+def raw_log(engine: Engine, origin: Any, columns: Columns, *, further: Sequence[str] = ()) -> LogTable:
+    """Return a log under fixed names: values cast but not yet checked, times not yet scaled.
+
+    Args:
+        engine: Where it is opened.
+        origin: The user's source.
+        columns: To read.
+        further: Columns to be read too, as ``further_0``, ...: another model's choices, or segments.
+    """
+    more = {f"{FURTHER}{i}": name for i, name in enumerate(further)}
+    table = open_source(engine, origin, columns.fixed_to_given | more)
     where = describe(origin)
     try:
         keys = {name: as_key(table[name], columns.fixed_to_given[name], where) for name in columns.keys}
@@ -108,6 +129,8 @@ def raw_log(engine: Engine, origin: Any, columns: Columns) -> LogTable:
             cast[name] = as_number(table[name], also, where)
         if columns.time is not None:
             cast |= as_time(engine, table[TIME], columns.time, where)
+        for name, given in more.items():
+            cast[name] = as_key(table[name], given, where, what="a choice or a segment")
     except ColumnError:
         if not engine.fetch(table.agg(rows=table.count()))[0]["rows"]:
             raise EmptyWindowError(f"{where} has no rows.") from None
@@ -120,7 +143,7 @@ def settled(log: LogTable) -> LogTable:
     """Return a checked log with outcomes scaled to [0, 1], null where unknown, and times in microseconds."""
     table = log.table.drop(TIME_AS_WRITTEN) if TIME_AS_WRITTEN in log.table.columns else log.table
     scaled: dict[str, ir.Value] = {}
-    for outcome in log.outcomes:
+    for outcome in log.as_read:
         value = table[outcome.column]
         if outcome.known < 1:
             value = missing(value).ifelse(None, value)
@@ -128,6 +151,7 @@ def settled(log: LogTable) -> LogTable:
             value = (value - outcome.low) / outcome.width
         scaled |= {} if value is table[outcome.column] else {outcome.column: value}
     table = table.mutate(**scaled) if scaled else table
+    table = table if log.utility is None else with_sum(table, log.as_read, log.utility)
     if log.ticks_per_second is not None:
         table = table.mutate(**{TIME: in_microseconds(table[TIME], log.ticks_per_second)})
     return replace(log, table=table)

@@ -93,8 +93,7 @@ def _outcome_log(log: LogTable, k: int, fill: Fill) -> LogTable:
     elif outcome.known < 1:
         value = value.coalesce(0.0 if fill == "low" else 1.0)
     table = table.mutate(**{REWARD: value})
-    columns = replace(log.columns, reward=outcome.name)
-    return replace(log, table=table, columns=columns, outcomes=(replace(outcome, column=REWARD),))
+    return replace(log, table=table, outcomes=(replace(outcome, column=REWARD),), utility=None)
 
 
 def check_outcomes(train: Events, evaluated: Events) -> None:

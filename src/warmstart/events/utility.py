@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -108,16 +108,37 @@ def _utility_log(log: LogTable, utility: Utility) -> LogTable:
             )
     if utility.text in outcomes:
         raise UsageError(f"The utility is called {quoted(utility.text)}, as an outcome is.", "It is that outcome.")
-    # Outcomes are scaled to [0, 1] already: w * (low + width * value).
-    parts = [(weight, outcomes[name]) for name, weight in utility.weights.items()]
-    ends = [sorted((weight * outcome.low, weight * outcome.high)) for weight, outcome in parts]
-    low, high = (utility.constant + sum(pair[i] for pair in ends) for i in (0, 1))
-    offset = utility.constant + sum(weight * outcome.low for weight, outcome in parts) - low
-    scaled = [log.table[one.column] * (weight * one.width / (high - low)) for weight, one in parts]
-    total: ir.Value = sum(scaled[1:], scaled[0]) + offset / (high - low)
-    first = Outcome(utility.text, REWARD, low, high)
+    first = Outcome(utility.text, REWARD, *_range(log.outcomes, utility))
     others = (replace(log.outcomes[0], column=REWARD_ITSELF), *log.outcomes[1:])
+    table = with_sum(log.table, log.outcomes, utility)
+    return replace(log, table=table, outcomes=(first, *others), utility=utility)
+
+
+def _parts(outcomes: Sequence[Outcome], utility: Utility) -> list[tuple[float, Outcome]]:
+    by_name = {outcome.name: outcome for outcome in outcomes}
+    return [(weight, by_name[name]) for name, weight in utility.weights.items()]
+
+
+def _range(outcomes: Sequence[Outcome], utility: Utility) -> tuple[float, float]:
+    """Return the lowest and the highest value that a utility can have."""
+    ends = [sorted((weight * one.low, weight * one.high)) for weight, one in _parts(outcomes, utility)]
+    low, high = (utility.constant + sum(pair[i] for pair in ends) for i in (0, 1))
+    return low, high
+
+
+def with_sum(table: ir.Table, outcomes: Sequence[Outcome], utility: Utility) -> ir.Table:
+    """Return a log with its utility in the place of the reward, scaled to [0, 1] as all outcomes are.
+
+    Args:
+        table: The log.
+        outcomes: Its outcomes, the reward first.
+        utility: The weighted sum.
+    """
+    low, high = _range(outcomes, utility)
+    parts = _parts(outcomes, utility)
+    # An outcome is low + width * value.
+    offset = utility.constant + sum(weight * one.low for weight, one in parts) - low
+    scaled = [table[one.column] * (weight * one.width / (high - low)) for weight, one in parts]
+    total: ir.Value = sum(scaled[1:], scaled[0]) + offset / (high - low)
     # Sums of scaled numbers may leave [0, 1] by rounding.
-    table = log.table.mutate(**{REWARD_ITSELF: log.table[REWARD], REWARD: total.clip(lower=0.0, upper=1.0)})
-    columns = replace(log.columns, reward=utility.text)
-    return replace(log, table=table, columns=columns, outcomes=(first, *others))
+    return table.mutate(**{REWARD_ITSELF: table[REWARD], REWARD: total.clip(lower=0.0, upper=1.0)})

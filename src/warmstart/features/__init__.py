@@ -21,9 +21,9 @@ _door = Door.to(
         "design_matrix": "ContextMatrix Matrix",
         "folds": "other_folds scikit_learn weighted_copy",
         "hashed": "CONSTANT CONSTANT_VALUE TOKEN FeatureSettings buckets feature_rows",
-        "keys": "KeyEncoder",
+        "keys": "KeyEncoder plain_column",
         "read": "Features feature_batches read_features",
-        "read_distributed": "DistributedFeatures read_features_distributed rows_of_lists",
+        "read_distributed": "DistributedFeatures read_features_distributed rows_of_lists rows_of_log",
         "rows": "FeatureRows",
     },
 )

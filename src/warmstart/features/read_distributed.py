@@ -13,7 +13,7 @@ import ibis.expr.types as ir
 import pyarrow as pa
 
 from warmstart.core import to_arrow
-from warmstart.engine import PartitionedEngine, expand, is_storage, one_kind, open_every_column
+from warmstart.engine import Engine, PartitionedEngine, expand, is_storage, one_kind, open_every_column
 from warmstart.features.hashed import FeatureSettings, feature_rows
 from warmstart.features.read import BATCH, check_key_columns, check_rows_per_key, feature_batches, feature_report
 from warmstart.features.rows import FeatureRows
@@ -68,7 +68,7 @@ def read_features_distributed(
         settings = settings or FeatureSettings(bits, constant=True)
         described = contexts.mutate(**{name: ibis.null(kind) for name, kind in LISTS.items()})
     else:
-        table, rows = _rows_of_log(engine, contexts, source, columns, what)
+        table, rows = rows_of_log(engine, contexts, source, columns, what)
         if settings is None:
             sample = _sample(engine, source, table, columns)
             settings = FeatureSettings.of_table(sample, list(columns.values()), bits=bits, cross_only=cross_only)
@@ -82,8 +82,8 @@ def read_features_distributed(
     return DistributedFeatures(settings, stored, counts["rows"], counts["missing"] or 0)
 
 
-def _rows_of_log(
-    engine: PartitionedEngine, contexts: ir.Table, source: Any, columns: Mapping[str, str], what: str
+def rows_of_log(
+    engine: Engine, contexts: ir.Table, source: Any, columns: Mapping[str, str], what: str
 ) -> tuple[ir.Table, ir.Table]:
     """Open a table of contexts; return it, and its rows whose keys the log has, under the log's key names."""
     opened = open_every_column(engine, source)

@@ -80,11 +80,18 @@ def check_epochs(strata: Strata | None, interval: str) -> None:
 
 def check_decides(policy: NamedPolicy, estimate: ValueEstimate) -> None:
     """Refuse a policy of the user's own that decides nothing."""
-    if policy.keyword is None and estimate.support.undecided >= 1:
-        raise DecisionError(
-            f"The policy {quoted(policy.name)} decides no context of the evaluated window.",
-            "Are its context columns written as in the log?",
+    if policy.keyword is not None or estimate.support.undecided < 1:
+        return
+    if policy.fitted is not None:
+        hint = (
+            "Its training never saw one of them, or nothing that it knows there is live. Pass a table of contexts with "
+            "the features that it learned from, contexts=... (--contexts FILE), and it chooses in new contexts by them."
         )
+    elif policy.column is not None or policy.is_asked:
+        hint = "All its choices are null."
+    else:
+        hint = "Are its context columns written as in the log?"
+    raise DecisionError(f"The policy {quoted(policy.name)} decides no context of the evaluated window.", hint)
 
 
 def check_coarser(coarser: Sequence[Sequence[str]], events: Events) -> None:

@@ -11,6 +11,7 @@ from warmstart.core import EPOCH, REWARD, TIME, EmptyWindowError, UsageError, Wi
 from warmstart.estimators import EpochState, Levels, step
 from warmstart.events import COLUMN, Epochs, Events, epoch_label, epoch_of, epochs_known, open_cells
 from warmstart.pipeline.checks import check_epochs
+from warmstart.pipeline.each_policy import inputs_of_each
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import prepare
 from warmstart.pipeline.returning import returning_share
@@ -134,14 +135,16 @@ def take_steps(
         if strata is None or strata.epochs is None:
             raise UsageError("The log was read without epochs.", "Name them: epoch=... (--epoch).")
         check_epochs(strata, "bets")
-        for one in followed:
+        states = {one.policy.name: one for one in followed}
+        for policy, own in inputs_of_each([one.policy for one in followed], inputs, {"rate": levels.rate}):
+            one = states[policy.name]
             choice: dict[str, Any] = {
                 "feasible_from": "evaluated" if train is None else "all",
                 "live": live,
-                "strata": strata,
+                "strata": own.by_epoch,
             }
-            built = build_policy(one.policy, cells, allow_unknown=allow_unknown, **choice)
-            with inputs.weigh(built) as weighted:
+            built = build_policy(policy, own.cells, allow_unknown=allow_unknown, **choice)
+            with own.weigh(built) as weighted:
                 epochs, state = step(weighted, strata.epochs, tau, Levels(one.delta, rate=levels.rate), one.state)
             shown = (epoch.scaled(low, high - low) for epoch in epochs)
             proven = state.proven and not (returning or inputs.returning or inputs.overlapping)

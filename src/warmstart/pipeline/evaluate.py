@@ -11,6 +11,7 @@ from warmstart.core import (
     EPOCH,
     PROBABILITY,
     Moment,
+    Outcome,
     Progress,
     UsageError,
     WindowName,
@@ -41,14 +42,15 @@ from warmstart.pipeline.checks import (
     checked_taus,
     feasible_window,
 )
+from warmstart.pipeline.each_policy import inputs_of_each, window_of
 from warmstart.pipeline.known_before import known_levels
-from warmstart.pipeline.prepare import Learning, prepare
+from warmstart.pipeline.prepare import EvaluationInputs, Learning, prepare
 from warmstart.pipeline.remarks import evaluation_remarks
-from warmstart.pipeline.segments import check_by, list_segments
+from warmstart.pipeline.segments import Narrow, list_segments, segment_columns
 from warmstart.pipeline.sources import may_count
 from warmstart.pipeline.trained import training_of
 from warmstart.pipeline.valuing import Asked, Valued, Valuing
-from warmstart.policy import build_policy, parse_policies, unknown_share
+from warmstart.policy import NamedPolicy, build_policy, parse_policies, unknown_share
 from warmstart.results import (
     Evaluation,
     Guard,
@@ -94,6 +96,7 @@ def evaluate(
     guards: Sequence[str] = (),
     utility: str | None = None,
     by: str | Sequence[str] = (),
+    contexts: Any = None,
     on_progress: Progress = silent,
 ) -> Evaluation:
     """Estimate what policies would have earned on the events of a window: off-policy (counterfactual) evaluation.
@@ -101,7 +104,9 @@ def evaluate(
     Args:
         policies: One policy, a list, or a mapping from names. Each is ``"logging"``, ``"uniform"`` (over the actions
             feasible in the context), ``"uniform-all"`` (over all live actions), ``"constant:ACTION"``, a file or a
-            frame of decisions, what ``fit`` returned, or a folder that it wrote.
+            frame of decisions, what ``fit`` returned, or a folder that it wrote; ``"column:NAME"``, a column of the log
+            with another model's choice at each event; or Python code: a function of a frame of contexts, a model with
+            ``predict``, an object with the protocol ``Policy``, or a dict from contexts to actions.
         events: The window to evaluate on.
         train: The window that feasible actions come from, if there is one.
         tau: The floor of the propensity (clipping constant), one or several. "auto" chooses one for each policy,
@@ -129,6 +134,8 @@ def evaluate(
         guards: Limits on what a policy may do to an outcome, against logging: ``"cost<=+2%"``, ``"click>=-0.001"``.
         utility: A weighted sum of outcomes to judge policies by, in the place of the reward: ``"quality - 50*cost"``.
         by: One or two context columns to value the reward by, segment by segment.
+        contexts: A table of contexts with features, keyed as in the log: policies in Python get its columns too, and
+            learned policies choose in contexts that their training never saw.
         on_progress: Called with the step that begins.
 
     >>> import pyarrow as pa, warmstart as ws
@@ -145,14 +152,11 @@ def evaluate(
     check_level(delta, interval, estimators)
     check_coarser(coarser, events)
     by = _texts(by)
-    check_by(by, events)
     feasible_from = feasible_window(feasible_from, train)
-    if utility is not None:
-        train = None if train is None else in_one_engine(train, events)
-        events, train = with_utility(events, train, Utility.parse(utility))
-    outcomes = events.log.outcomes
-    limits = [Guard.parse(text, [outcome.name for outcome in outcomes]) for text in _texts(guards)]
-    asked = Asked(taus, interval, estimators, limits, contributions)
+    events, train = _with_utility(events, train, utility)
+    narrow = Narrow.of(events, train, segment_columns(by, events, contexts))
+    events, train = narrow.extended
+    asked = Asked(taus, interval, estimators, _guards(guards, events.log.outcomes), contributions)
     training = training_of(named, trained_until, events, train)
     unknown = dict[str, float]()
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
@@ -174,15 +178,25 @@ def evaluate(
         inputs = prepare(cells, resources, propensities, coarser=coarser, learn=learn, rate=levels.rate)
         summary = _summary(cells)
         check_epochs(inputs.by_epoch, interval)
-        segments = list_segments(cells, by)
-        valuing = Valuing.open(asked, inputs, levels, training, resources, learn=learn, segments=segments)
-        for policy in named:
+
+        def may_be_unknown(policy: NamedPolicy) -> bool:
+            return allow_unknown_actions and policy.names_actions
+
+        def opened(own: EvaluationInputs, held: ExitStack) -> Valuing:
+            segments = list_segments(own.cells, by, contexts)
+            return Valuing.open(asked, own, levels, training, held, learn=learn, segments=segments)
+
+        valuing = opened(inputs, resources)
+        narrow = narrow.opened(resources, live=by_day, per=per)
+        again = {"requested": propensities, "coarser": coarser, "learn": learn, "rate": levels.rate}
+        for policy, own in inputs_of_each(named, inputs, again):
             on_progress(f"valuing {policy.name}")
-            choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": inputs.by_epoch}
-            built = build_policy(policy, cells, allow_unknown=allow_unknown_actions, **choice)
-            if allow_unknown_actions and policy.names_actions:
-                unknown[policy.name] = unknown_share(built, cells)
-            answers[policy.name] = valuing.value(built)
+            choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": own.by_epoch}
+            choice |= {"contexts": contexts, "on_progress": on_progress}
+            built = narrow.build(policy, own.cells, allow_unknown=allow_unknown_actions, **choice)
+            unknown |= {policy.name: unknown_share(built, own.cells)} if may_be_unknown(policy) else {}
+            with ExitStack() as held:
+                answers[policy.name] = (valuing if own is inputs else opened(own, held)).value(built)
             check_decides(policy, answers[policy.name].estimates[0])
         alarms = {name: valued.alarms for name, valued in answers.items()}
         remarks = evaluation_remarks(inputs, training, unknown=unknown, alarms=alarms)
@@ -190,7 +204,7 @@ def evaluate(
         policies=tuple(one for valued in answers.values() for one in valued.estimates),
         others=tuple(one for valued in answers.values() for one in valued.others),
         segments=tuple(one for valued in answers.values() for one in valued.segments),
-        outcomes=outcomes,
+        outcomes=events.log.outcomes,
         by=tuple(by),
         windows=Windows(
             evaluated=events.window,
@@ -210,6 +224,18 @@ def evaluate(
     )
 
 
+def _with_utility(events: Events, train: Events | None, utility: str | None) -> tuple[Events, Events | None]:
+    """Put a utility in the place of the reward, if one was asked for."""
+    if utility is None:
+        return events, train
+    train = None if train is None else in_one_engine(train, events)
+    return with_utility(events, train, Utility.parse(utility))
+
+
+def _guards(given: str | Sequence[str], outcomes: Sequence[Outcome]) -> list[Guard]:
+    return [Guard.parse(text, [outcome.name for outcome in outcomes]) for text in _texts(given)]
+
+
 def _texts(given: str | Sequence[str]) -> Sequence[str]:
     return [given] if isinstance(given, str) else given
 
@@ -221,16 +247,19 @@ def policy_table(
     train: Events | None = None,
     feasible_from: WindowName | None = None,
     live: bool = True,
+    contexts: Any = None,
 ) -> pa.Table:
     """Return what one policy would choose on a window: the context columns, the action, its probability.
 
     In a log with epochs, ``uniform`` and learned policies choose anew in each of them: a column ``epoch`` says which.
+    Other parameters are those of ``evaluate``.
     """
     check_events(events, *([] if train is None else [train]))
     feasible_from = feasible_window(feasible_from, train)
     named = parse_policies(policy)
     if len(named) > 1:
         raise UsageError("Ask for the table of one policy at a time.")
+    events, train = window_of(named[0], events, train)
     given = events.columns.fixed_to_given
     if PROBABILITY in (given[key] for key in events.columns.keys):
         raise UsageError("A context or action column called 'probability' is in the way.", "Rename it.")
@@ -243,7 +272,7 @@ def policy_table(
         if by_epoch:
             strata = resources.enter_context(open_epoch_strata(cells, None))
         choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": strata}
-        built = build_policy(named[0], cells, allow_unknown=named[0].is_decisions, **choice)
+        built = build_policy(named[0], cells, allow_unknown=named[0].is_decisions, contexts=contexts, **choice)
         table = cells.engine.fetch_arrow(built.choices(cells))
     if strata is not None and strata.epochs is not None and EPOCH in table.column_names:
         labels = dict(zip(strata.epochs.numbers.tolist(), strata.epochs.labels, strict=True))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import fields
 from itertools import pairwise
 from pathlib import Path
@@ -14,7 +15,7 @@ from warmstart.estimators import EpochState
 from warmstart.results import EpochEstimate, FollowedPolicy, MonitorLine, fields_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from warmstart.policy import NamedPolicy
 
@@ -102,11 +103,18 @@ def checksum(lines: Sequence[Mapping[str, Any]]) -> str:
 
 def mark_of_policy(policy: NamedPolicy) -> str:
     """Return what tells a policy from another of the same name: its keyword, or a hash of what it chooses."""
-    if policy.keyword is not None:
-        return policy.keyword
+    if policy.keyword is not None or policy.column is not None:
+        return str(policy.source)
+    if policy.is_asked:
+        raise UsageError(
+            f"The policy {quoted(policy.name)} is code, and nobody knows whether it chooses the same in every look.",
+            "Write its choices to a file (ws.policy_table), or to a column of the log, and follow that.",
+        )
     digest = hashlib.sha256()
     if policy.fitted is not None:
         _hash_table(digest, policy.fitted.decisions)
+    elif isinstance(policy.source, Mapping):
+        digest.update("\n".join(sorted(map(repr, policy.source.items()))).encode())
     elif isinstance(policy.source, str | Path):
         path = Path(policy.source)
         files = sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warmstart.core import Outcome
     from warmstart.estimators import ChosenTau, Levels
     from warmstart.events import Fill
-    from warmstart.policy import Policy
+    from warmstart.policy import PolicyTable
     from warmstart.results import Guard, IntervalName, ValueEstimate
 
 
@@ -35,7 +35,7 @@ class OutcomeInputs:
 
     def value(
         self,
-        policy: Policy,
+        policy: PolicyTable,
         base: ir.Table | None,
         taus: Sequence[ChosenTau],
         *,

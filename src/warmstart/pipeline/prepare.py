@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from warmstart.events import Cells, Fill, Strata, Visits
-    from warmstart.policy import Policy
+    from warmstart.policy import PolicyTable
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ class EvaluationInputs:
         model = None if learn is None else learn.of(cells, strata if self.by_epoch is None else None, resources)
         return EvaluationInputs(cells, self.source, strata, model, _visits(cells, strata, resources))
 
-    def open_base(self, policy: Policy, resources: ExitStack) -> ir.Table | None:
+    def open_base(self, policy: PolicyTable, resources: ExitStack) -> ir.Table | None:
         """Join a policy with the cells once for all outcomes, where rows are cells; else None."""
         if self.strata is not None and not (policy.is_logging and self.by_epoch is None):
             return None
@@ -94,7 +94,7 @@ class EvaluationInputs:
 
         return policy_rows(policy, self.cells, keep, shared=self.model is not None)
 
-    def weigh(self, policy: Policy, base: ir.Table | None = None) -> AbstractContextManager[WeightedRows]:
+    def weigh(self, policy: PolicyTable, base: ir.Table | None = None) -> AbstractContextManager[WeightedRows]:
         """Open the weighted table of a policy, on choices with the columns of their cells if these are open."""
         window = COUNTED.get(self.source.name, "evaluated")
         by_cell, by_stratum = self.visits or (None, None)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warmstart.pipeline.prepare import EvaluationInputs, Learning
     from warmstart.pipeline.segments import Segment
     from warmstart.pipeline.trained import Training
-    from warmstart.policy import Policy
+    from warmstart.policy import PolicyTable
     from warmstart.results import Contribution, Guard, IntervalName, Tau, ValueEstimate
     from warmstart.results.guards import Ends
 
@@ -88,7 +88,7 @@ class Valuing:
         )
         return cls(asked, inputs, guarded_levels(levels, first[0].name, asked.guards), training, others, segments)
 
-    def value(self, policy: Policy) -> Valued:
+    def value(self, policy: PolicyTable) -> Valued:
         """Value a policy."""
         asked, inputs = self.asked, self.inputs
         parts: list[Contribution] = []

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from warmstart.core import ColumnError, WindowName, quoted
+from collections.abc import Mapping
+from typing import Any
+
+from warmstart.core import ColumnError, Progress, WindowName, quoted, silent
 from warmstart.events import Cells, Strata
+from warmstart.policy.asked import asked_policy
 from warmstart.policy.by_epoch import uniform_all_by_epoch, uniform_by_epoch
+from warmstart.policy.column import column_policy
 from warmstart.policy.constant import constant_policy
 from warmstart.policy.decisions import decided_policy
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.logging import logging_policy
+from warmstart.policy.lookup import lookup_table
 from warmstart.policy.naive import NaivePolicy, naive_policy
 from warmstart.policy.parse import CONSTANT, NamedPolicy
-from warmstart.policy.policy import Policy
+from warmstart.policy.policy_table import PolicyTable
 from warmstart.policy.ranking import ranked_policy
 from warmstart.policy.uniform import MOST_ROWS, uniform_all_policy, uniform_policy
+from warmstart.policy.unseen import BestOfKnown
 
 
 def build_policy(
@@ -24,18 +31,26 @@ def build_policy(
     live: bool,
     allow_unknown: bool = False,
     strata: Strata | None = None,
-) -> Policy:
+    contexts: Any = None,
+    on_progress: Progress = silent,
+) -> PolicyTable:
     """Turn a named policy into a table.
 
     Args:
         named: The policy.
-        cells: The cells of the windows.
+        cells: The cells of the windows; for a column of choices, those of a log with this column in its context.
         feasible_from: The window that feasible actions come from.
         live: Whether policies that can choose each day, or epoch, among the actions live then do so.
         allow_unknown: Whether decisions may name actions that the log never shows.
         strata: The events by epoch, if propensities are counted within epochs.
+        contexts: A table of contexts with features, for policies in Python and for contexts that a learned policy
+            never saw.
+        on_progress: Called while a policy in Python is asked.
     """
-    name, source = named.name, named.source
+    if named.keyword is None:
+        options: dict[str, Any] = {"allow_unknown": allow_unknown, "contexts": contexts, "on_progress": on_progress}
+        return _given_policy(named, cells, live=live, strata=strata, **options)
+    name = named.name
     match named.keyword:
         case "logging":
             return logging_policy(cells, name=name)
@@ -45,31 +60,51 @@ def build_policy(
             return uniform_policy(cells, feasible_from=feasible_from, live=live, name=name)
         case "uniform-all":
             return uniform_all_policy(cells, live=live, name=name)
-        case str() as constant:
-            action = constant.removeprefix(CONSTANT)
-            return constant_policy(cells, action, name=name, allow_unknown=allow_unknown)
-    learned = isinstance(source, NaivePolicy | FittedPolicy)
-    return (
-        _learned_policy(source, cells, live=live, name=name, strata=strata)
-        if learned
-        else decided_policy(cells, source, name=name, allow_unknown=allow_unknown)
-    )
+    action = named.keyword.removeprefix(CONSTANT)
+    return constant_policy(cells, action, name=name, allow_unknown=allow_unknown)
 
 
-def _by_epoch(keyword: str, strata: Strata, *, feasible_from: WindowName, live: bool, name: str) -> Policy:
+def _given_policy(
+    named: NamedPolicy,
+    cells: Cells,
+    *,
+    live: bool,
+    strata: Strata | None,
+    allow_unknown: bool,
+    contexts: Any,
+    on_progress: Progress,
+) -> PolicyTable:
+    """Build a policy that has no keyword, from what the user gave; parameters as above."""
+    name, source = named.name, named.source
+    if isinstance(source, NaivePolicy | FittedPolicy):
+        return _learned_policy(source, cells, live=live, name=name, strata=strata, contexts=contexts)
+    options: dict[str, Any] = {"name": name, "allow_unknown": allow_unknown}
+    if named.column is not None:
+        return column_policy(cells, **options)
+    if named.is_asked:
+        return asked_policy(cells, source, contexts=contexts, on_progress=on_progress, **options)
+    if isinstance(source, Mapping):
+        where = f"The policy {quoted(name)}"
+        return decided_policy(cells, lookup_table(source, cells.columns, name), where=where, **options)
+    return decided_policy(cells, source, **options)
+
+
+def _by_epoch(keyword: str, strata: Strata, *, feasible_from: WindowName, live: bool, name: str) -> PolicyTable:
     if keyword == "uniform":
         return uniform_by_epoch(strata, feasible_from=feasible_from, live=live, name=name)
     return uniform_all_by_epoch(strata, live=live, name=name, most=MOST_ROWS)
 
 
 def _learned_policy(
-    source: NaivePolicy | FittedPolicy, cells: Cells, *, live: bool, name: str, strata: Strata | None
-) -> Policy:
+    source: NaivePolicy | FittedPolicy, cells: Cells, *, live: bool, name: str, strata: Strata | None, contexts: Any
+) -> PolicyTable:
     if isinstance(source, NaivePolicy):
         _check_columns(source.fitted, cells)
-        return naive_policy(cells, source, name=name)
+        return naive_policy(cells, source, name=name, contexts=contexts)
     _check_columns(source, cells)
-    return ranked_policy(cells, source.ranked, live=live, name=name, strata=strata)
+    chooses_anywhere = contexts is not None and source.model is not None
+    unseen = BestOfKnown(source, contexts, live=live) if chooses_anywhere else None
+    return ranked_policy(cells, source.ranked, live=live, name=name, strata=strata, unseen=unseen)
 
 
 def _check_columns(fitted: FittedPolicy, cells: Cells) -> None:

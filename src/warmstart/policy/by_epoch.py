@@ -13,7 +13,7 @@ import ibis
 from warmstart.core import ACTION, EPOCH, PROBABILITY, UsageError, WindowName
 from warmstart.engine import float_literal
 from warmstart.policy.feasible import is_feasible
-from warmstart.policy.policy import Policy
+from warmstart.policy.policy_table import PolicyTable
 from warmstart.policy.ranking_store import RANK
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 SINCE = "since"
 
 
-def uniform_by_epoch(strata: Strata, *, feasible_from: WindowName, live: bool, name: str) -> Policy:
+def uniform_by_epoch(strata: Strata, *, feasible_from: WindowName, live: bool, name: str) -> PolicyTable:
     """Choose uniformly among the actions that are feasible in the context by then, or those of them live."""
     contexts = list(strata.cells.columns.context_keys)
     feasible = _feasible(strata, feasible_from)
@@ -33,10 +33,10 @@ def uniform_by_epoch(strata: Strata, *, feasible_from: WindowName, live: bool, n
     now = now.semi_join(_live(strata), [ACTION, EPOCH]) if live else now
     whole = ibis.window(group_by=[*contexts, EPOCH])
     table = now.mutate(**{PROBABILITY: float_literal(1) / now[ACTION].count().over(whole).cast("float64")})
-    return Policy(name, table, whole=True)
+    return PolicyTable(name, table, whole=True)
 
 
-def uniform_all_by_epoch(strata: Strata, *, live: bool, name: str, most: int) -> Policy:
+def uniform_all_by_epoch(strata: Strata, *, live: bool, name: str, most: int) -> PolicyTable:
     """Choose uniformly among all actions that are live, or that were shown by then, in the context or not."""
     contexts, engine = list(strata.cells.columns.context_keys), strata.cells.engine
     actions, numbers = _live(strata), strata.table.select(EPOCH).distinct()
@@ -54,10 +54,10 @@ def uniform_all_by_epoch(strata: Strata, *, live: bool, name: str, most: int) ->
         )
     pairs = strata.traffic.select(*contexts, EPOCH).join(actions, EPOCH).join(sizes, EPOCH)
     probability = float_literal(1) / pairs.actions.cast("float64")
-    return Policy(name, pairs.select(*contexts, ACTION, EPOCH, **{PROBABILITY: probability}), whole=True)
+    return PolicyTable(name, pairs.select(*contexts, ACTION, EPOCH, **{PROBABILITY: probability}), whole=True)
 
 
-def ranked_by_epoch(strata: Strata, rows: ir.Table, *, name: str) -> Policy:
+def ranked_by_epoch(strata: Strata, rows: ir.Table, *, name: str) -> PolicyTable:
     """Take the action of the lowest rank among those that are live.
 
     Args:
@@ -69,7 +69,7 @@ def ranked_by_epoch(strata: Strata, rows: ir.Table, *, name: str) -> Policy:
     now = rows.join(strata.traffic.select(*contexts, EPOCH), contexts).semi_join(_live(strata), [ACTION, EPOCH])
     first = now.group_by(*contexts, EPOCH).agg(**{RANK: now[RANK].min()})
     chosen = now.join(first, [*contexts, EPOCH, RANK])
-    return Policy(name, chosen.select(*contexts, ACTION, EPOCH, **{PROBABILITY: float_literal(1)}), whole=True)
+    return PolicyTable(name, chosen.select(*contexts, ACTION, EPOCH, **{PROBABILITY: float_literal(1)}), whole=True)
 
 
 def _live(strata: Strata) -> ir.Table:

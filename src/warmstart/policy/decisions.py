@@ -8,23 +8,32 @@ import ibis
 import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 
-from warmstart.core import PROBABILITY, ColumnError, Columns, DecisionError, UsageError, quoted
+from warmstart.core import ACTION, PROBABILITY, ColumnError, Columns, DecisionError, UsageError, quoted
 from warmstart.engine import describe, example_rows, float_literal, is_csv, open_source
 from warmstart.events import Cells
-from warmstart.policy.policy import Policy
+from warmstart.policy.policy_table import PolicyTable
 from warmstart.policy.unknown import check_actions
 
 SUM_TOLERANCE = 1e-6
 
 
-def decided_policy(cells: Cells, source: Any, *, name: str, allow_unknown: bool = False) -> Policy:
+def decided_policy(
+    cells: Cells, source: Any, *, name: str, where: str | None = None, allow_unknown: bool = False
+) -> PolicyTable:
     """Read decisions (the log's context columns, its action column[, probability]) as a policy.
 
     Without a probability column each context has one action, chosen with probability 1. Probabilities of a context
-    may sum to less than 1: the rest is undecided. Values of a CSV file are read as the log's types. Actions that no
-    window of the log shows are refused unless ``allow_unknown``.
+    may sum to less than 1: the rest is undecided, as is a row without an action. A row may be there several times, as
+    in a table of events. Values of a CSV file are read as the log's types.
+
+    Args:
+        cells: The cells of the windows.
+        source: The table.
+        name: Of the policy.
+        where: What messages call the table.
+        allow_unknown: Whether it may name actions that no window of the log shows; they are refused otherwise.
     """
-    columns, where = cells.columns, describe(source)
+    columns, where = cells.columns, where or describe(source)
     given = {fixed: columns.fixed_to_given[fixed] for fixed in columns.keys}
     if PROBABILITY in given.values():
         raise UsageError(
@@ -33,6 +42,7 @@ def decided_policy(cells: Cells, source: Any, *, name: str, allow_unknown: bool 
     opened = open_source(
         cells.engine, source, given | {PROBABILITY: PROBABILITY}, optional=[PROBABILITY], as_text=True, may_travel=True
     )
+    rows, opened = opened, opened.filter(opened[ACTION].notnull())
     csv = is_csv(source)
     keys = {}
     for fixed, column in given.items():
@@ -42,11 +52,14 @@ def decided_policy(cells: Cells, source: Any, *, name: str, allow_unknown: bool 
     if has_probability and not (csv or opened[PROBABILITY].type().is_numeric()):
         raise ColumnError(f"{where}: probability has type {opened[PROBABILITY].type()}.", "Probabilities are numbers.")
     probability = opened[PROBABILITY].try_cast("float64") if has_probability else float_literal(1)
-    policy = Policy(name, opened.select(**keys, **{PROBABILITY: probability}), whole=not has_probability)
-    _check(cells, policy.table, where, has_probability=has_probability)
+    table = opened.select(**keys, **{PROBABILITY: probability})
+    if not cells.engine.fetch(rows.limit(1)):
+        raise DecisionError(f"{where} has no decisions.")
+    repeated = _check(cells, table, where, has_probability=has_probability)
+    table = table.distinct() if repeated else table
     if not allow_unknown:
-        check_actions(cells, policy.table, where)
-    return policy
+        check_actions(cells, table, where)
+    return PolicyTable(name, table, whole=not has_probability)
 
 
 def _like_the_log(column: ir.Value, wanted: dt.DataType, given: str, where: str) -> ir.Value:
@@ -65,19 +78,26 @@ def _like_the_log(column: ir.Value, wanted: dt.DataType, given: str, where: str)
     )
 
 
-def _check(cells: Cells, table: ir.Table, where: str, *, has_probability: bool) -> None:
-    """Look at all decisions in one query, and for the rows at fault only where there are some."""
+def _check(cells: Cells, table: ir.Table, where: str, *, has_probability: bool) -> bool:
+    """Look at all decisions in one query, and for the rows at fault only where there are some.
+
+    Returns whether some rows are there several times, all alike.
+    """
     columns, probability = cells.columns, table[PROBABILITY]
     absent = ibis.or_(*(table[key].isnull() for key in columns.keys))
     improper = probability.isnull() | probability.isnan() | (probability < 0) | (probability > 1 + SUM_TOLERANCE)
     improper = improper.fill_null(True)
-    repeats = table.group_by(*columns.keys).agg(rows=table.count())
-    sums = table.group_by(*columns.context_keys).agg(total=probability.sum())
+    repeats = table.group_by(*columns.keys).agg(low=probability.min(), high=probability.max())
+    distinct = table.distinct()
+    sums = distinct.group_by(*columns.context_keys).agg(total=distinct[PROBABILITY].sum())
     if has_probability:
         crowded, twice = f"{where}: the probabilities of a context sum to more than 1", ""
     else:
-        crowded = f"{where} decides a context twice, without probabilities"
-        twice = "Add a column 'probability' if that is meant."
+        crowded = f"{where} decides a context twice, without probabilities, for different actions"
+        twice = (
+            "Keep one row per context; add a column 'probability' if the policy chooses at random. If rows are events "
+            "of the log, add the choices to the log as a column, and pass 'column:NAME' as the policy."
+        )
     kinds = ", ".join(f"{columns.fixed_to_given[key]} {cells.table[key].type()}" for key in columns.keys)
     faults = {
         "absent": (
@@ -86,23 +106,28 @@ def _check(cells: Cells, table: ir.Table, where: str, *, has_probability: bool) 
             f"The log has {kinds}.",
         ),
         "improper": (table.filter(improper), f"{where} has a probability outside [0, 1]", ""),
-        "repeated": (repeats.filter(repeats.rows > 1), f"{where} decides the same context and action twice", ""),
+        "differing": (
+            repeats.filter(repeats.low < repeats.high).drop("low", "high"),
+            f"{where} decides the same context and action twice, with different probabilities",
+            "Keep one row of each context and action.",
+        ),
         "crowded": (sums.filter(sums.total > 1 + SUM_TOLERANCE), crowded, twice),
     }
     counts = cells.engine.fetch(_faults(table.mutate(absent=absent, improper=improper), columns))[0]
-    if not counts["rows"]:
-        raise DecisionError(f"{where} has no decisions.")
     for fault, (rows, message, hint) in faults.items():
         if counts[fault]:
             raise DecisionError(f"{message} ({example_rows(cells.engine, rows, columns.fixed_to_given)}).", hint)
+    return bool(counts["repeated"])
 
 
 def _faults(table: ir.Table, columns: Columns) -> ir.Table:
     """Count the decisions and what is wrong with them; ``crowded`` only means something if nothing is improper."""
     marks = {name: table[name].cast("int64").sum() for name in ("absent", "improper")}
-    pairs = table.group_by(*columns.keys).agg(rows=table.count(), **marks, total=table[PROBABILITY].sum())
-    counts = {name: pairs[name].sum() for name in ("rows", *marks)}
+    low, high = table[PROBABILITY].min(), table[PROBABILITY].max()
+    pairs = table.group_by(*columns.keys).agg(rows=table.count(), **marks, low=low, high=high)
+    counts = {name: pairs[name].sum() for name in marks}
     counts["repeated"] = (pairs.rows > 1).cast("int64").sum()
-    contexts = pairs.group_by(*columns.context_keys).agg(**counts, total=pairs.total.sum())
+    counts["differing"] = (pairs.low < pairs.high).cast("int64").sum()
+    contexts = pairs.group_by(*columns.context_keys).agg(**counts, total=pairs.high.sum())
     crowded = (contexts.total > 1 + SUM_TOLERANCE).cast("int64").sum()
     return contexts.agg(**{name: contexts[name].sum() for name in counts}, crowded=crowded)

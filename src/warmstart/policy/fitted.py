@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, overload
 
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from warmstart.core import PROBABILITY, Columns, UsageError, Window, no_such_column, quoted, to_arrow
+from warmstart.core import PROBABILITY, Columns, UsageError, Window, no_such_column, quoted, to_arrow, to_numpy
 from warmstart.events import Folds
 from warmstart.features import CONSTANT, CONSTANT_VALUE, FeatureRows, FeatureSettings, buckets, feature_rows
 from warmstart.policy.epsilon_greedy import Explored, check_exploration, epsilon_greedy
@@ -196,6 +196,14 @@ class FittedPolicy:
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(choose, range(0, len(contexts), CONTEXTS_PER_JOB)))
         return best, scores
+
+    def among(self, actions: pa.Array | pa.ChunkedArray) -> FittedPolicy:
+        """Return the policy as if it knew of its actions only those given."""
+        import pyarrow.compute as pc
+
+        places = np.flatnonzero(to_numpy(pc.is_in(self.actions, pc.cast(actions, self.actions.type))))
+        known = {"actions": self.actions.take(to_arrow(places)), "action_rows": self.action_rows.take(places)}
+        return replace(self, **known, factors=self.factors[places])
 
     def summary(self) -> list[str]:
         """Return a few lines of text: what was learned from what."""

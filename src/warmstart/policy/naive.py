@@ -15,7 +15,7 @@ from warmstart.engine import PartitionedEngine, float_literal, is_partitioned, i
 from warmstart.events import Cells
 from warmstart.features import FeatureRows, KeyEncoder, read_features, read_features_distributed, rows_of_lists
 from warmstart.policy.fitted import FittedPolicy
-from warmstart.policy.policy import Policy
+from warmstart.policy.policy_table import PolicyTable
 from warmstart.policy.ranking_store import RankingInMemory
 from warmstart.reward import NUMBER
 
@@ -32,31 +32,47 @@ class NaivePolicy:
     rewarded_only: bool = False
 
 
-def naive_policy(cells: Cells, naive: NaivePolicy, *, name: str) -> Policy:
-    """Return the best of all actions that the policy knows, for every context of the evaluated window."""
-    contexts = cells.contexts
+def naive_policy(cells: Cells, naive: NaivePolicy, *, name: str, contexts: Any = None) -> PolicyTable:
+    """Return the best of all actions that the policy knows, for every context of the evaluated window.
+
+    ``contexts``: a table of contexts in the place of the one that it was learned with.
+    """
+    asked = cells.contexts
     if naive.rewarded_only:
-        contexts = contexts.filter(contexts.context_reward_sum > 0)
-    contexts = contexts.select(*cells.columns.context_keys)
+        asked = asked.filter(asked.context_reward_sum > 0)
+    chosen = best_of_known(cells, asked.select(*cells.columns.context_keys), naive.fitted, contexts)
+    return PolicyTable(name, chosen.mutate(**{PROBABILITY: float_literal(1)}))
+
+
+def best_of_known(cells: Cells, contexts: ir.Table, fitted: FittedPolicy, source: Any) -> ir.Table:
+    """Return the action with the highest score for every context: the context columns and the action.
+
+    Args:
+        cells: Of the log.
+        contexts: Distinct contexts, a table of the engine.
+        fitted: The policy whose model scores the actions that it knows.
+        source: A table of contexts with their features; None for the one that the policy was learned with.
+    """
     if is_partitioned(cells.engine):
-        opened = _choose_distributed(cells.engine, cells, contexts, naive.fitted)
+        opened = _choose_distributed(cells.engine, cells, contexts, fitted, source)
     else:
-        opened = _choose_local(cells, contexts, naive.fitted)
-    cast = {key: opened[key].cast(cells.table[key].type()) for key in cells.columns.keys}
-    return Policy(name, opened.select(**cast, **{PROBABILITY: float_literal(1)}))
+        opened = _choose_local(cells, contexts, fitted, source)
+    return opened.select(**{key: opened[key].cast(cells.table[key].type()) for key in cells.columns.keys})
 
 
-def _choose_local(cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
+def _choose_local(cells: Cells, contexts: ir.Table, fitted: FittedPolicy, source: Any) -> ir.Table:
     encoder = KeyEncoder.of(cells.engine.fetch_arrow(contexts))
-    features = read_features(cells.engine, keys=encoder, **_as_learned(cells, fitted))
+    features = read_features(cells.engine, keys=encoder, **_as_learned(cells, fitted, source))
     best, _ = fitted.best_of_all(features.rows, fitted.action_rows, fitted.factors)
     chosen = fitted.actions.take(to_arrow(best))
     return cells.engine.open_arrow(encoder.keys.append_column(ACTION, pa.chunked_array([chosen])))
 
 
-def _choose_distributed(engine: PartitionedEngine, cells: Cells, contexts: ir.Table, fitted: FittedPolicy) -> ir.Table:
+def _choose_distributed(
+    engine: PartitionedEngine, cells: Cells, contexts: ir.Table, fitted: FittedPolicy, source: Any
+) -> ir.Table:
     """Choose on the engine's workers; the model is broadcast to them."""
-    features = read_features_distributed(engine, contexts, **_as_learned(cells, fitted))
+    features = read_features_distributed(engine, contexts, **_as_learned(cells, fitted, source))
     keys = cells.columns.context_keys
     schema = ibis.schema({**{key: contexts[key].type() for key in keys}, NUMBER: "int64"})
     broadcast = replace(fitted, ranked=RankingInMemory(pa.table({})))
@@ -71,14 +87,15 @@ def _best_of_batch(rows: pa.Table, inputs: tuple[FittedPolicy, FeatureRows, tupl
     return rows.select(list(keys)).append_column(NUMBER, [best])
 
 
-def _as_learned(cells: Cells, fitted: FittedPolicy) -> dict[str, Any]:
-    """Return how to read the table of contexts that the policy was learned with, which must still be there."""
-    source = fitted.report.get("sources", {}).get("contexts")
-    if not (source is None or is_storage(source) or Path(source).exists()):
+def _as_learned(cells: Cells, fitted: FittedPolicy, source: Any) -> dict[str, Any]:
+    """Return how to read the table of contexts; the one that the policy was learned with must still be there."""
+    learned = source is None
+    source = fitted.report.get("sources", {}).get("contexts") if learned else source
+    if learned and not (source is None or is_storage(source) or Path(source).exists()):
         raise SourceError(
             f"To choose among all actions, the table of contexts that the policy was learned with is needed, and "
             f"{quoted(source)} is not there.",
-            "Go where that path leads to it, or pass the decisions of policy.choose_table.",
+            "Pass it: contexts=... (--contexts FILE).",
         )
     columns = dict(zip(cells.columns.context_keys, cells.columns.context, strict=True))
     table = {"source": source, "columns": columns, "what": "the table of contexts", "strict": False}

@@ -10,19 +10,22 @@ from pathlib import Path
 from typing import Any
 
 from warmstart.core import UsageError, quoted
-from warmstart.engine import check_url, has_scheme
+from warmstart.engine import FRAME_LIBRARIES, check_url, has_scheme
+from warmstart.policy.asked import can_be_asked
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.naive import NaivePolicy
+from warmstart.policy.protocol import Policy
 from warmstart.policy.storage import is_saved_policy, load_policy
 
 KEYWORDS = ("logging", "uniform", "uniform-all")
 CONSTANT = "constant:"
 NAIVE = "naive:"
+COLUMN = "column:"
 
 
 @dataclass(frozen=True)
 class NamedPolicy:
-    """A policy before it is built: a keyword, a path, or a table of decisions."""
+    """A policy before it is built: a keyword, a path, a table of decisions, a column of the log, or Python code."""
 
     name: str
     source: Any
@@ -40,13 +43,24 @@ class NamedPolicy:
 
     @property
     def is_decisions(self) -> bool:
-        """Tell whether it is a table or a file of decisions, made by nobody knows whom."""
+        """Tell whether its decisions (a table, a file, a column, code) were made by nobody knows whom."""
         return self.keyword is None and self.fitted is None
 
     @property
     def names_actions(self) -> bool:
         """Tell whether it names actions that the log may never show."""
         return self.is_decisions or (self.keyword or "").startswith(CONSTANT)
+
+    @property
+    def column(self) -> str | None:
+        """Return the column of the log that holds its choice at each event, if it is one."""
+        is_column = isinstance(self.source, str) and self.source.startswith(COLUMN)
+        return self.source.removeprefix(COLUMN) if is_column else None
+
+    @property
+    def is_asked(self) -> bool:
+        """Tell whether it is a policy in Python, which is asked about contexts."""
+        return self.fitted is None and not isinstance(self.source, Mapping) and can_be_asked(self.source)
 
     @property
     def keyword(self) -> str | None:
@@ -62,6 +76,7 @@ def parse_policies(policies: Any) -> list[NamedPolicy]:
     ['uniform', 'mine']
     """
     if isinstance(policies, Mapping):
+        _check_names(policies)
         named = [NamedPolicy(str(name), source) for name, source in policies.items()]
     elif isinstance(policies, Sequence) and not isinstance(policies, str):
         named = [_parse(policy, i) for i, policy in enumerate(policies)]
@@ -70,10 +85,51 @@ def parse_policies(policies: Any) -> list[NamedPolicy]:
     if not named:
         raise UsageError("Name at least one policy.")
     named = [NamedPolicy(p.name, _loaded(p.source)) for p in named]
+    for policy in named:
+        _check_source(policy)
     for name, times in Counter(policy.name for policy in named).items():
         if times > 1:
-            raise UsageError(f"{times} policies are called {quoted(name)}.", "Name them apart: name=POLICY.")
+            hint = "Name them apart: name=POLICY, or in Python {name: policy}."
+            raise UsageError(f"{times} policies are called {quoted(name)}.", hint)
     return named
+
+
+def _check_names(policies: Mapping[Any, Any]) -> None:
+    """Refuse a dict of decisions in the place of a dict of policies."""
+    for name, source in policies.items():
+        hint = "To pass a dict from contexts to actions as a policy, name it: {'mine': {context: action}}."
+        if not isinstance(name, str):
+            raise UsageError(f"Policies are named by text, and {quoted(str(name))} is none.", hint)
+        if source is None or isinstance(source, bool | int | float) or _is_bare_word(source):
+            raise UsageError(f"{quoted(source)} is no policy.", hint)
+
+
+def _is_bare_word(source: Any) -> bool:
+    """Tell whether a text is neither a keyword nor written like a path."""
+    if not isinstance(source, str) or NamedPolicy("", source).keyword or source.startswith((NAIVE, COLUMN)):
+        return False
+    return not (has_scheme(source) or Path(source).exists() or any(sign in source for sign in "./\\*?["))
+
+
+def _check_source(policy: NamedPolicy) -> None:
+    """Refuse what chooses nothing, and say in which form it would."""
+    source, hint = policy.source, "Pass a frame with the context columns and the action, a dict, or a function."
+    library = type(source).__module__.split(".", maxsplit=1)[0]
+    is_array = library == "numpy" or (
+        library in FRAME_LIBRARIES and not any(hasattr(source, name) for name in ("columns", "schema", "read_all"))
+    )
+    if isinstance(source, type):
+        raise UsageError(
+            f"The policy {quoted(policy.name)} is the class {source.__name__}.", "Pass an object of it, fitted."
+        )
+    if is_array and not policy.is_asked:
+        raise UsageError(
+            f"The policy {quoted(policy.name)} is {type(source).__name__}, which does not say which context a choice "
+            "is for.",
+            f"{hint} One choice per event of the log: make it a column of the log, and pass 'column:NAME'.",
+        )
+    if policy.column == "":
+        raise UsageError("The policy 'column:' names no column.", "Write column:NAME.")
 
 
 def _loaded(source: Any) -> Any:
@@ -93,11 +149,11 @@ def _parse(policy: Any, position: int) -> NamedPolicy:
         kind = "fitted" if isinstance(policy, FittedPolicy) else "naive"
         return NamedPolicy(kind if position == 0 else f"{kind}_{position}", policy)
     if not isinstance(policy, str | Path):
-        return NamedPolicy(f"policy_{position}", policy)
+        return NamedPolicy(_name_of(policy, position), policy)
     text = str(policy)
     if not text:
         raise UsageError("A policy is empty.")
-    if NamedPolicy("", text).keyword or text.startswith(NAIVE):
+    if NamedPolicy("", text).keyword or text.startswith((NAIVE, COLUMN)):
         return NamedPolicy("naive" if text.startswith(NAIVE) else text, text)
     name, equals, rest = text.partition("=")
     if equals and not Path(text).exists():
@@ -106,3 +162,14 @@ def _parse(policy: Any, position: int) -> NamedPolicy:
     if near and not Path(text).exists():
         raise UsageError(f"There is no policy {quoted(text)}.", f"Did you mean {near[0]!r}?")
     return NamedPolicy(Path(text).stem, text)
+
+
+def _name_of(policy: Any, position: int) -> str:
+    """Return the name of a policy in Python: its own, that of the function or of the model; else its position."""
+    if isinstance(policy, Policy):
+        return str(policy.name)
+    if isinstance(policy, Mapping) or not can_be_asked(policy):
+        return f"policy_{position}"
+    owner = getattr(policy, "__self__", policy)
+    name = getattr(owner, "__name__", type(owner).__name__)
+    return f"policy_{position}" if name in ("<lambda>", "partial") else name

@@ -9,27 +9,45 @@ from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, PROBABILITY
 from warmstart.engine import float_literal
 from warmstart.events import Cells, Strata
 from warmstart.policy.by_epoch import ranked_by_epoch
-from warmstart.policy.policy import Policy
+from warmstart.policy.policy_table import PolicyTable
 from warmstart.policy.ranking_store import RANK, RankingStore
+from warmstart.policy.unseen import BestOfKnown
 
 
 def ranked_policy(
-    cells: Cells, ranking: RankingStore, *, live: bool, name: str, strata: Strata | None = None
-) -> Policy:
+    cells: Cells,
+    ranking: RankingStore,
+    *,
+    live: bool,
+    name: str,
+    strata: Strata | None = None,
+    unseen: BestOfKnown | None = None,
+) -> PolicyTable:
     """Return the policy that takes the first action of a ranking; or, with ``live``, every day the first that is live.
 
     ``h(a|x) = share of x's traffic in the window on which a is the best feasible action live that day``. With strata by
-    epoch it is the first that is live in the epoch.
+    epoch it is the first that is live in the epoch. A context that the ranking lacks is undecided without ``unseen``.
+
+    Args:
+        cells: The cells of the windows.
+        ranking: Of the actions of every context.
+        live: Whether an action must be live to be chosen.
+        name: Of the policy.
+        strata: The events by epoch, if propensities are counted within epochs.
+        unseen: Chooses in contexts that the ranking lacks.
     """
     given = cells.columns.fixed_to_given
     table = ranking.opened(cells.engine)
     place = {name: i for i, name in enumerate([*(given[key] for key in cells.columns.keys), RANK])}
     keys = {key: table[place[given[key]]].cast(cells.table[key].type()) for key in cells.columns.keys}
     rows = table.select(**keys, rank=table[place[RANK]].cast("int64"))
+    if unseen is not None:
+        more = unseen.choices(cells, rows, strata)
+        rows = ibis.union(rows, more.mutate(rank=ibis.literal(1, "int64")), distinct=False)
     if not live:
         first = rows.filter(rows[RANK] == 1)
-        return Policy(name, first.select(*cells.columns.keys, **{PROBABILITY: float_literal(1)}))
-    return Policy(name, _daily(cells, rows)) if strata is None else ranked_by_epoch(strata, rows, name=name)
+        return PolicyTable(name, first.select(*cells.columns.keys, **{PROBABILITY: float_literal(1)}))
+    return PolicyTable(name, _daily(cells, rows)) if strata is None else ranked_by_epoch(strata, rows, name=name)
 
 
 def _daily(cells: Cells, rows: ir.Table) -> ir.Table:

@@ -9,13 +9,13 @@ from warmstart.engine import float_literal
 from warmstart.events import Cells
 from warmstart.policy.daily_uniform import swept_here, swept_in_engine
 from warmstart.policy.feasible import feasible_cells, feasible_count
-from warmstart.policy.policy import Policy
+from warmstart.policy.policy_table import PolicyTable
 
 MOST_ROWS = 20_000_000
 SPAN = ("live_from", "live_until")
 
 
-def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name: str = "uniform") -> Policy:
+def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name: str = "uniform") -> PolicyTable:
     """Choose uniformly among the feasible actions, or among those of them live on the day."""
     if not live:
         feasible = feasible_cells(cells, feasible_from)
@@ -26,10 +26,10 @@ def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name:
         table = swept_in_engine(cells, feasible_from)
     # What the evaluated window shows is live when it is shown: every day of a context has something to choose.
     whole = not live or feasible_from != "train"
-    return Policy(name, table, seated=True, held=live, whole=whole)
+    return PolicyTable(name, table, seated=True, held=live, whole=whole)
 
 
-def uniform_all_policy(cells: Cells, *, live: bool, name: str = "uniform-all") -> Policy:
+def uniform_all_policy(cells: Cells, *, live: bool, name: str = "uniform-all") -> PolicyTable:
     """Choose uniformly among all actions live on the day, shown in the context or not.
 
     h(a|x) = (1 / n_x) * sum over days d with a live of n_xd / k_d,   k_d = actions live on d
@@ -46,14 +46,14 @@ def uniform_all_policy(cells: Cells, *, live: bool, name: str = "uniform-all") -
         )
     if not live:
         pairs = contexts.drop("context_n").cross_join(actions)
-        return Policy(name, pairs.mutate(**{PROBABILITY: float_literal(1) / max(sizes[1], 1)}))
+        return PolicyTable(name, pairs.mutate(**{PROBABILITY: float_literal(1) / max(sizes[1], 1)}))
     keys = list(cells.columns.context_keys)
     spans = actions.select(*SPAN).distinct()
     daily = _share_by_day(cells, actions)
     alive = daily.join(spans, [spans.live_from <= daily[DAY], daily[DAY] < spans.live_until])
     shares = alive.group_by(*keys, *SPAN).agg(share=alive.share.sum())
     table = shares.join(actions, list(SPAN)).join(contexts, keys)
-    return Policy(name, table.select(*keys, ACTION, **{PROBABILITY: table.share / table.context_n}))
+    return PolicyTable(name, table.select(*keys, ACTION, **{PROBABILITY: table.share / table.context_n}))
 
 
 def share_of_each(cells: Cells, *, live: bool) -> ir.Table:

@@ -11,7 +11,7 @@ from warmstart.events import Cells, with_outcomes
 
 
 @dataclass(frozen=True)
-class Policy:
+class PolicyTable:
     """A table of context_0, ..., action[, epoch], probability; a context without rows is undecided.
 
     ``seated``: the table carries the columns of the cells it was made from, so that no join is needed to value it.

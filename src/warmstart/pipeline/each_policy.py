@@ -1,0 +1,45 @@
+"""The cells that each policy is valued with: those of the log, or for a column of choices its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any
+
+from warmstart.events import open_cells, with_choices
+from warmstart.pipeline.prepare import prepare
+
+if TYPE_CHECKING:
+    from warmstart.events import Events
+    from warmstart.pipeline.prepare import EvaluationInputs
+    from warmstart.policy import NamedPolicy
+
+
+def inputs_of_each(
+    named: Sequence[NamedPolicy], inputs: EvaluationInputs, again: Mapping[str, Any]
+) -> Iterator[tuple[NamedPolicy, EvaluationInputs]]:
+    """Yield every policy with what it is valued with, in order.
+
+    A column of choices joins the context for its own policy: that has cells, propensities and a reward model of its
+    own, from the same kind of source as the others, released when the next one is asked for.
+
+    Args:
+        named: The policies.
+        inputs: What the others share.
+        again: Keyword arguments to prepare inputs with; ``requested``: the source that was asked for.
+    """
+    options = dict(again)
+    requested = options.pop("requested", None)
+    source = requested if hasattr(requested, "predict_proba") else inputs.source.name
+    for policy in named:
+        if policy.column is None:
+            yield policy, inputs
+            continue
+        evaluated, train = window_of(policy, inputs.cells.evaluated, inputs.cells.train)
+        with open_cells(evaluated, train) as cells, ExitStack() as resources:
+            yield policy, prepare(cells, resources, source, **options)
+
+
+def window_of(policy: NamedPolicy, evaluated: Events, train: Events | None) -> tuple[Events, Events | None]:
+    """Return the windows that a policy is valued with: with its column in the context, if it is one."""
+    return (evaluated, train) if policy.column is None else with_choices(evaluated, train, policy.column)
