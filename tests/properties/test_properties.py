@@ -3,8 +3,9 @@
 import math
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples_of, in_many, of_any
 from tests.support.logs import decisions, read
 
 import warmstart as ws
@@ -28,23 +29,6 @@ def policies(draw):
             if part:
                 h[x, a] = part / sum(parts)
     return h
-
-
-def examples_of(number):
-    return settings(max_examples=number, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
-MANY = {}
-
-
-def of_any(**parts):
-    """Hold a property to a few examples; to many in the slow test at the end."""
-
-    def decorate(test):
-        MANY[test.__name__.removeprefix("test_")] = examples_of(60)(given(**parts)(test))
-        return examples_of(6)(given(**parts)(test))
-
-    return decorate
 
 
 def evaluated(rows, policies, engine, tau, **options):
@@ -187,6 +171,6 @@ def test_a_join_never_changes_the_number_of_events(duckdb, rows, h, extra):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", MANY)
+@pytest.mark.parametrize("name", [name for name, test in list(globals().items()) if hasattr(test, "in_many")])
 def test_every_property_in_many_examples(name, duckdb):
-    MANY[name](duckdb=duckdb)
+    in_many(globals()[name], duckdb=duckdb)
