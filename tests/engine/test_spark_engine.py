@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 from scripts.spark_cluster import Cluster
 from tests.conftest import need
+from tests.support.nested import alike
 
 import warmstart as ws
 
@@ -77,7 +78,7 @@ def test_a_worker_that_dies_changes_nothing(left, month):
     train, test = ws.read_events(month.events_path, **NAMES).split(fraction=0.65)
     here = ws.evaluate(["logging", "uniform"], test, train=train, tau=0.05)
     found = json.loads((left / "found.json").read_text())
-    assert same(found, json.loads(here.to_json()))
+    assert alike(found, json.loads(here.to_json()))
 
 
 def test_a_worker_that_dies_does_not_change_what_is_learned(left, month, spark):
@@ -141,13 +142,3 @@ def test_workers_may_forget_what_they_were_told_with_the_rows_it_was_for(spark, 
     del found
     gc.collect()
     assert forgotten == [2]
-
-
-def same(one, other):
-    """Compare what was found on two engines, number by number."""
-    if isinstance(one, dict):
-        assert one.keys() == other.keys()
-        return all(same(one[key], other[key]) for key in one)
-    if isinstance(one, list):
-        return len(one) == len(other) and all(map(same, one, other))
-    return one == pytest.approx(other, rel=1e-9, abs=1e-9) if isinstance(one, float) else one == other
