@@ -44,7 +44,7 @@ def test_choice_and_effective_actions_are_those_of_the_true_propensities(randomi
     assert audit.power.smallest_gain is None
 
 
-@pytest.mark.parametrize("actions", [3, 8])
+@pytest.mark.parametrize("actions", [3, pytest.param(8, marks=pytest.mark.slow)])
 def test_of_a_fixed_rule_both_say_that_there_is_no_overlap(actions):
     log, _ = unrepeated_log(FIXED, actions=actions)
     events = read_unrepeated(log)

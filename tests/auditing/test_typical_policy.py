@@ -18,7 +18,7 @@ def of_log(rows, engine, tau):
         return unit_gain(cells, unit_visits(cells, None, resources), tau=tau)
 
 
-@pytest.mark.parametrize("tau", [0.01, 0.2, 0.3])
+@pytest.mark.parametrize("tau", [0.2, *(pytest.param(tau, marks=pytest.mark.slow_on_spark) for tau in (0.01, 0.3))])
 def test_the_design_effect_of_a_gain_is_a_ratio_of_sums_over_units_and_events(engine, tau):
     """A tau that leaves out some actions, and some contexts."""
     rows = unit_log(1, keep=0.6, alike=0.5, graded=True, ads=4)

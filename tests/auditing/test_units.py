@@ -11,7 +11,7 @@ from warmstart.events import visits
 GRADED = {"users": 40, "keep": 0.5, "alike": 1.0, "graded": True}
 
 
-@pytest.mark.parametrize("scale", [(0, 1), (-1, 3)])
+@pytest.mark.parametrize("scale", [pytest.param((0, 1), marks=pytest.mark.slow_on_spark), (-1, 3)])
 def test_units_are_described_event_by_event(engine, scale):
     rows = unit_log(1, **GRADED)
     audit = ws.audit(read_units(rows, engine, scale=scale))

@@ -26,8 +26,7 @@ def test_where_visits_do_not_matter_nothing_is_found(duckdb, world):
     assert "bounds by unit may not hold" not in audit.verdict[1]
 
 
-@pytest.mark.parametrize("slope", [-0.25, 0.25])
-@pytest.mark.parametrize("scale", [(0, 1), (0, 10)])
+@pytest.mark.parametrize(("slope", "scale"), [(-0.25, (0, 1)), (0.25, (0, 10))])
 def test_where_frequent_units_earn_less_or_more_it_is_found_with_its_size(duckdb, slope, scale):
     """Rewards of .3 that change by a quarter for twice as many visits; within four standard errors."""
     audit = ws.audit(read_units(unit_log(3, users=600, slope=slope, ads=1), duckdb, scale=scale))

@@ -16,10 +16,10 @@ TAU = 0.4
 
 @pytest.fixture(scope="module")
 def world():
-    """Two cells of the log below always earn: sixteen outcomes of its rewards are possible, not 64."""
+    """Three cells of the log below always earn: eight outcomes of its rewards are possible, not 64."""
     rng = np.random.default_rng(5)
     means = rng.uniform(0.1, 0.9, size=(3, 3))
-    means[1, 1] = means[2, 2] = 1.0
+    means[0, 1] = means[1, 1] = means[2, 2] = 1.0
     return TableWorld(np.array([0.5, 0.3, 0.2]), means, np.full((1, 3, 3), 1 / 3), events_per_day=6)
 
 

@@ -38,7 +38,7 @@ def expected_estimate(world, h, train, tau, engine):
     return total
 
 
-@pytest.mark.parametrize("seed", [0, 3, 5, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 4, 6, 7))])
+@pytest.mark.parametrize("seed", [3, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 1, 2, 4, 5, 6, 7))])
 def test_the_expected_estimate_lies_between_the_bounds(seed, duckdb):
     check_bounds(seed, duckdb)
 

@@ -113,7 +113,7 @@ def through_evaluate(rows, policy, *, engine, trained, reward_range):
     return ws.evaluate(policy, events, tau=0.1, estimators=["ips"], allow_unknown_actions=True, **options).policies[0]
 
 
-@pytest.mark.parametrize("trained", [True, False])
+@pytest.mark.parametrize("trained", [True, pytest.param(False, marks=pytest.mark.slow_on_spark)])
 @pytest.mark.parametrize("policy", [pytest.param("uniform", marks=pytest.mark.slow_on_spark), "mine"])
 def test_the_rewards_r_and_1_minus_r_and_2r_minus_1_lead_to_the_same_statements(engine, policy, trained):
     rows = random_log(1)

@@ -71,7 +71,7 @@ def test_minus_zero_is_zero(engine, propensities):
     plain = found(0.0, 0.0)
     assert len(plain) == 2 * len(ESTIMATORS)
     some = np.where(rng.random(400) < 0.5, 0.0, -0.0)
-    for zeros, chosen in ((some, 0.0), (-0.0, 0.0), (some, -0.0)):
+    for zeros, chosen in ((-0.0, 0.0), (some, -0.0)):
         assert_alike(found(zeros, chosen), plain)
 
 

@@ -4,8 +4,8 @@ import datetime as dt
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.examples import in_many, of_any
 from tests.support.logs import moment, random_log, read
 
 import warmstart as ws
@@ -19,8 +19,7 @@ def events_at(times, engine):
     return ws.read_events(log, context="x", action="a", reward="r", time="t", engine=engine)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
+@of_any(
     times=st.lists(st.one_of(st.integers(0, 9), st.integers(0, 3 * 10**12)), min_size=2, max_size=30).filter(
         lambda t: len(set(t)) > 1
     ),
@@ -35,6 +34,11 @@ def test_a_fraction_splits_as_near_as_ties_allow(engine, times, fraction):
     ordered = sorted(times)
     possible = [i for i in range(1, len(ordered)) if ordered[i - 1] < ordered[i]]
     assert abs(len(early) - wanted) == pytest.approx(min(abs(i - wanted) for i in possible))
+
+
+@pytest.mark.slow
+def test_a_fraction_splits_as_near_as_ties_allow_in_many_examples(duckdb):
+    in_many(test_a_fraction_splits_as_near_as_ties_allow, engine=duckdb)
 
 
 def test_a_fraction_splits_on_every_engine(engine):

@@ -157,7 +157,7 @@ class TestProof:
         users = np.arange(720)
         users[LOG.epoch == 2] = users[LOG.epoch == 1]
         table = LOG.table.set_column(LOG.table.column_names.index("user"), "user", pa.array(users))
-        for epochs in range(1, 6):
+        for epochs in (2, 3, 5):
             found = ws.monitor(POLICIES, read(until(epochs, table), unit="user"), out, until=day(epochs))
         proven = [line.policies[0].estimate.gain_lower_so_far is not None for line in found.lines]
         assert proven == [True, True, False, False, False]

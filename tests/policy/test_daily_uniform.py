@@ -55,6 +55,7 @@ def test_without_times_actions_are_assumed_to_be_showable_all_window(engine):
     assert "assuming that they could be shown all window" in str(found)
 
 
+@pytest.mark.slow_on_spark
 def test_an_action_is_live_between_its_days_anywhere_in_the_log(engine):
     """Evaluated in the middle: a, shown on days 0 and 9 only, is live on day 5."""
     log = [("p", "a", 0.0, 0), ("p", "b", 0.0, 0), ("p", "b", 1.0, 5), ("p", "a", 0.0, 9)]
@@ -64,6 +65,7 @@ def test_an_action_is_live_between_its_days_anywhere_in_the_log(engine):
     assert table == {"a": 0.5, "b": 0.5}
 
 
+@pytest.mark.slow_on_spark
 def test_uniform_without_a_feasible_action_anywhere_is_undecided_and_no_error(engine):
     first, second = read([("p", "a", 0.0, 0), ("q", "a", 1.0, 1), ("q", "a", 1.0, 1)], engine).split(at=moment(1))
     found = ws.evaluate(["uniform", "logging"], second, train=first, tau=0.1, estimators=["ips"])

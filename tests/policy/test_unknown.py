@@ -22,6 +22,7 @@ def test_an_action_that_the_log_never_shows_is_refused_with_the_nearest_names(ev
     assert "allow_unknown_actions=True (--allow-unknown-actions)" in e.value.hint
 
 
+@pytest.mark.slow_on_spark
 def test_only_the_first_few_unknown_actions_are_named(events):
     with pytest.raises(ws.DecisionError, match=r"5 actions that .*: 'q0', 'q1', 'q2' and 2 more") as error:
         evaluate(events, {(f"x{i}", f"q{i}"): 1.0 for i in range(5)})
@@ -62,6 +63,7 @@ def test_a_probability_of_zero_chooses_nothing(duckdb):
     assert evaluate(read(random_log(1), duckdb), {("x0", "a0"): 1.0, ("x0", "new"): 0.0})["mine"].matched > 0
 
 
+@pytest.mark.slow_on_spark
 def test_an_action_of_the_training_window_is_known(engine):
     rows = [("x0", "old", 0.0, 0), ("x0", "a", 1.0, 5), ("x0", "b", 0.0, 5)]
     train, test = read(rows, engine).split(at=moment(3))

@@ -3,8 +3,9 @@
 import math
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.examples import examples_of, in_many, of_any
 from tests.support.logs import decisions, read
 
 import warmstart as ws
@@ -30,10 +31,6 @@ def policies(draw):
     return h
 
 
-def few(examples):
-    return settings(max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-
-
 def evaluated(rows, policies, engine, tau, **options):
     """Policies on a log; None where they decide none of its contexts."""
     everywhere = {name: decisions({**h, ("elsewhere", "a"): 1.0}) for name, h in policies.items()}
@@ -52,7 +49,7 @@ def estimate(rows, h, engine, tau, **options):
 
 @pytest.mark.slow
 @pytest.mark.spark
-@few(25)
+@examples_of(25)
 @given(rows=logs, h=policies(), tau=taus, earlier=st.none() | logs)
 def test_spark_gives_what_duckdb_gives(spark, duckdb, rows, h, tau, earlier):
     """The cells, and every number of the estimate, with weights from the window or from an earlier one.
@@ -84,8 +81,7 @@ def numbers(found):
     return [math.nan if value is None else value for value in (*own, *gains, *vars(found.support).values())]
 
 
-@few(25)
-@given(rows=logs, h=policies(), tau=taus)
+@of_any(rows=logs, h=policies(), tau=taus)
 def test_support_shares_sum_to_one_and_the_interval_contains_the_value(duckdb, rows, h, tau):
     found = estimate(rows, h, duckdb, tau)
     if found is None:
@@ -99,8 +95,7 @@ def test_support_shares_sum_to_one_and_the_interval_contains_the_value(duckdb, r
     assert found.events == len(rows)
 
 
-@few(15)
-@given(rows=logs, h=policies(), seed=st.randoms(use_true_random=False))
+@of_any(rows=logs, h=policies(), seed=st.randoms(use_true_random=False))
 def test_the_order_of_events_changes_nothing(duckdb, rows, h, seed):
     shuffled = rows.copy()
     seed.shuffle(shuffled)
@@ -111,8 +106,7 @@ def test_the_order_of_events_changes_nothing(duckdb, rows, h, seed):
         assert other.gain.certified.difference == pytest.approx(one.gain.certified.difference, abs=1e-12)
 
 
-@few(15)
-@given(rows=logs, h=policies(), pair=st.lists(taus, min_size=2, max_size=2, unique=True).map(sorted))
+@of_any(rows=logs, h=policies(), pair=st.lists(taus, min_size=2, max_size=2, unique=True).map(sorted))
 def test_the_value_falls_as_tau_grows(duckdb, rows, h, pair):
     low, high = pair
     found = evaluated(rows, {"h": h}, duckdb, [low, high])
@@ -123,8 +117,7 @@ def test_the_value_falls_as_tau_grows(duckdb, rows, h, pair):
         assert larger.support.supported <= smaller.support.supported + 1e-12
 
 
-@few(15)
-@given(rows=logs, h=policies(), tau=taus)
+@of_any(rows=logs, h=policies(), tau=taus)
 def test_renaming_actions_changes_nothing(duckdb, rows, h, tau):
     names = {"a": "zz 'quoted'", "b": "a", "c": "", "never": "ever"}
     renamed = estimate(
@@ -137,8 +130,7 @@ def test_renaming_actions_changes_nothing(duckdb, rows, h, tau):
         assert vars(renamed.support) == pytest.approx(vars(found.support))
 
 
-@few(15)
-@given(rows=logs, h=policies(), tau=taus)
+@of_any(rows=logs, h=policies(), tau=taus)
 def test_the_interval_shrinks_with_more_of_the_same_events(duckdb, rows, h, tau):
     found, longer = estimate(rows, h, duckdb, tau), estimate(rows * 4, h, duckdb, tau)
     if found is not None:
@@ -148,8 +140,7 @@ def test_the_interval_shrinks_with_more_of_the_same_events(duckdb, rows, h, tau)
         assert longer.support.supported == pytest.approx(found.support.supported)
 
 
-@few(15)
-@given(rows=logs, day=st.integers(1, 5))
+@of_any(rows=logs, day=st.integers(1, 5))
 def test_sums_over_parts_add_up_to_the_whole(duckdb, rows, day):
     parts = [[row for row in rows if row[3] < day], [row for row in rows if row[3] >= day]]
     totals = {}
@@ -167,8 +158,7 @@ def cells(rows, engine):
     return {(row["context_0"], row["action"]): (row["n"], row["reward_sum"], row["reward_sq_sum"]) for row in table}
 
 
-@few(15)
-@given(rows=logs, h=policies(), extra=st.lists(st.tuples(st.text(max_size=3), st.sampled_from(ACTIONS)), max_size=5))
+@of_any(rows=logs, h=policies(), extra=st.lists(st.tuples(st.text(max_size=3), st.sampled_from(ACTIONS)), max_size=5))
 def test_a_join_never_changes_the_number_of_events(duckdb, rows, h, extra):
     """Decisions for contexts that the window lacks add nothing, and contexts without a decision still count."""
     more = h | {(f"new {x}", a): 0.2 for x, a in extra}
@@ -178,3 +168,9 @@ def test_a_join_never_changes_the_number_of_events(duckdb, rows, h, extra):
         assert wider.events == found.events == len(rows)
         assert wider.value == pytest.approx(found.value, abs=1e-12)
         assert vars(wider.support) == pytest.approx(vars(found.support))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name, test in list(globals().items()) if hasattr(test, "in_many")])
+def test_every_property_in_many_examples(name, duckdb):
+    in_many(globals()[name], duckdb=duckdb)

@@ -74,7 +74,7 @@ NIGHTLY = {
 @pytest.mark.parametrize("name", ["sharp", "soft"])
 def test_the_calendar_is_no_reaction(name):
     """Squares of z follow chi-square, or less: a variance that is half of what it should be fails in every run."""
-    found = judge_worlds(60, NULLS[name])
+    found = judge_worlds(25, NULLS[name])
     hold_to_level(found.p_values)
     assert found.share("all") >= 0.9
     squares = norm.isf(found.p_values / 2) ** 2
@@ -84,7 +84,7 @@ def test_the_calendar_is_no_reaction(name):
 
 @pytest.mark.parametrize("name", ["thompson", pytest.param("greedy, 11 hours late", marks=pytest.mark.slow)])
 def test_what_is_learned_by_night_is_no_reaction_inside_a_day(name):
-    found = judge_worlds(60, NIGHTLY[name])
+    found = judge_worlds(30, NIGHTLY[name])
     hold_to_level(found.p_values[:, 2:])
     assert found.share("day") >= 0.8
     assert (found.p_values[:, :2].min(axis=1) < LEVEL).mean() >= 0.8
@@ -112,7 +112,7 @@ def test_learning_by_night_is_called_reaction_inside_a_day_in_one_percent_of_a_t
     "kind", ["thompson", *(pytest.param(k, marks=pytest.mark.slow) for k in ("epsilon", "greedy"))]
 )
 def test_a_logger_that_is_updated_four_times_a_day_reacts_inside_a_day(kind):
-    found = judge_worlds(30, lambda rng: learner(rng, kind, every=0.25, contexts=100, per_day=3000))
+    found = judge_worlds(12, lambda rng: learner(rng, kind, every=0.25, contexts=100, per_day=3000))
     assert (found.p_values[:, 2] < LEVEL).mean() >= 0.9
     hold_to_level(found.p_values[:, 3])
     assert found.share("hour") >= 0.9

@@ -49,7 +49,7 @@ def per_unit(_):
 class TestCoverage:
     @pytest.mark.parametrize("world", ["both, 0.1", "none, 0.25"])
     def test_no_end_misses_more_than_its_share(self, world):
-        logs = 60
+        logs = 25
         assert (misses(WORLDS[world], logs, delta=0.5) <= allowed(0.5, logs)).all()
 
     @pytest.mark.slow
@@ -60,7 +60,7 @@ class TestCoverage:
         assert (misses(WORLDS[world], logs, delta=delta, first=1_000) <= allowed(delta, logs)).all()
 
     def test_bounds_by_event_would_be_caught(self):
-        logs = 60
+        logs = 25
         settings = Users(shape=0.1, users=150, rate=0.1)
         missed = misses(settings, logs, delta=0.05, unit=every_event)
         assert missed.max() > 2 * allowed(0.05, logs)
@@ -84,7 +84,7 @@ class TestLargeGains:
         net = ((sizes * (2 * shares - 1)) ** 2 * units).sum()
         return UnitTotals(sizes, earned, units, float((sizes**2 * units).sum() / 10), float(net), shares, known=False)
 
-    @pytest.mark.parametrize("logs", [50, pytest.param(150, marks=pytest.mark.slow)])
+    @pytest.mark.parametrize("logs", [15, pytest.param(150, marks=pytest.mark.slow)])
     def test_no_end_misses_more_than_its_share(self, logs):
         rng, traffic = np.random.default_rng(0), 120_000.0
         truth = (10_000 * (0.12 - 0.1) + 50_000 * (0.7 - 0.3)) / traffic
@@ -99,7 +99,7 @@ class TestPerUnit:
     SETTINGS = Users(users=400, visits=4, heavy=40, slope=0.5, shape=None, sticky="action", rate=0.5, contexts=3)
 
     def test_no_end_misses_more_than_its_share(self):
-        logs = 60
+        logs = 30
         missed = misses(self.SETTINGS, logs, delta=0.5, per=per_unit)
         assert (missed <= allowed(0.5, logs)).all()
 
@@ -110,7 +110,7 @@ class TestPerUnit:
         assert (misses(self.SETTINGS, logs, delta=delta, first=1_000, per=per_unit) <= allowed(delta, logs)).all()
 
     def test_propensities_counted_by_event_would_be_caught(self):
-        logs = 60
+        logs = 30
         missed = misses(self.SETTINGS, logs, delta=0.05, per=per_unit, counted=lambda log: np.ones(len(log.x)))
         assert missed.max() > 2 * allowed(0.05, logs)
 
@@ -135,7 +135,7 @@ class TestSelection:
 
     def test_few_logs(self):
         settings = Users(users=150, shape=0.1, null=True, rate=0.1)
-        assert (self.certified(settings, 25, 0.5, 0.05) <= (0.5, allowed(0.1, 25))).all()
+        assert (self.certified(settings, 15, 0.5, 0.05) <= (0.5, allowed(0.1, 15))).all()
 
     @pytest.mark.slow
     @pytest.mark.parametrize("settings", [Users(users=150, shape=0.1, null=True, rate=0.1), Users(null=True, heavy=50)])
@@ -146,7 +146,7 @@ class TestSelection:
 
     def test_by_event_it_would_be_caught(self):
         settings = Users(users=60, shape=0.1, null=True, rate=0.1)
-        assert self.certified(settings, 25, 0.05, unit=every_event)[0] > 0.3
+        assert self.certified(settings, 15, 0.05, unit=every_event)[0] > 0.3
 
 
 @pytest.mark.parametrize("rate", [0.05, 0.2, 0.5])

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Self
 
+import ibis
 import numpy as np
 
-from warmstart.core import EPOCH, PART, PROBABILITY
+from warmstart.core import EPOCH, PART, PROBABILITY, PROPENSITY
 from warmstart.estimators.weights import TauByEpoch, clipped
 from warmstart.events import RATE_BEFORE
 from warmstart.results import TauChoice, TauPoint
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     import ibis.expr.types as ir
     from numpy.typing import NDArray
 
-    from warmstart.engine import Engine
+    from warmstart.engine import Engine, Row
     from warmstart.events import EpochList
 
     Floats = NDArray[np.float64]
@@ -30,6 +31,7 @@ CANDIDATES = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
 MIDDLING_TAU = 0.05
 LEAST_RATE = 1e-6
+KEPT = "kept_by"
 
 
 def choose_tau(engine: Engine, rows: ir.Table, events: float, rate: float | None) -> TauChoice:
@@ -44,8 +46,7 @@ def choose_tau(engine: Engine, rows: ir.Table, events: float, rate: float | None
         events: T, all events of the window.
         rate: The mean reward that was known before the window, if any.
     """
-    costs = engine.fetch(rows.agg(**_clipping_sums(rows, CANDIDATES)))[0]
-    lost, squares = _clipping_cost(costs, CANDIDATES)
+    lost, squares = _clipping_cost(engine.fetch(_clipping_sums(rows)))
     return _best(np.abs(lost) / events, squares / events**2, rate)
 
 
@@ -96,10 +97,11 @@ def choose_tau_by_epoch(
         epochs: The epochs of the window.
         before: The cost on the epochs before these.
     """
-    sums = {**_clipping_sums(rows, CANDIDATES), "rate": rows[RATE_BEFORE].max()}
-    fetched = {row.pop(EPOCH): row for row in engine.fetch(rows.group_by(EPOCH).agg(**sums))}
-    rates = {number: row.pop("rate") for number, row in fetched.items()}
-    costs = {number: _clipping_cost(row, CANDIDATES) for number, row in fetched.items()}
+    sums: dict[int, list[Row]] = {}
+    for row in engine.fetch(_clipping_sums(rows, EPOCH, rate=rows[RATE_BEFORE].max())):
+        sums.setdefault(row[EPOCH], []).append(row)
+    rates = {number: max((row["rate"] for row in some if row["rate"]), default=None) for number, some in sums.items()}
+    costs = {number: _clipping_cost(some) for number, some in sums.items()}
     so_far, choices = before or ClippingCost.none(), []
     for number, size in zip(epochs.numbers.tolist(), epochs.events.tolist(), strict=True):
         so_far = so_far.with_more(size, costs.get(number, (0.0, 0.0)))
@@ -126,26 +128,34 @@ def squared_error(lost: Any, squares: Any, rate: Any) -> Any:
     return (rate * lost) ** 2 + rate * squares
 
 
-def _clipping_sums(rows: ir.Table, taus: Sequence[float]) -> dict[str, ir.Value]:
-    """Sum what weights should add up to, what they do at each tau, and their squares.
+def _clipping_sums(rows: ir.Table, *keys: str, **more: ir.Value) -> ir.Table:
+    """Sum weights and their squares by the number of candidates that do not clip them, as if all did and as if none.
 
     They should add up to the traffic on which the policy chooses what was shown; where nobody counts what was not, to
     all that it decides. Wrong propensities may also make them too many.
     """
-    h, counted = rows[PROBABILITY], PART not in rows.columns
+    h, p, counted = rows[PROBABILITY], rows[PROPENSITY], PART not in rows.columns
     due = rows.context_n * h
-    sums = {"due": (rows.n > 0).ifelse(due, 0.0).sum() if counted else due.sum()}
-    for i, tau in enumerate(taus):
-        c = clipped(rows, tau)
-        sums |= {f"weight_{i}": (c * rows.n).sum(), f"squares_{i}": (c * c * rows.n).sum()}
-    return sums
+    weight, ones = clipped(rows, 0.0), p.isnull().ifelse(0.0, h)
+    below = ibis.cases(*((p < tau, i) for i, tau in enumerate(CANDIDATES)), else_=len(CANDIDATES))
+    return rows.group_by(*keys, **{KEPT: p.isnull().ifelse(0, below)}).agg(
+        due=(rows.n > 0).ifelse(due, 0.0).sum() if counted else due.sum(),
+        weight=(weight * rows.n).sum(),
+        squares=(weight * weight * rows.n).sum(),
+        all_clipped=(ones * rows.n).sum(),
+        squares_clipped=(ones * ones * rows.n).sum(),
+        **more,
+    )
 
 
-def _clipping_cost(sums: Mapping[str, Any], taus: Sequence[float]) -> tuple[Floats, Floats]:
-    """Return for each tau what the weights lack of what they should be, and the sum of n * weight^2."""
-    totals = {name: float(total or 0.0) for name, total in sums.items()}
-    weight, squares = (np.array([totals[f"{name}_{i}"] for i in range(len(taus))]) for name in ("weight", "squares"))
-    return totals["due"] - weight, squares
+def _clipping_cost(sums: Sequence[Row]) -> tuple[Floats, Floats]:
+    """Return for each candidate what the weights lack of what they should be, and the sum of n * weight^2."""
+    names = ("due", "weight", "squares", "all_clipped", "squares_clipped")
+    due, weight, squares, ones, square_ones = (np.array([row[name] or 0.0 for row in sums]) for name in names)
+    taus = np.array(CANDIDATES)[:, None]
+    kept = np.array([row[KEPT] for row in sums]) > np.arange(len(CANDIDATES))[:, None]
+    clipped_sum = np.where(kept, weight, ones / taus).sum(axis=1)
+    return due.sum() - clipped_sum, np.where(kept, squares, square_ones / taus**2).sum(axis=1)
 
 
 def matched_rate(engine: Engine, rows: ir.Table) -> float | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -75,10 +76,17 @@ def save_report(result: Audit | Evaluation | Monitor | Progressive, path: str | 
 
 def render(page: Page) -> str:
     """Turn a page into HTML; everything from the log is escaped, and the charts' library comes along."""
-    import vl_convert
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     loader = PackageLoader("warmstart.report")
     jinja = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    library = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;").replace("</script", "<\\/script")
-    return jinja.get_template("page.html").render(page=page, library=library, version=__version__)
+    return jinja.get_template("page.html").render(page=page, library=_chart_library(), version=__version__)
+
+
+@cache
+def _chart_library() -> str:
+    """Return the charts' JavaScript, bundled once for all pages: that takes a second."""
+    import vl_convert
+
+    bundle: str = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle.replace("</script", "<\\/script")
