@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -12,6 +12,9 @@ from warmstart.cli.completion import AUTO, ESTIMATORS, INTERVALS, NEVER, POLICIE
 from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Only, command, parse_tau
 from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
 from warmstart.results import select as find_best
+
+if TYPE_CHECKING:
+    from warmstart.results import Evaluation, Progressive, Selection
 
 WORDS = {"policy": POLICIES, "tau": AUTO, "propensities": PROPENSITIES, "feasible_from": WINDOWS}
 
@@ -106,19 +109,16 @@ def evaluate(
         warmstart evaluate log.parquet --context page --action ad --reward click --policy shadow=column:new_model
     """
     from warmstart import pipeline
-    from warmstart.core import UsageError, check_output
+    from warmstart.core import UsageError
     from warmstart.policy import parse_policies
-    from warmstart.report import ProgressDisplay, save_report, show
+    from warmstart.report import ProgressDisplay, save_report
 
     if bool(policy) == progressive:
         raise UsageError("Name a policy (--policy), or ask for --progressive.", "One of the two.")
     if every != 1 and not progressive:
         raise UsageError("--every is for --progressive.", "Leave it out.")
     taus = [parse_tau("--tau", text) for text in tau or ["auto"]]
-    if html is not None:
-        # What could be the files and folders of policies: P, NAME=P, naive:FOLDER.
-        paths = [part.removeprefix("naive:") for text in policy or () for part in (text, text.partition("=")[2])]
-        check_output(html, inputs=[log.events, paths, contexts], force=force)
+    check_paths(html, policy or [], [log.events, contexts], force=force)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
         events = log.open(connected)
@@ -126,27 +126,17 @@ def evaluate(
         events = events.first_epochs() if first_epochs else events
         events = events if until is None else events.until(until)
         if progressive:
-            others = (
-                estimator,
-                trained_until,
-                coarser,
-                feasible_from,
-                allow_unknown_actions,
-                select,
-                guard,
-                utility,
-                by,
-            )
-            plain = (propensities in ("auto", "counts"), interval == "bets", per == "event", not any(others))
-            check_progressive(taus, windows, plain=all(plain))
+            others = (estimator, trained_until, coarser, feasible_from, select, guard, utility, by)
+            plain = propensities in ("auto", "counts") and interval == "bets" and per == "event"
+            check_progressive(taus, windows, plain=plain and not any((*others, allow_unknown_actions)))
             settings: dict[str, Any] = {"every": every, "tau": taus[0], "delta": delta, "live": not no_live}
-            curve = pipeline.evaluate_progressively(events, on_progress=progress, **settings)
+            found: Any = pipeline.evaluate_progressively(events, on_progress=progress, **settings)
         else:
             named = parse_policies(policy)
             train, evaluated = pipeline.evaluation_windows(
                 events, named, test_from=windows.test_from, test_fraction=windows.test_fraction
             )
-            result = pipeline.evaluate(
+            found = pipeline.evaluate(
                 named,
                 evaluated,
                 train=train,
@@ -168,15 +158,30 @@ def evaluate(
                 contexts=contexts,
                 on_progress=progress,
             )
-    found = curve if progressive else result
+    selected = find_best(found) if select else None
     if html is not None:
         save_report(found, html, force=force)
-    selected = [find_best(result)] if select else []
+    print_result(found, selected, json=json)
+
+
+def print_result(result: Evaluation | Progressive, selected: Selection | None, *, json: bool) -> None:
+    """Print a result, and the policy that was selected, if that was asked for: as one JSON object, or for people."""
+    from warmstart.report import show
+
     if json:
-        more = {"selected": selected[0].to_dict()} if selected else {}
-        typer.echo(dumps({**found.to_dict(), **more}, indent=2, allow_nan=False))
+        more = {} if selected is None else {"selected": selected.to_dict()}
+        typer.echo(dumps({**result.to_dict(), **more}, indent=2, allow_nan=False))
     else:
-        show(found.tables, [*map(str, selected), *found.notes])
+        show(result.tables, [*([] if selected is None else [str(selected)]), *result.notes])
+
+
+def check_paths(html: Path | None, policies: list[str], others: list[Any], *, force: bool) -> None:
+    """Refuse to write a page onto an input: P, NAME=P and naive:FOLDER may name files and folders."""
+    from warmstart.core import check_output
+
+    if html is not None:
+        paths = [part.removeprefix("naive:") for text in policies for part in (text, text.partition("=")[2])]
+        check_output(html, inputs=[*others, paths], force=force)
 
 
 def check_progressive(taus: list[Any], windows: WindowSettings, *, plain: bool) -> None:

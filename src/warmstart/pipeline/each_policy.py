@@ -2,17 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from warmstart.events import open_cells, with_choices
+from warmstart.pipeline.checks import check_decides
 from warmstart.pipeline.prepare import prepare
+from warmstart.policy import unknown_share
 
 if TYPE_CHECKING:
+    from warmstart.core import Progress
     from warmstart.events import Events
     from warmstart.pipeline.prepare import EvaluationInputs
-    from warmstart.policy import NamedPolicy
+    from warmstart.pipeline.valuing import Valued, Valuing
+    from warmstart.policy import NamedPolicy, PolicyTable
+
+
+def value_each(
+    named: Sequence[NamedPolicy],
+    inputs: EvaluationInputs,
+    again: Mapping[str, Any],
+    opened: Callable[[EvaluationInputs, ExitStack], Valuing],
+    build: Callable[..., PolicyTable],
+    *,
+    allow_unknown: bool,
+    on_progress: Progress,
+) -> dict[str, Valued]:
+    """Value every policy, each with its own cells or with those that the others share.
+
+    Args:
+        named: The policies.
+        inputs: What most of them share.
+        again: Keyword arguments to prepare inputs with.
+        opened: Prepares to value policies with some inputs.
+        build: Builds a policy over cells.
+        allow_unknown: Whether policies may name actions that the log never shows.
+        on_progress: Called with the step that begins.
+    """
+    answers = dict[str, Valued]()
+    with ExitStack() as shared:
+        valuing = opened(inputs, shared)
+        for policy, own in inputs_of_each(named, inputs, again):
+            on_progress(f"valuing {policy.name}")
+            built = build(policy, own.cells, strata=own.by_epoch)
+            with ExitStack() as held:
+                valued = (valuing if own is inputs else opened(own, held)).value(built)
+            check_decides(policy, valued.estimates[0])
+            unknown = unknown_share(built, own.cells) if allow_unknown and policy.names_actions else 0.0
+            answers[policy.name] = replace(valued, unknown=unknown)
+    return answers
 
 
 def inputs_of_each(

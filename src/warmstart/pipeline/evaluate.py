@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from warmstart.core import (
@@ -33,7 +34,6 @@ from warmstart.events import (
 )
 from warmstart.pipeline.checks import (
     check_coarser,
-    check_decides,
     check_epochs,
     check_events,
     check_level,
@@ -42,7 +42,7 @@ from warmstart.pipeline.checks import (
     checked_taus,
     feasible_window,
 )
-from warmstart.pipeline.each_policy import inputs_of_each, window_of
+from warmstart.pipeline.each_policy import value_each, window_of
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import EvaluationInputs, Learning, prepare
 from warmstart.pipeline.remarks import evaluation_remarks
@@ -50,7 +50,7 @@ from warmstart.pipeline.segments import Narrow, list_segments, segment_columns
 from warmstart.pipeline.sources import may_count
 from warmstart.pipeline.trained import training_of
 from warmstart.pipeline.valuing import Asked, Valued, Valuing
-from warmstart.policy import NamedPolicy, build_policy, parse_policies, unknown_share
+from warmstart.policy import build_policy, parse_policies
 from warmstart.results import (
     Evaluation,
     Guard,
@@ -158,7 +158,6 @@ def evaluate(
     events, train = narrow.extended
     asked = Asked(taus, interval, estimators, _guards(guards, events.log.outcomes), contributions)
     training = training_of(named, trained_until, events, train)
-    unknown = dict[str, float]()
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     levels = known_levels(delta, looks, events, train, returning=training.returning)
     if per == "unit":
@@ -166,7 +165,6 @@ def evaluate(
         events, train = per_unit(events, train)
     on_progress("summing events into cells")
     live = live and days_known(events, train) and any(policy.may_be_live for policy in named)
-    answers = dict[str, Valued]()
     by_epoch = may_count(propensities) and epochs_known(events)
     # Live in an epoch is what was shown in it, so days are not asked for where counts within epochs were.
     by_day = live and not (by_epoch and propensities != "auto")
@@ -179,48 +177,45 @@ def evaluate(
         summary = _summary(cells)
         check_epochs(inputs.by_epoch, interval)
 
-        def may_be_unknown(policy: NamedPolicy) -> bool:
-            return allow_unknown_actions and policy.names_actions
-
         def opened(own: EvaluationInputs, held: ExitStack) -> Valuing:
             segments = list_segments(own.cells, by, contexts)
             return Valuing.open(asked, own, levels, training, held, learn=learn, segments=segments)
 
-        valuing = opened(inputs, resources)
         narrow = narrow.opened(resources, live=by_day, per=per)
         again = {"requested": propensities, "coarser": coarser, "learn": learn, "rate": levels.rate}
-        for policy, own in inputs_of_each(named, inputs, again):
-            on_progress(f"valuing {policy.name}")
-            choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": own.by_epoch}
-            choice |= {"contexts": contexts, "on_progress": on_progress}
-            built = narrow.build(policy, own.cells, allow_unknown=allow_unknown_actions, **choice)
-            unknown |= {policy.name: unknown_share(built, own.cells)} if may_be_unknown(policy) else {}
-            with ExitStack() as held:
-                answers[policy.name] = (valuing if own is inputs else opened(own, held)).value(built)
-            check_decides(policy, answers[policy.name].estimates[0])
-        alarms = {name: valued.alarms for name, valued in answers.items()}
-        remarks = evaluation_remarks(inputs, training, unknown=unknown, alarms=alarms)
+        told: dict[str, Any] = {"allow_unknown": allow_unknown_actions, "on_progress": on_progress}
+        build = partial(narrow.build, feasible_from=feasible_from, live=live, contexts=contexts, **told)
+        answers = value_each(named, inputs, again, opened, build, **told)
+        remarks = evaluation_remarks(inputs, training, answers)
     return Evaluation(
-        policies=tuple(one for valued in answers.values() for one in valued.estimates),
-        others=tuple(one for valued in answers.values() for one in valued.others),
-        segments=tuple(one for valued in answers.values() for one in valued.segments),
+        **_gathered(answers.values()),
         outcomes=events.log.outcomes,
         by=tuple(by),
-        windows=Windows(
-            evaluated=events.window,
-            train=None if train is None else train.window,
-            feasible_from=feasible_from,
-            live=live,
-            whole_log=len(events) == events.log.rows,
-        ),
+        windows=_windows(events, train, feasible_from=feasible_from, live=live),
         log=summary,
         reward_range=events.log.reward_range,
         version=__version__,
         learned_here=training.learned,
-        contributions=tuple(part for valued in answers.values() for part in valued.contributions),
         propensities=inputs.source,
         remarks=remarks,
         per=per,
+    )
+
+
+def _gathered(answers: Iterable[Valued]) -> dict[str, Any]:
+    """Return the answers for all policies, by what they are about."""
+    listed = list(answers)
+    names = {"policies": "estimates", "others": "others", "segments": "segments", "contributions": "contributions"}
+    return {name: tuple(one for valued in listed for one in getattr(valued, part)) for name, part in names.items()}
+
+
+def _windows(events: Events, train: Events | None, *, feasible_from: WindowName, live: bool) -> Windows:
+    return Windows(
+        evaluated=events.window,
+        train=None if train is None else train.window,
+        feasible_from=feasible_from,
+        live=live,
+        whole_log=len(events) == events.log.rows,
     )
 
 

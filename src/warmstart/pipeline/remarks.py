@@ -10,19 +10,19 @@ from warmstart.pipeline.sources import contexts_repeat
 if TYPE_CHECKING:
     from warmstart.pipeline.prepare import EvaluationInputs
     from warmstart.pipeline.trained import Training
-    from warmstart.results import Alarms, Remark
+    from warmstart.pipeline.valuing import Valued
+    from warmstart.results import Remark
 
 
 def evaluation_remarks(
-    inputs: EvaluationInputs, training: Training, *, unknown: Mapping[str, float], alarms: Mapping[str, Alarms]
+    inputs: EvaluationInputs, training: Training, answers: Mapping[str, Valued]
 ) -> tuple[Remark, ...]:
     """Return remarks on the decisions, on the context columns and on overlap, where there is something to say.
 
     Args:
         inputs: What all policies share.
         training: What policies saw of rewards.
-        unknown: The share of a policy's traffic on actions that the log never shows, by policy.
-        alarms: What a policy's weights say of propensities that are not counted, by policy.
+        answers: What was found of every policy, by its name.
     """
     from warmstart.auditing import judge_overlap, unique_columns
     from warmstart.results import remarks
@@ -32,8 +32,8 @@ def evaluation_remarks(
     found += [remarks.returning_units(returning, doubtful)] if doubtful or (returning and unsaid) else []
     found += [remarks.units_over_epochs()] if units_over_epochs(inputs, training) else []
     found += [remarks.overlapping_epochs()] if inputs.overlapping else []
-    found += [remarks.alarm(policy, some) for policy, some in alarms.items() if some.rings]
-    found += [remarks.unknown_actions(policy, share) for policy, share in unknown.items() if share > 0]
+    found += [remarks.alarm(policy, one.alarms) for policy, one in answers.items() if one.alarms.rings]
+    found += [remarks.unknown_actions(policy, one.unknown) for policy, one in answers.items() if one.unknown > 0]
     if not contexts_repeat(inputs.cells):
         unique = remarks.unique_columns(unique_columns(inputs.cells))
         found += [] if unique is None else [unique]

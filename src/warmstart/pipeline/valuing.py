@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from warmstart.pipeline.trained import Training
     from warmstart.policy import PolicyTable
     from warmstart.results import Contribution, Guard, IntervalName, Tau, ValueEstimate
-    from warmstart.results.guards import Ends
+
+    Ends = tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -37,13 +38,17 @@ class Asked:
 
 @dataclass(frozen=True)
 class Valued:
-    """The answers for one policy: the first outcome's estimates by tau, those of others and of segments, and alarms."""
+    """The answers for one policy: the first outcome's estimates by tau, those of others and of segments, and alarms.
+
+    ``unknown``: the share of its traffic on actions that the log never shows.
+    """
 
     estimates: list[ValueEstimate]
     others: list[ValueEstimate]
     segments: list[ValueEstimate]
     contributions: list[Contribution]
     alarms: Alarms
+    unknown: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
