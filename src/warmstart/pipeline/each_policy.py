@@ -41,7 +41,7 @@ def value_each(
         allow_unknown: Whether policies may name actions that the log never shows.
         on_progress: Called with the step that begins.
     """
-    answers = dict[str, Valued]()
+    answers: dict[str, Valued] = {}
     with ExitStack() as shared:
         valuing = opened(inputs, shared)
         for policy, own in inputs_of_each(named, inputs, again):
