@@ -91,11 +91,6 @@ def test_a_policy_of_chances_has_coefficients_of_both_signs_in_a_cell_of_its_own
     h = {"a0": 0.8, "a1": 0.15, "a2": 0.05}
     keys = sorted(set(zip(log["page"], log["country"], strict=True)))
     decisions = {
-        name: [part for key in keys for part in parts]
-        for name, parts in {"page": None, "country": None}.items()
-        if parts
-    }
-    decisions = {
         "page": [p for p, _ in keys for _ in h],
         "country": [c for _, c in keys for _ in h],
         "ad": [a for _ in keys for a in h],

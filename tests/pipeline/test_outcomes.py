@@ -17,15 +17,10 @@ CASES = {
     "epochs": ({"time": "at", "epoch": "day"}, {}, False),
     "epochs and training": ({"time": "at", "epoch": "day"}, {}, True),
     "units in epochs": ({"time": "at", "epoch": "day", "unit": "user"}, {}, False),
-    "logged": ({"propensity": "pscore", "event_id": "id"}, {"propensities": "logged"}, False),
     "logged by keys": ({"propensity": "pscore"}, {"propensities": "logged"}, False),
     "logged and units": ({"propensity": "pscore", "unit": "visitor"}, {"propensities": "logged"}, False),
     "model": ({}, {"propensities": "model"}, False),
-    "mixture": ({"time": "at", "epoch": "day"}, {"propensities": "mixture"}, False),
-    "back-off": ({}, {"propensities": "back-off", "coarser": [["page"]]}, False),
     "train's counts": ({"time": "at"}, {"propensities": "train"}, True),
-    "kl": ({}, {"interval": "kl"}, False),
-    "gamma": ({}, {"interval": "gamma"}, False),
 }
 
 
@@ -44,7 +39,7 @@ def test_a_further_outcome_is_valued_as_if_it_were_the_reward(case):
     assert [outcome.name for outcome in found.outcomes] == ["cost", "delay"]
     own, expected = found.of_outcome("delay"), evaluated(log, "delay", case)
     for one, other in zip(own, expected, strict=True):
-        assert other.value is not None
+        assert other.best is not None
         same(one, other, leave=SHARED)
         if other.gain.certified is not None:
             same(one.gain.certified, other.gain.certified)

@@ -45,6 +45,11 @@ def with_outcomes(table: ir.Table, names: Iterable[str]) -> list[str]:
     return [name for name in table.columns if name.partition(OF)[0] in wanted]
 
 
+def first_outcome(table: ir.Table) -> ir.Table:
+    """Return sums of the first outcome alone."""
+    return table.drop(*(name for name in table.columns if OF in name))
+
+
 def outcome_view(table: ir.Table, k: int, fill: Fill = "known") -> ir.Table:
     """Return sums with the k-th outcome in the place of the reward."""
     if not k:
