@@ -58,9 +58,9 @@ class Cells:
         keys = {name: rows[name].cast(self.table[name].type()) for name in self.columns.context_keys}
         return rows.select(**keys, day=rows[DAY], n=rows.n)
 
-    def of_outcome(self, k: int, fill: Fill, events: int) -> Cells:
+    def of_outcome(self, k: int, fill: Fill, total: float) -> Cells:
         """Return the same cells with the k-th outcome, known in so many events, in the place of the reward."""
-        evaluated, train = outcome_windows(self.evaluated, self.train, k, fill, events)
+        evaluated, train = outcome_windows(self.evaluated, self.train, k, fill, total)
         by_epoch = self.by_epoch
         if by_epoch is not None:
             by_epoch = outcome_view(by_epoch, k, fill)
@@ -227,9 +227,10 @@ def cell_sums(evaluated: Events, train: Events | None, *, live: bool = False, by
         none = {name: ibis.null(value.type()) for name, value in epoch.items()}
         events = ibis.union(events, _marked(train, nothing, train.inside, none, timed=timed), distinct=False)
     sums = {"n": events.in_window.sum()} | ({} if train is None else {"n_train": events.in_train.sum()})
+    logs = {id(one.log): one.log for one in (evaluated, train) if one is not None}.values()
     for k, outcome in enumerate(evaluated.log.outcomes):
         value = events[outcome.column]
-        if outcome.known < 1:
+        if any(log.outcomes[k].known < 1 for log in logs):
             known = value.notnull().cast("float64")
             sums[of("n", k)] = (events.in_window * known).sum()
             sums |= {} if train is None else {of("n_train", k): (events.in_train * known).sum()}

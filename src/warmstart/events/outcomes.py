@@ -45,6 +45,11 @@ def with_outcomes(table: ir.Table, names: Iterable[str]) -> list[str]:
     return [name for name in table.columns if name.partition(OF)[0] in wanted]
 
 
+def first_outcome(table: ir.Table) -> ir.Table:
+    """Return sums of the first outcome alone."""
+    return table.drop(*(name for name in table.columns if OF in name))
+
+
 def outcome_view(table: ir.Table, k: int, fill: Fill = "known") -> ir.Table:
     """Return sums with the k-th outcome in the place of the reward."""
     if not k:
@@ -63,7 +68,7 @@ def outcome_view(table: ir.Table, k: int, fill: Fill = "known") -> ir.Table:
 
 
 def outcome_windows(
-    evaluated: Events, train: Events | None, k: int, fill: Fill, events: int
+    evaluated: Events, train: Events | None, k: int, fill: Fill, total: float
 ) -> tuple[Events, Events | None]:
     """Return the windows with the k-th outcome in the place of the reward.
 
@@ -72,13 +77,15 @@ def outcome_windows(
         train: The training window, if there is one.
         k: The number of the outcome.
         fill: What stands for a null.
-        events: How many events of the evaluated window the view has.
+        total: What the events of the evaluated window that the view has count together.
     """
     if not k:
         return evaluated, train
     log = _outcome_log(evaluated.log, k, fill)
-    window = replace(evaluated.window, events=events)
-    viewed = replace(evaluated, log=log, window=window)
+    if evaluated.units is None:
+        viewed = replace(evaluated, log=log, window=replace(evaluated.window, events=round(total)))
+    else:
+        viewed = replace(evaluated, log=log, units=total)
     if train is None:
         return viewed, None
     return viewed, replace(train, log=log if train.log is evaluated.log else _outcome_log(train.log, k, fill))

@@ -15,6 +15,7 @@ from warmstart.events.cells import Cells, check_sums
 from warmstart.events.epoch_history import EpochHistory
 from warmstart.events.epochs import EpochList, epoch_of
 from warmstart.events.folds import with_folds
+from warmstart.events.outcomes import first_outcome
 from warmstart.events.window import event_count, event_weight
 
 if TYPE_CHECKING:
@@ -122,7 +123,8 @@ def open_strata(
     by = (*((EPOCH,) if epoch is not None else ()), *((FOLD,) if folds else ()))
     summed = epochs is not None and epoch == epochs.kind and not folds and not by_propensity
     if summed and cells.by_epoch is not None:
-        yield Strata(cells, cells.by_epoch, traffic_of(cells.by_epoch, cells, by), by, folds, seed, epoch)
+        held = first_outcome(cells.by_epoch)
+        yield Strata(cells, held, traffic_of(held, cells, by), by, folds, seed, epoch)
         return
     table, keys = divided(cells, folds, seed, epoch)
     logged = {PROPENSITY: table[PROPENSITY]} if by_propensity else {}

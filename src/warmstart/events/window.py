@@ -44,7 +44,7 @@ class Events:
     window: Window
     dropped: int = 0
     folds: Folds | None = None
-    units: int | None = None
+    units: float | None = None
 
     @property
     def columns(self) -> Columns:

@@ -7,6 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from warmstart.core import EmptyWindowError, quoted
 from warmstart.estimators import estimate_policy
 from warmstart.events import outcome_view
 from warmstart.pipeline.known_before import known_levels
@@ -88,13 +89,17 @@ def open_outcomes(
     cells = inputs.cells
     found = []
     for k, outcome in list(enumerate(cells.evaluated.log.outcomes))[1:]:
-        events = len(cells.evaluated)
+        total = known = cells.evaluated.total
         fills: tuple[Fill, ...] = ("known",)
         if outcome.known < 1:
             fills = ("known", "low", "high") if inputs.source.certified else fills
             count = cells.table[f"n_of_{k}"]
-            events = round(cells.engine.fetch(cells.table.agg(known=count.sum()))[0]["known"])
-        view = cells.of_outcome(k, "known", events)
+            known = float(cells.engine.fetch(cells.table.agg(known=count.sum()))[0]["known"])
+        if not known:
+            raise EmptyWindowError(
+                f"The outcome {quoted(outcome.name)} is never known in the evaluated window.", "Leave it out."
+            )
+        view = cells.of_outcome(k, "known", known)
         own = known_levels(levels.delta, levels.looks, view.evaluated, view.train, returning=returning)
         own = guarded_levels(replace(own, outcomes=levels.outcomes), outcome.name, guards)
         views = {
@@ -102,13 +107,13 @@ def open_outcomes(
                 k,
                 fill,
                 resources,
-                events=events if fill == "known" else len(cells.evaluated),
+                total=known if fill == "known" else total,
                 rate=own.rate,
                 learn=learn if fill == "known" else None,
             )
             for fill in fills
         }
-        found.append(OutcomeInputs(k, outcome, events / len(cells.evaluated), own, views))
+        found.append(OutcomeInputs(k, outcome, known / total, own, views))
     return found
 
 

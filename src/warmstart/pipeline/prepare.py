@@ -61,7 +61,7 @@ class EvaluationInputs:
         return self.by_epoch is not None and self.by_epoch.epochs is not None and not self.by_epoch.epochs.apart
 
     def of_outcome(
-        self, k: int, fill: Fill, resources: ExitStack, *, events: int, rate: float | None, learn: Learning | None
+        self, k: int, fill: Fill, resources: ExitStack, *, total: float, rate: float | None, learn: Learning | None
     ) -> EvaluationInputs:
         """Return the same with the k-th outcome in the place of the reward; propensities are not learned again.
 
@@ -69,11 +69,11 @@ class EvaluationInputs:
             k: The number of the outcome.
             fill: What stands for a null of it.
             resources: What is held in the engine is released with it.
-            events: How many events of the window the view has.
+            total: What the events of the window that the view has count together.
             rate: The outcome's mean that was known before the window, if any.
             learn: How to learn a reward model of it; None for none.
         """
-        cells, strata = self.cells.of_outcome(k, fill, events), None
+        cells, strata = self.cells.of_outcome(k, fill, total), None
         if self.by_epoch is not None:
             strata = resources.enter_context(open_epoch_strata(cells, rate))
         elif self.strata is not None:

@@ -106,7 +106,7 @@ class Valuing:
                 )
                 alarms = Alarms(1.0, 0.0) if inputs.source.counted else check_weights(weighted)
                 segments = [
-                    replace(one, segment=segment.name, by_epoch=())
+                    replace(one, segment=segment.name, share=segment.events / inputs.cells.evaluated.total, by_epoch=())
                     for segment in self.segments
                     for one in estimate_policy(
                         weighted.only(segment.of, segment.events),

@@ -181,6 +181,7 @@ class ValueEstimate:
     in which it is. Where that is below 1, values and estimates are of these events, and bounds of all, unknown outcomes
     being the worst that they could be. ``guards``: which limits on outcomes are proven to be kept.
     ``segment``: the part of the traffic that the estimate is of, by its values of the segments' columns; None for all.
+    ``share``: how much of the traffic that is.
     """
 
     policy: str
@@ -213,6 +214,7 @@ class ValueEstimate:
     known: float = 1.0
     guards: tuple[GuardResult, ...] = ()
     segment: tuple[str, ...] | None = None
+    share: float = 1.0
 
     @property
     def best(self) -> PointEstimate | None:
@@ -320,6 +322,7 @@ class ValueEstimate:
             "units": self.units,
             "known": self.known,
             "segment": None if self.segment is None else ", ".join(self.segment),
+            "share": self.share,
         }
 
 

@@ -96,7 +96,7 @@ def segment_tables(evaluation: Evaluation) -> list[TextTable]:
         estimated, interval, certified, ends = gain_cells(evaluation, e)
         drawn = evaluation.number(one.drawn, signed=True)
         told = ", ".join(word for word, said in (("better", one.proven), ("differs", one.differs)) if said) or "-"
-        share, supported = f"{one.share:.1%}", f"{e.support.supported:.1%}"
+        share, supported = f"{e.share:.1%}", f"{e.support.supported:.1%}"
         name = ", ".join(e.segment or ())
         rows.append((e.policy, name, share, supported, estimated, interval, drawn, certified, ends, told))
     header = ("policy", by, "traffic", "supported", "estimated", "interval", "drawn", "certified", "interval", "proven")

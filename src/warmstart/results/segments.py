@@ -27,14 +27,13 @@ class SegmentGain:
     """
 
     estimate: ValueEstimate
-    share: float
     drawn: float | None
     differs: bool
     proven: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is told beside the estimate."""
-        return {"share": self.share, "drawn": self.drawn, "differs": self.differs, "proven": self.proven}
+        return {"share": self.estimate.share, "drawn": self.drawn, "differs": self.differs, "proven": self.proven}
 
 
 def segment_gains(evaluation: Evaluation) -> list[SegmentGain]:
@@ -49,10 +48,9 @@ def segment_gains(evaluation: Evaluation) -> list[SegmentGain]:
 
 
 def _of_policy(own: Sequence[ValueEstimate], whole: ValueEstimate, reward: Outcome) -> list[SegmentGain]:
-    total = sum(one.events for one in own)
     drawn = _drawn(own, whole)
     return [
-        SegmentGain(one, one.events / total, mean, _differs(one, own), improvement(one, reward) > 0)
+        SegmentGain(one, mean, _differs(one, own), improvement(one, reward) > 0)
         for one, mean in zip(own, drawn, strict=True)
     ]
 
@@ -67,16 +65,16 @@ def improvement(estimate: ValueEstimate, reward: Outcome) -> float:
 def _drawn(own: Sequence[ValueEstimate], whole: ValueEstimate) -> list[float | None]:
     """Draw estimated gains towards that of the whole, by how far segments differ beyond their errors."""
     center = whole.gain.estimated
-    known = [(one.events, gain) for one in own if (gain := one.gain.estimated) is not None and gain.lower is not None]
+    known = [(one.share, gain) for one in own if (gain := one.gain.estimated) is not None and gain.lower is not None]
     if center is None or len(known) < SEGMENTS_TO_DRAW:
         return [None if one.gain.estimated is None else one.gain.estimated.difference for one in own]
     squares = [_square(gain, whole.delta) or 0.0 for _, gain in known]
-    events = sum(count for count, _ in known)
+    traffic = sum(share for share, _ in known)
     apart = sum(
-        count * ((gain.difference - center.difference) ** 2 - square)
-        for (count, gain), square in zip(known, squares, strict=True)
+        share * ((gain.difference - center.difference) ** 2 - square)
+        for (share, gain), square in zip(known, squares, strict=True)
     )
-    spread = max(apart / events, 0.0)
+    spread = max(apart / traffic, 0.0)
     means: list[float | None] = []
     for one in own:
         gain = one.gain.estimated
@@ -101,14 +99,20 @@ def _differs(one: ValueEstimate, own: Sequence[ValueEstimate]) -> bool:
     """Tell whether the joint interval of a segment's gain does not meet that of all others together."""
     ends = []
     for some in ([one], [other for other in own if other is not one]):
-        gains = [(other.events, other.gain.certified) for other in some]
-        known = [
-            (count, gain.joint_lower, gain.joint_upper)
-            for count, gain in gains
-            if gain is not None and gain.joint_lower is not None and gain.joint_upper is not None
-        ]
+        gains = [(other.share, *_joint(other)) for other in some]
+        known = [(share, lower, upper) for share, lower, upper in gains if lower is not None and upper is not None]
         if not known or len(known) < len(gains):
             return False
-        events = sum(count for count, _, _ in known)
-        ends.append(tuple(sum(part[0] * part[i] for part in known) / events for i in (1, 2)))
+        traffic = sum(share for share, _, _ in known)
+        ends.append(tuple(sum(part[0] * part[i] for part in known) / traffic for i in (1, 2)))
     return ends[0][0] > ends[1][1] or ends[0][1] < ends[1][0]
+
+
+def _joint(estimate: ValueEstimate) -> tuple[float | None, float | None]:
+    """Return the joint ends of a certified gain: none where nothing is proven, zero where no traffic is supported."""
+    gain = estimate.gain.certified
+    if gain is None:
+        return None, None
+    if gain.share <= 0 and gain.guarantee == "finite-sample":
+        return 0.0, 0.0
+    return gain.joint_lower, gain.joint_upper

@@ -123,8 +123,8 @@ def _where_proven(estimate: ValueEstimate, evaluation: Evaluation) -> tuple[tupl
 
     That is the sum of what the segments gain at least, never an interval of their own: they were chosen by it.
     """
-    own = [one for one in evaluation.segments if (one.policy, one.tau) == (estimate.policy, estimate.tau)]
-    better = [one for one in own if one.segment is not None and improvement(one, evaluation.reward) > 0]
-    events = sum(one.events for one in own)
-    total = sum(one.events * improvement(one, evaluation.reward) for one in better)
-    return tuple(one.segment or () for one in better), total / events if events else 0.0
+    key = estimate.policy, estimate.tau
+    # Of two taus that are the same, once.
+    own = {one.segment: one for one in evaluation.segments if (one.policy, one.tau) == key and one.segment is not None}
+    better = {segment: end for segment, one in own.items() if (end := improvement(one, evaluation.reward)) > 0}
+    return tuple(better), sum(own[segment].share * end for segment, end in better.items())
