@@ -101,14 +101,11 @@ def evaluate(
             --propensities model --policy new=by-city.csv --estimator dr
     """
     from warmstart import pipeline
-    from warmstart.core import UsageError, check_output
+    from warmstart.core import check_output
     from warmstart.policy import parse_policies
     from warmstart.report import ProgressDisplay, save_report, show
 
-    if bool(policy) == progressive:
-        raise UsageError("Name a policy (--policy), or ask for --progressive.", "One of the two.")
-    if every != 1 and not progressive:
-        raise UsageError("--every is for --progressive.", "Leave it out.")
+    check_kind(policy, every, progressive=progressive)
     taus = [parse_tau("--tau", text) for text in tau or ["auto"]]
     if html is not None:
         # What could be the files and folders of policies: P, NAME=P, naive:FOLDER.
@@ -121,17 +118,8 @@ def evaluate(
         events = events.first_epochs() if first_epochs else events
         events = events if until is None else events.until(until)
         if progressive:
-            others = (
-                estimator,
-                trained_until,
-                coarser,
-                feasible_from,
-                allow_unknown_actions,
-                select,
-                guard,
-                utility,
-                by,
-            )
+            others = [estimator, trained_until, coarser, feasible_from, allow_unknown_actions]
+            others += [select, guard, utility, by, log.also]
             plain = (propensities in ("auto", "counts"), interval == "bets", per == "event", not any(others))
             check_progressive(taus, windows, plain=all(plain))
             settings: dict[str, Any] = {"every": every, "tau": taus[0], "delta": delta, "live": not no_live}
@@ -163,14 +151,24 @@ def evaluate(
                 on_progress=progress,
             )
     found = curve if progressive else result
-    if html is not None:
-        save_report(found, html, force=force)
     selected = [find_best(result)] if select else []
+    if html is not None:
+        save_report(found, html, selection=selected[0] if selected else None, force=force)
     if json:
         more = {"selected": selected[0].to_dict()} if selected else {}
         typer.echo(dumps({**found.to_dict(), **more}, indent=2, allow_nan=False))
     else:
         show(found.tables, [*map(str, selected), *found.notes])
+
+
+def check_kind(policy: list[str] | None, every: int, *, progressive: bool) -> None:
+    """Refuse policies with --progressive, and neither."""
+    from warmstart.core import UsageError
+
+    if bool(policy) == progressive:
+        raise UsageError("Name a policy (--policy), or ask for --progressive.", "One of the two.")
+    if every != 1 and not progressive:
+        raise UsageError("--every is for --progressive.", "Leave it out.")
 
 
 def check_progressive(taus: list[Any], windows: WindowSettings, *, plain: bool) -> None:
@@ -179,6 +177,6 @@ def check_progressive(taus: list[Any], windows: WindowSettings, *, plain: bool) 
 
     if len(taus) > 1 or not plain or windows.test_from is not None or windows.test_fraction is not None:
         raise UsageError(
-            "--progressive takes one tau, counts and bets, the whole log, and selects nothing.",
-            "Leave out the options of policies, propensities, estimators and windows.",
+            "--progressive takes one tau, one outcome, counts and bets, the whole log, and selects nothing.",
+            "Leave out the options of policies, outcomes, segments, propensities, estimators and windows.",
         )
