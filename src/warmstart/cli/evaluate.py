@@ -109,14 +109,10 @@ def evaluate(
         warmstart evaluate log.parquet --context page --action ad --reward click --policy shadow=column:new_model
     """
     from warmstart import pipeline
-    from warmstart.core import UsageError
     from warmstart.policy import parse_policies
     from warmstart.report import ProgressDisplay, save_report
 
-    if bool(policy) == progressive:
-        raise UsageError("Name a policy (--policy), or ask for --progressive.", "One of the two.")
-    if every != 1 and not progressive:
-        raise UsageError("--every is for --progressive.", "Leave it out.")
+    check_kind(policy, every, progressive=progressive)
     taus = [parse_tau("--tau", text) for text in tau or ["auto"]]
     check_paths(html, policy or [], [log.events, contexts], force=force)
     connected = engine.connect()
@@ -126,7 +122,7 @@ def evaluate(
         events = events.first_epochs() if first_epochs else events
         events = events if until is None else events.until(until)
         if progressive:
-            others = (estimator, trained_until, coarser, feasible_from, select, guard, utility, by)
+            others = (estimator, trained_until, coarser, feasible_from, select, guard, utility, by, log.also)
             plain = propensities in ("auto", "counts") and interval == "bets" and per == "event"
             check_progressive(taus, windows, plain=plain and not any((*others, allow_unknown_actions)))
             settings: dict[str, Any] = {"every": every, "tau": taus[0], "delta": delta, "live": not no_live}
@@ -160,7 +156,7 @@ def evaluate(
             )
     selected = find_best(found) if select else None
     if html is not None:
-        save_report(found, html, force=force)
+        save_report(found, html, selection=selected, force=force)
     print_result(found, selected, json=json)
 
 
@@ -184,12 +180,22 @@ def check_paths(html: Path | None, policies: list[str], others: list[Any], *, fo
         check_output(html, inputs=[*others, paths], force=force)
 
 
+def check_kind(policy: list[str] | None, every: int, *, progressive: bool) -> None:
+    """Refuse policies with --progressive, and neither."""
+    from warmstart.core import UsageError
+
+    if bool(policy) == progressive:
+        raise UsageError("Name a policy (--policy), or ask for --progressive.", "One of the two.")
+    if every != 1 and not progressive:
+        raise UsageError("--every is for --progressive.", "Leave it out.")
+
+
 def check_progressive(taus: list[Any], windows: WindowSettings, *, plain: bool) -> None:
     """Refuse what progressive evaluation does not do."""
     from warmstart.core import UsageError
 
     if len(taus) > 1 or not plain or windows.test_from is not None or windows.test_fraction is not None:
         raise UsageError(
-            "--progressive takes one tau, counts and bets, the whole log, and selects nothing.",
-            "Leave out the options of policies, propensities, estimators and windows.",
+            "--progressive takes one tau, one outcome, counts and bets, the whole log, and selects nothing.",
+            "Leave out the options of policies, outcomes, segments, propensities, estimators and windows.",
         )

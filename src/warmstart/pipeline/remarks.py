@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from warmstart.pipeline.sources import contexts_repeat
 
 if TYPE_CHECKING:
+    from warmstart.core import Outcome
     from warmstart.pipeline.prepare import EvaluationInputs
     from warmstart.pipeline.trained import Training
     from warmstart.pipeline.valuing import Valued
@@ -34,12 +35,24 @@ def evaluation_remarks(
     found += [remarks.overlapping_epochs()] if inputs.overlapping else []
     found += [remarks.alarm(policy, one.alarms) for policy, one in answers.items() if one.alarms.rings]
     found += [remarks.unknown_actions(policy, one.unknown) for policy, one in answers.items() if one.unknown > 0]
+    found += outcome_remarks(inputs.cells.evaluated.log.outcomes)
     if not contexts_repeat(inputs.cells):
         unique = remarks.unique_columns(unique_columns(inputs.cells))
         found += [] if unique is None else [unique]
     if inputs.strata is not None and not inputs.source.counted:
         found.append(judge_overlap(inputs.strata, inputs.source).remark)
     return tuple(found)
+
+
+def outcome_remarks(outcomes: Sequence[Outcome]) -> list[Remark]:
+    """Return remarks on ranges, nulls and names of outcomes; a utility, which no column holds, has none."""
+    from warmstart.results import remarks
+
+    of_columns = [outcome for outcome in outcomes if outcome.seen is not None]
+    found = [remarks.wide_range(outcome) for outcome in of_columns if outcome.is_too_wide]
+    found += [remarks.unknown_outcome(outcome) for outcome in of_columns if outcome.known < 1]
+    costs = [remarks.may_be_a_cost(outcome) for outcome in of_columns]
+    return found + [remark for remark in costs if remark is not None]
 
 
 def units_over_epochs(inputs: EvaluationInputs, training: Training) -> bool:

@@ -1,4 +1,4 @@
-"""Charts as Vega-Lite specifications. Names from the log are values in the data, never part of a specification."""
+"""Charts as Vega-Lite specifications. Names from the log are values in the data or titles of axes, nothing else."""
 
 from __future__ import annotations
 
@@ -172,6 +172,53 @@ def stacked(rows: Rows, *, x_title: str, order: Sequence[str]) -> dict[str, Any]
         )
     )
     return _whole(chart, height=max(90, 34 * len({row["what"] for row in rows})))
+
+
+def trade_off(rows: Rows, *, frontier: Rows, x_title: str, y_title: str) -> dict[str, Any]:
+    """Gains against rises with both intervals, logging at the origin, and the line of what is best at some price."""
+    gains, rises = ("gain", "gain_lower", "gain_upper"), ("rise", "rise_lower", "rise_upper")
+    words = ("gain", "from", "to", "rise", "from", "to")
+    tips = [_tip(name, word, "+.4~g") for name, word in zip((*gains, *rises), words, strict=True)]
+    base = _chart(rows).encode(color=_policies(), tooltip=[_tip("policy", "policy"), *tips])
+    axes = [alt.Axis(format="+~g", labelOverlap=True, tickCount=count) for count in (6, 6)]
+    x, y = (alt.X("rise:Q", title=x_title, axis=axes[0]), alt.Y("gain:Q", title=y_title, axis=axes[1]))
+    across = base.mark_rule(strokeWidth=2).encode(x=alt.X("rise_lower:Q", title=x_title), x2="rise_upper", y=y)
+    upwards = base.mark_rule(strokeWidth=2).encode(x=x, y=alt.Y("gain_lower:Q", title=y_title), y2="gain_upper")
+    points = base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y)
+    hull = _chart(frontier).mark_line(color=COLOURS[6], strokeWidth=1.5, **DASHES).encode(x=x, y=y)
+    origin = _chart([{"rise": 0, "gain": 0, "name": "logging"}]).encode(x=x, y=y)
+    tip = [_tip("name", "policy")]
+    mark = origin.mark_point(shape="diamond", filled=True, size=130, color=COLOURS[6], opacity=1).encode(tooltip=tip)
+    name = origin.mark_text(align="left", dx=9, dy=12).encode(text="name:N")
+    return _whole(hull + across + upwards + mark + name + points, height=320)
+
+
+def by_segment(rows: Rows, *, wholes: Rows, x_title: str) -> dict[str, Any]:
+    """Gains by segment, certified and estimated beside each other, with rules at zero and at those of all traffic."""
+    kinds = ["certified", "estimated", "drawn"]
+    colours = alt.Scale(domain=kinds, range=[COLOURS[0], COLOURS[1], COLOURS[3]])
+    shapes = alt.Scale(domain=kinds, range=["circle", "square", "triangle-up"])
+    x = alt.X("value:Q", title=x_title, axis=alt.Axis(format="+~g"))
+    base = _chart(rows).encode(
+        y=alt.Y("segment:N", sort=None, title=None),
+        yOffset=alt.YOffset("kind:N", sort=kinds),
+        color=alt.Color("kind:N", title=None, scale=colours),
+        tooltip=[
+            *(_tip("segment", "segment"), _tip("kind", "gain"), _tip("value", "gain over logging", "+.4~g")),
+            *(*_ends("+.4~g"), _tip("share", "share of traffic", ".1%"), _tip("told", "proven")),
+        ],
+    )
+    lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("lower:Q", title=x_title), x2="upper")
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(
+        x=x, shape=alt.Shape("kind:N", title=None, scale=shapes)
+    )
+    whole = (
+        _chart(wholes)
+        .mark_rule(strokeWidth=1.5, opacity=0.8)
+        .encode(x=x, color=alt.Color("kind:N", title=None, scale=colours), tooltip=[_tip("what", "what")])
+    )
+    zero = _chart([{"zero": 0}]).mark_rule(**DASHES).encode(x=alt.X("zero:Q", title=x_title))
+    return _whole(zero + whole + lines + points, height=max(120, 46 * len({row["segment"] for row in rows})))
 
 
 def _chart(rows: Rows) -> alt.Chart:

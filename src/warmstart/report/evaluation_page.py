@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from warmstart.core import percent, shortened
+from warmstart.core import percent, quoted, shortened
 from warmstart.report import charts
 from warmstart.report.epoch_pages import by_epoch
 from warmstart.report.glossary import glossary
+from warmstart.report.outcome_pages import gain_rows, is_better, keeps_guards, named, outcome_sections, selected_card
 from warmstart.report.page import Card, Page, Section
 from warmstart.results import TextTable
 from warmstart.results import evaluation_tables as tables
 
 if TYPE_CHECKING:
-    from warmstart.results import Contribution, Evaluation, ValueEstimate
+    from warmstart.results import Contribution, Evaluation, Selection, ValueEstimate
 
 KINDS = ("supported", "clipped", "unsupported", "undecided")
 
 
-def evaluation_page(evaluation: Evaluation) -> Page:
-    """Say which policy is better than logging, then show on what that rests."""
-    sections = [_gains(evaluation), _values(evaluation)]
+def evaluation_page(evaluation: Evaluation, selection: Selection | None = None) -> Page:
+    """Say which policy was selected and which are better than logging, then show on what that rests."""
+    sections = [_gains(evaluation), *outcome_sections(evaluation), _values(evaluation)]
     if (estimates := tables.estimates_table(evaluation)) is not None:
         text = "Point estimates, unsupported traffic included: no bounds, with approximate confidence intervals."
         sections.append(Section("Best estimates of all traffic", [text], None, [estimates]))
@@ -30,12 +31,18 @@ def evaluation_page(evaluation: Evaluation) -> Page:
     sections += [*_contributions(evaluation), Section("What the numbers are, and what they rest on", evaluation.notes)]
     return Page(
         title="What other policies would have earned",
-        source=f"Evaluated: {evaluation.windows.evaluated}",
-        cards=_cards(evaluation),
+        source=f"Evaluated: {evaluation.windows.evaluated}. {_goal(evaluation)}",
+        cards=[*([] if selection is None else [selected_card(selection)]), *_cards(evaluation)],
         sections=sections,
         glossary=glossary(),
         footer=f"Made by warmstart {evaluation.version}. This page fetches nothing and can be sent as it is.",
     )
+
+
+def _goal(evaluation: Evaluation) -> str:
+    """Name what policies are judged by."""
+    less = ", of which less is better" if evaluation.reward.minimize else ""
+    return f"Judged by {shortened(evaluation.reward.name, 60)}{less}."
 
 
 def _others(evaluation: Evaluation) -> list[ValueEstimate]:
@@ -50,8 +57,11 @@ def _cards(evaluation: Evaluation) -> list[Card]:
     for name in dict.fromkeys(estimate.policy for estimate in _others(evaluation)):
         first = evaluation[name]
         certified = first.gain.certified
-        proven = certified is not None and certified.lower is not None and certified.lower > 0
-        cards.append(Card(shortened(name, 30), _sentence(evaluation, first), warning=not proven))
+        proven = certified is not None and is_better(evaluation.reward, certified.lower, certified.upper)
+        told = {"fails": "fails", "cannot-tell": "is not proven"}
+        broken = [f" Guard {quoted(one.guard)} {told[one.status]}." for one in first.guards if one.status in told]
+        text = _sentence(evaluation, first) + "".join(broken)
+        cards.append(Card(shortened(name, 30), text, warning=not proven or not keeps_guards(first)))
     return cards
 
 
@@ -67,12 +77,10 @@ def _sentence(evaluation: Evaluation, estimate: ValueEstimate) -> str:
     if gain is not certified:
         where, kind = "By the best estimate", "approximate"
     span = f"{kind} confidence interval {lower} to {upper}"
-    if gain.lower > 0:
-        return f"{where} it earns {evaluation.number(gain.difference)} more per {evaluation.per} than logging ({span})."
-    if gain.upper < 0:
-        return (
-            f"{where} it earns {evaluation.number(-gain.difference)} less per {evaluation.per} than logging ({span})."
-        )
+    if gain.lower > 0 or gain.upper < 0:
+        verb, size = ("costs" if evaluation.reward.minimize else "earns"), evaluation.number(abs(gain.difference))
+        more = "more" if gain.lower > 0 else "less"
+        return f"{where} it {verb} {size} {more} per {evaluation.per} than logging ({span})."
     return f"{where} it cannot be told from logging: {evaluation.number(gain.difference, signed=True)} ({span})."
 
 
@@ -87,7 +95,8 @@ def _values(evaluation: Evaluation) -> Section:
     if logging is None:
         whole = (e.gain.certified for e in evaluation if e.support.supported > 1 - 1e-9)
         logging = next((gain.logging for gain in whole if gain is not None), None)
-    chart = charts.values_by_tau(rows, logging=logging, y_title=f"value, reward per {evaluation.per}") if rows else None
+    y_title = f"value, {shortened(evaluation.reward.name, 30)} per {evaluation.per}"
+    chart = charts.values_by_tau(rows, logging=logging, y_title=y_title) if rows else None
     text = (
         f"What each policy would have earned per {evaluation.per}, counting nothing where the log cannot tell: a "
         "policy that is better where it is supported may still lie below logging here. The bound in the title holds "
@@ -95,36 +104,37 @@ def _values(evaluation: Evaluation) -> Section:
     )
     line = chart is not None and logging is not None
     texts = [text, "The dashed line is what the logging policy earned."] if line else [text]
-    own = evaluation.propensities.certified
-    certified = [e for e in others or evaluation if own and e.certified_lower is not None]
-    title = "What the policies would have earned, without a certified end"
-    if certified:
-        best = max(certified, key=lambda e: e.joint_lower or 0.0)
-        lower = evaluation.number(best.joint_lower)
-        title = f"{shortened(best.policy, 30)} earns at least {lower} per {evaluation.per}, on all traffic"
-        if float(lower) == evaluation.reward_range[0]:
-            title = "The log guarantees nothing for any of them"
-    return Section(title, texts, chart, [tables.values_table(evaluation)])
+    return Section(_bound(evaluation), texts, chart, [tables.values_table(evaluation)])
+
+
+def _bound(evaluation: Evaluation) -> str:
+    """Say what the best policy earns at least, or costs at most."""
+    reward = evaluation.reward
+    own = [e for e in _others(evaluation) or evaluation if e.certified_lower is not None]
+    if not evaluation.propensities.certified or not own:
+        return "What the policies would have earned, without a certified end"
+
+    def end(estimate: ValueEstimate) -> float:
+        found = estimate.joint_upper if reward.minimize else estimate.joint_lower
+        return reward.range[reward.minimize is False] if found is None else found
+
+    best = (min if reward.minimize else max)(own, key=end)
+    shown = evaluation.number(end(best))
+    if float(shown) == reward.range[reward.minimize]:
+        return "The log guarantees nothing for any of them"
+    verb = "costs at most" if reward.minimize else "earns at least"
+    return f"{shortened(best.policy, 30)} {verb} {shown} per {evaluation.per}, on all traffic"
 
 
 def _gains(evaluation: Evaluation) -> Section:
-    others = _others(evaluation)
-    rows: list[dict[str, Any]] = []
-    better: list[str] = []
-    for e in others:
-        for kind, gain in (("certified", e.gain.certified), ("estimated", e.gain.estimated)):
-            if gain is not None and gain.lower is not None:
-                ends = {"value": gain.difference, "lower": gain.lower, "upper": gain.upper}
-                colour = charts.GOOD if gain.lower > 0 else charts.PLAIN
-                rows.append({"what": f"{kind}, {_label(e)}", **ends, "colour": colour})
-                better += [shortened(e.policy, 30)] if gain.lower > 0 and gain is e.gain.certified else []
+    rows, reward = gain_rows(evaluation), evaluation.reward
+    gains = [(shortened(e.policy, 30), e.gain.certified) for e in _others(evaluation)]
+    better = [name for name, gain in gains if gain is not None and is_better(reward, gain.lower, gain.upper)]
     names = ", ".join(dict.fromkeys(better))
     title = f"Better than logging where supported: {names}" if better else "None is proven better than logging"
-    chart = (
-        charts.effects(rows, x_title=f"gain over logging, reward per {evaluation.per}", x_format="+.4~g")
-        if rows
-        else None
-    )
+    what = "change against logging" if reward.minimize else "gain over logging"
+    x_title = f"{what}, {shortened(reward.name, 30)} per {evaluation.per}"
+    chart = charts.effects(rows, x_title=x_title, x_format="+.4~g") if rows else None
     text = (
         f"Policy and logging on the same traffic, per {evaluation.per} of all of it. Certified: the policy where the "
         "log supports it, logging elsewhere. Estimated: the best estimate of the policy on all traffic, less logging's "
@@ -162,7 +172,7 @@ def _taus(evaluation: Evaluation) -> list[Section]:
 def _traffic(evaluation: Evaluation) -> Section:
     others = _others(evaluation)
     rows = [
-        {"what": _label(e), "kind": kind, "share": getattr(e.support, kind), "place": place}
+        {"what": named(evaluation, e.policy, e.tau), "kind": kind, "share": getattr(e.support, kind), "place": place}
         for e in others
         for place, kind in enumerate(KINDS)
     ]
@@ -192,7 +202,3 @@ def _contributions(evaluation: Evaluation) -> list[Section]:
 def _contribution(part: Contribution) -> tuple[str, ...]:
     name = ", ".join(shortened(value, 40) for value in part.name)
     return name, percent(part.share), percent(part.traffic), f"{part.events:,}"
-
-
-def _label(estimate: ValueEstimate) -> str:
-    return f"{estimate.tau:g}: {shortened(estimate.policy, 24)}"

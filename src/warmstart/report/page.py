@@ -12,16 +12,17 @@ from warmstart.core import UsageError, __version__, check_output, quoted, write_
 from warmstart.results import Audit, Evaluation, Monitor, Progressive
 
 if TYPE_CHECKING:
-    from warmstart.results import TextTable
+    from warmstart.results import Selection, TextTable
 
 
 @dataclass(frozen=True)
 class Card:
-    """A sentence at the top of the page."""
+    """A sentence at the top of the page, in a column or over all of them."""
 
     label: str
     text: str
     warning: bool = False
+    wide: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,20 @@ class Page:
     footer: str = ""
 
 
-def save_report(result: Audit | Evaluation | Monitor | Progressive, path: str | Path, *, force: bool = False) -> Path:
+def save_report(
+    result: Audit | Evaluation | Monitor | Progressive,
+    path: str | Path,
+    *,
+    selection: Selection | None = None,
+    force: bool = False,
+) -> Path:
     """Write an audit, an evaluation, a monitor or a learning curve as a page of HTML, whole or not at all.
 
-    A page of an earlier run is replaced; any other file only with ``force``.
+    Args:
+        result: What to show.
+        path: The page, which ends in .html. That of an earlier run is replaced.
+        selection: What ``select`` said of an evaluation, to stand first.
+        force: Replace any other file too.
     """
     from warmstart.report.audit_page import audit_page
     from warmstart.report.epoch_pages import monitor_page, progressive_page
@@ -68,7 +79,9 @@ def save_report(result: Audit | Evaluation | Monitor | Progressive, path: str | 
         raise UsageError(
             f"There is no page for a {quoted(type(result).__name__)}.", "Pass what audit or evaluate returned."
         )
-    page = make(result)
+    if selection is not None and not isinstance(result, Evaluation):
+        raise UsageError("A selection is shown with the evaluation it was made from.", "Leave it out.")
+    page = make(result) if selection is None else make(result, selection)
     with write_output(out, force=force) as temporary:
         temporary.write_text(render(page), encoding="utf-8")
     return out

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core import counted, quoted, shortened
+from warmstart.results.outcome_notes import at_once, outcome_notes
 
 if TYPE_CHECKING:
     from warmstart.results.evaluation import Evaluation
@@ -44,6 +45,7 @@ def notes(evaluation: Evaluation) -> list[str]:
         *_about_intervals(evaluation),
         _about_value(evaluation),
         *_about_best(evaluation),
+        *outcome_notes(evaluation),
         *_about_units(evaluation),
         *_about_epochs(evaluation),
         _about_assumptions(evaluation),
@@ -127,11 +129,18 @@ def _about_intervals(evaluation: Evaluation) -> list[str]:
     names = dict.fromkeys(e.policy for e in evaluation if e.certified_lower is not None)
     if not names:
         return ["No end is certified."]
-    sure = f"With probability {1 - first.delta:.6g}, for all policies and taus at once"
-    lowers = [(e.policy, e.joint_lower) for e in evaluation if e.joint_lower is not None]
-    best = {name: evaluation.number(max(end for policy, end in lowers if policy == name)) for name in names}
-    bounds = ", ".join(f"{lower} ({shortened(name, 30)})" for name, lower in best.items())
-    return [f"{sure}, expected earnings on this window's traffic are at least {bounds} per {evaluation.per}."]
+    sure = f"With probability {1 - first.delta:.6g}, for {at_once(evaluation)}"
+    less = evaluation.reward.minimize
+    what = f"expected {quoted(evaluation.reward.name)} on this window's traffic is"
+    if not less and len(evaluation.outcomes) == 1:
+        what = "expected earnings on this window's traffic are"
+    joint = [(e.policy, e.joint_upper if less else e.joint_lower) for e in evaluation]
+    best = {}
+    for name in names:
+        own = [end for policy, end in joint if policy == name and end is not None]
+        best[name] = evaluation.number(min(own) if less else max(own))
+    bounds = ", ".join(f"{end} ({shortened(name, 30)})" for name, end in best.items())
+    return [f"{sure}, {what} at {'most' if less else 'least'} {bounds} per {evaluation.per}."]
 
 
 def _about_units(evaluation: Evaluation) -> list[str]:

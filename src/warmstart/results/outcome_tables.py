@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import isinf
 from typing import TYPE_CHECKING
 
+from warmstart.core import shortened
 from warmstart.results.display import TextTable
 from warmstart.results.evaluation_tables import best_cells, gain_cells
 from warmstart.results.segments import segment_gains
@@ -13,13 +15,14 @@ from warmstart.results.tradeoffs import tradeoffs
 if TYPE_CHECKING:
     from warmstart.results.evaluation import Evaluation
     from warmstart.results.guards import GuardResult
+    from warmstart.results.segments import SegmentGain
 
 WORDS = {"holds": "holds", "fails": "FAILS", "cannot-tell": "cannot tell"}
 
 
 def outcome_tables(evaluation: Evaluation) -> list[TextTable]:
     """Return what there is to show beside the reward of all traffic."""
-    shown = [guards_table(evaluation), tradeoffs_table(evaluation), *segment_tables(evaluation)]
+    shown = [guards_table(evaluation), tradeoffs_table(evaluation), segments_table(evaluation)]
     others = [outcome_table(evaluation.of_outcome(outcome.name)) for outcome in evaluation.outcomes[1:]]
     return [*others, *(table for table in shown if table is not None)]
 
@@ -41,7 +44,7 @@ def outcome_table(evaluation: Evaluation) -> TextTable:
     better = "less is better" if outcome.minimize else "more is better"
     known = min((e.known for e in evaluation), default=1.0)
     told = "" if known == 1 else f"; known in {known:.1%} of events, which estimates are of"
-    return TextTable(f"{outcome.name} per {evaluation.per} ({better}{told})", header, rows, left=1)
+    return TextTable(f"{shortened(outcome.name)} per {evaluation.per} ({better}{told})", header, rows, left=1)
 
 
 def guards_table(evaluation: Evaluation) -> TextTable | None:
@@ -65,20 +68,23 @@ def guard_ends(guard: GuardResult) -> str:
     return f"[{guard.lower:+.4g}, {guard.upper:+.4g}]"
 
 
-def tradeoffs_table(evaluation: Evaluation) -> TextTable | None:
-    """Show at which prices of an outcome policies are worth it."""
+def tradeoffs_table(evaluation: Evaluation, only: str | None = None) -> TextTable | None:
+    """Show at which prices of an outcome policies are worth it; of every outcome, or of one."""
     rows = []
     for one in tradeoffs(evaluation):
+        if only not in (None, one.outcome):
+            continue
         best = "never" if one.best_from is None else f"{price(one.best_from)} to {price(one.best_until)}"
         worth = f"above {price(one.break_even)}" if one.gain < 0 and one.rise < 0 else f"below {price(one.break_even)}"
         if one.break_even is None:
             worth = "at any price" if one.gain >= 0 and one.rise <= 0 else "at none"
         proven = "-" if one.certified_break_even is None else f"below {price(one.certified_break_even)}"
         proven = "at any price" if proven == "below any" else proven
-        changes = f"{one.gain:+.4g}", f"{one.rise:+.4g}"
-        rows.append((one.policy, f"{one.tau:g}", one.outcome, *changes, worth, proven, best))
+        names = shortened(one.policy, 30), f"{one.tau:g}", shortened(one.outcome, 30)
+        rows.append((*names, f"{one.gain:+.4g}", f"{one.rise:+.4g}", worth, proven, best))
     header = ("policy", "tau", "against", "gain", "rise", "worth it", "proven", "best of all at prices")
-    title = f"{evaluation.reward.name} against what it costs (a price is what one unit of the other is worth)"
+    reward = shortened(evaluation.reward.name)
+    title = f"{reward} against what it costs (a price is what one unit of the other outcome is worth, in {reward})"
     return TextTable(title, header, rows, left=1) if rows else None
 
 
@@ -87,18 +93,27 @@ def price(value: float | None) -> str:
     return "-" if value is None else "any" if isinf(value) else f"{value:.3g}"
 
 
-def segment_tables(evaluation: Evaluation) -> list[TextTable]:
-    """Show every policy's gain by segment."""
-    by = " and ".join(evaluation.by)
+def segments_table(evaluation: Evaluation, gains: Sequence[SegmentGain] | None = None) -> TextTable | None:
+    """Show the gains of every policy by segment, or only those given."""
+    by = " and ".join(shortened(name, 30) for name in evaluation.by)
     rows = []
-    for one in segment_gains(evaluation):
+    for one in segment_gains(evaluation) if gains is None else gains:
         e = one.estimate
-        estimated, interval, certified, ends = gain_cells(evaluation, e)
+        names = shortened(e.policy, 30), segment_name(one), f"{e.tau:g}"
+        shares = f"{e.share:.1%}", f"{e.support.supported:.1%}"
+        estimated, interval, *certified = gain_cells(evaluation, e)
         drawn = evaluation.number(one.drawn, signed=True)
-        told = ", ".join(word for word, said in (("better", one.proven), ("differs", one.differs)) if said) or "-"
-        share, supported = f"{e.share:.1%}", f"{e.support.supported:.1%}"
-        name = ", ".join(e.segment or ())
-        rows.append((e.policy, name, share, supported, estimated, interval, drawn, certified, ends, told))
-    header = ("policy", by, "traffic", "supported", "estimated", "interval", "drawn", "certified", "interval", "proven")
+        rows.append((*names, *shares, estimated, interval, drawn, *certified, proven_words(one)))
+    header = ("policy", by, "tau", "traffic", "supported", "estimated", "interval", "drawn", "certified", "interval")
     title = f"Gain over logging by {by}, per {evaluation.per} of the segment ('proven' for all segments at once)"
-    return [TextTable(title, header, rows, left=2)] if rows else []
+    return TextTable(title, (*header, "proven"), rows, left=2) if rows else None
+
+
+def segment_name(gain: SegmentGain, longest: int = 30) -> str:
+    """Show the values that a segment has in its columns."""
+    return ", ".join(shortened(value, longest) for value in gain.estimate.segment or ())
+
+
+def proven_words(gain: SegmentGain) -> str:
+    """Say what is proven of a segment."""
+    return ", ".join(word for word, said in (("better", gain.proven), ("differs", gain.differs)) if said) or "-"

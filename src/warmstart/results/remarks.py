@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from warmstart.core import percent, quoted, shortened
+from warmstart.core import Outcome, percent, quoted, shortened
 from warmstart.results.propensities import WORDS, Alarms, SourceName
 
 if TYPE_CHECKING:
@@ -15,6 +17,13 @@ if TYPE_CHECKING:
 # Near the borders of a fixed rule a model is not sure either. On fixed linear rules of 4 to 20 actions, 1,000 to 20,000
 # events of 2 to 10 columns, choice came to .02 to .24, effective actions to 1.01 to 1.14: less than this is no overlap.
 LEAST_CHOICE, LEAST_ACTIONS = 0.1, 1.15
+
+# Words of what people want less of; a name has one as a whole word, or its plural.
+COSTLY = (
+    *("bounce", "cancellation", "churn", "complaint", "cost", "crash", "defect", "delay", "downtime", "duration"),
+    *("error", "expense", "failure", "fault", "fee", "fraud", "incident", "latency", "loss", "penalty", "price"),
+    *("refund", "regret", "risk", "spam", "spend", "timeout", "unsubscribe", "waste"),
+)
 
 
 @dataclass(frozen=True)
@@ -142,3 +151,44 @@ def possible_units(columns: Sequence[PossibleUnit]) -> Remark | None:
         f"are too narrow. Name whoever comes back: unit={quoted(first)} (--unit {shortened(first)})."
     )
     return Remark("WS107", "warning", text)
+
+
+def wide_range(outcome: Outcome) -> Remark:
+    """Say that an outcome's range is far wider than its values, what that costs, and what to pass."""
+    low, high = outcome.seen or outcome.range
+    ends = rounded_out(low, high, outcome)
+    seen = f"the log's values lie in {low:.4g} to {high:.4g}"
+    costs = "bounds pay for the whole range, estimates do not"
+    pair, text = f"({ends[0]:g}, {ends[1]:g})", f"{ends[0]:g}:{ends[1]:g}"
+    name = shortened(outcome.name)
+    ask = f"ranges={{'{name}': {pair}}} (--range {name}={text})"
+    rule = "fix it by what is possible, not by what was seen"
+    start = f"The range of {quoted(outcome.name)} is {outcome.low:g} to {outcome.high:g}, and {seen}"
+    return Remark("WS203", "note", f"{start}: {costs}. Give a narrower one, such as {ask}, but {rule}.")
+
+
+def rounded_out(low: float, high: float, outcome: Outcome) -> tuple[float, float]:
+    """Return round ends, inside the outcome's range, around what was seen of it; zero where that is near."""
+    step = 10 ** math.floor(math.log10(high - low))
+    start = 0.0 if 0 <= low <= high - low else step * math.floor(low / step)
+    return max(float(f"{start:.10g}"), outcome.low), min(float(f"{step * math.ceil(high / step):.10g}"), outcome.high)
+
+
+def unknown_outcome(outcome: Outcome) -> Remark:
+    """Say how much of an outcome is known, and what estimates and bounds are of."""
+    share = f"{quoted(outcome.name)} is known in {percent(outcome.known)} of the log's events"
+    estimates = "estimates are of these, as if the others were like them"
+    bounds = "bounds are of all events, with the worst possible value for what is unknown"
+    return Remark("WS204", "note", f"{share}: {estimates}; {bounds}.")
+
+
+def may_be_a_cost(outcome: Outcome) -> Remark | None:
+    """Point out an outcome that counts as better the more of it there is, though its name says otherwise."""
+    parts = re.split(r"[^a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", " ", outcome.name).lower())
+    words = {form for part in parts for form in (part, part.removesuffix("s"), part.removesuffix("es"))}
+    # What is never positive is less of it the higher it is.
+    if words.isdisjoint(COSTLY) or outcome.minimize or outcome.high <= 0:
+        return None
+    name = shortened(outcome.name)
+    ask = f"minimize='{name}' (--minimize {name})"
+    return Remark("WS205", "note", f"More of {quoted(outcome.name)} counts as better. If less of it is, pass {ask}.")

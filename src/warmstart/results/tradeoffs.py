@@ -6,12 +6,16 @@ and logging are those on the upper hull of (rise, gain); mixtures of two neighbo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from warmstart.results.estimate import ValueEstimate
     from warmstart.results.evaluation import Evaluation
+
+# Its gain over itself, and its rise.
+LOGGING = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def _against(pairs: list[tuple[ValueEstimate, ValueEstimate]], outcome: str) -> 
         if g is None or c is None:
             continue
         even = g / c if c and g / c >= 0 else None
-        best = _best_at(g, c, [*known, (0.0, 0.0)])
+        best = best_prices(g, c, [*known, LOGGING])
         found.append(Tradeoff(gain.policy, gain.tau, outcome, g, c, even, _certified(gain, rise), *best))
     return found
 
@@ -69,7 +73,14 @@ def change(estimate: ValueEstimate) -> float | None:
     return None if certified is None else certified.difference
 
 
-def _best_at(g: float, c: float, points: list[tuple[float, float]]) -> tuple[float | None, float | None]:
+def frontier(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Return those of (gain, rise), logging among them, that are best at some price, by rise; mixtures lie between."""
+    every = [*points, LOGGING]
+    best = {point for point in every if best_prices(*point, every)[0] is not None}
+    return sorted(best, key=lambda point: point[1])
+
+
+def best_prices(g: float, c: float, points: Sequence[tuple[float, float]]) -> tuple[float | None, float | None]:
     """Return the prices, zero or above, between which (g, c) is no worse than every point."""
     low, high = 0.0, float("inf")
     for gain, rise in points:

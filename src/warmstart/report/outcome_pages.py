@@ -1,0 +1,184 @@
+"""Parts of an evaluation's page: further outcomes, guards, trade-offs, segments, and what was selected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from warmstart.core import percent, shortened
+from warmstart.report import charts
+from warmstart.report.page import Card, Section
+from warmstart.results import SegmentGain, segment_gains
+from warmstart.results import outcome_tables as tables
+from warmstart.results import tradeoffs as prices
+
+if TYPE_CHECKING:
+    from warmstart.core import Outcome
+    from warmstart.results import Evaluation, Selection, ValueEstimate
+
+ABOUT_GUARDS = (
+    "About all traffic: the policy where the log supports it, logging elsewhere, against logging. A guard holds if the "
+    "whole interval of the change keeps its limit, and fails if none of it does; else the log cannot tell."
+)
+ABOUT_PRICES = (
+    "One point for every policy, with the intervals of both estimates; logging is at the origin. A price says how much "
+    "of the reward one unit of the other outcome is worth. The dashed line joins what is best at some price, and "
+    "mixtures of two neighbours lie on it: above it nothing can be had, below it something better can."
+)
+ABOUT_SEGMENTS = (
+    "Per {per} of the segment. Dashed: no gain; the other two lines: the gains of all traffic. 'drawn' is the "
+    "estimate, drawn towards that of all traffic as far as its own error is large. What is called proven holds for all "
+    "segments, policies and taus at once."
+)
+
+
+def selected_card(selection: Selection) -> Card:
+    """Say first which policy was selected, or that none was."""
+    text = " ".join(selection.notes).removeprefix("SELECTED: ")
+    return Card("Selected", text[:1].upper() + text[1:], warning=selection.policy is None, wide=True)
+
+
+def outcome_sections(evaluation: Evaluation) -> list[Section]:
+    """Show what there is beside the reward of all traffic."""
+    others = [_outcome(evaluation.of_outcome(outcome.name)) for outcome in evaluation.outcomes[1:]]
+    return [*_guards(evaluation), *_tradeoffs(evaluation), *_segments(evaluation), *others]
+
+
+def named(evaluation: Evaluation, policy: str, tau: float) -> str:
+    """Name a policy, with its tau where it has several."""
+    name = shortened(policy, 30)
+    return f"{name} at tau {tau:g}" if sum(e.policy == policy for e in evaluation) > 1 else name
+
+
+def gain_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
+    """Return certified and estimated gains to draw, in the colours of better, worse and unproven."""
+    rows: list[dict[str, Any]] = []
+    for e in evaluation:
+        for kind, gain in (("certified", e.gain.certified), ("estimated", e.gain.estimated)):
+            if not e.is_logging and gain is not None and gain.lower is not None:
+                ends = {"value": gain.difference, "lower": gain.lower, "upper": gain.upper}
+                better = is_better(evaluation.reward, gain.lower, gain.upper)
+                colour = charts.GOOD if better else charts.PLAIN
+                rows.append({"what": f"{named(evaluation, e.policy, e.tau)}, {kind}", **ends, "colour": colour})
+    return rows
+
+
+def keeps_guards(estimate: ValueEstimate) -> bool:
+    """Tell whether all guards are proven to hold."""
+    return all(guard.status == "holds" for guard in estimate.guards)
+
+
+def is_better(outcome: Outcome, lower: float | None, upper: float | None) -> bool:
+    """Tell whether a change is an improvement from end to end."""
+    end = upper if outcome.minimize else lower
+    return end is not None and outcome.sign * end > 0
+
+
+def _outcome(evaluation: Evaluation) -> Section:
+    """Show one further outcome: the changes against logging, and the table."""
+    outcome = evaluation.reward
+    name = shortened(outcome.name, 30)
+    told: dict[str, list[str]] = {"rise": [], "fall": []}
+    for e in evaluation:
+        gain = e.gain.certified
+        if gain is not None and not e.is_logging:
+            told["rise"] += [shortened(e.policy, 30)] if (gain.joint_lower or 0) > 0 else []
+            told["fall"] += [shortened(e.policy, 30)] if (gain.joint_upper or 0) < 0 else []
+    found = [f"proven to {verb} under {', '.join(dict.fromkeys(names))}" for verb, names in told.items() if names]
+    title = f"{name}: {'; '.join(found)}" if found else f"{name}: no change is proven"
+    better = "Less of it is better." if outcome.minimize else "More of it is better."
+    texts = [f"{better} Its change against logging, per {evaluation.per} of all traffic; titles go by joint bounds."]
+    known = min((e.known for e in evaluation), default=1.0)
+    if known < 1:
+        texts.append(
+            f"Known in {percent(known)} of events. Estimates are of these; bounds are of all events, with the worst "
+            "possible value for what is unknown."
+        )
+    rows = gain_rows(evaluation)
+    chart = charts.effects(rows, x_title=f"change of {name} against logging", x_format="+.4~g") if rows else None
+    return Section(title, texts, chart, [tables.outcome_table(evaluation)])
+
+
+def _guards(evaluation: Evaluation) -> list[Section]:
+    table = tables.guards_table(evaluation)
+    if table is None:
+        return []
+    kept = [named(evaluation, e.policy, e.tau) for e in evaluation if e.guards and keeps_guards(e)]
+    title = f"All guards are proven to hold for {', '.join(kept)}" if kept else "No policy is proven to keep all guards"
+    return [Section(title, [ABOUT_GUARDS], None, [table])]
+
+
+def _tradeoffs(evaluation: Evaluation) -> list[Section]:
+    """Draw the reward against every outcome that should be small."""
+    every = prices.tradeoffs(evaluation)
+    sections: list[Section] = []
+    reward = shortened(evaluation.reward.name, 30)
+    for outcome in dict.fromkeys(one.outcome for one in every):
+        own = [one for one in every if one.outcome == outcome]
+        name = shortened(outcome, 30)
+        best = [{"gain": gain, "rise": rise} for gain, rise in prices.frontier([(one.gain, one.rise) for one in own])]
+        chart = charts.trade_off(
+            [_point(evaluation, one) for one in own],
+            frontier=best,
+            x_title=f"change of {name} per {evaluation.per}",
+            y_title=f"gain, {reward} per {evaluation.per}",
+        )
+        free = ", ".join(named(evaluation, one.policy, one.tau) for one in own if one.gain > 0 and one.rise <= 0)
+        title = f"{reward} against {name}" + (f": both better under {free} (estimated)" if free else "")
+        table = tables.tradeoffs_table(evaluation, outcome)
+        texts = () if sections else [ABOUT_PRICES]
+        sections.append(Section(title, texts, chart, [] if table is None else [table]))
+    return sections
+
+
+def _point(evaluation: Evaluation, one: prices.Tradeoff) -> dict[str, Any]:
+    key = one.policy, one.tau
+    gain = evaluation[key].gain
+    rise = next(e for e in evaluation.others if (e.policy, e.tau) == key and e.outcome == one.outcome).gain
+    row: dict[str, Any] = {"policy": named(evaluation, *key), "gain": one.gain, "rise": one.rise}
+    for what, found in (("gain", gain), ("rise", rise)):
+        part = found.estimated or found.certified
+        row |= {f"{what}_lower": part and part.lower, f"{what}_upper": part and part.upper}
+    return row
+
+
+def _segments(evaluation: Evaluation) -> list[Section]:
+    """Draw the gains of every policy and tau by segment."""
+    gains = segment_gains(evaluation)
+    sections: list[Section] = []
+    by = " and ".join(shortened(name, 30) for name in evaluation.by)
+    x_title = f"gain over logging, {shortened(evaluation.reward.name, 30)} per {evaluation.per}"
+    for key in dict.fromkeys((one.estimate.policy, one.estimate.tau) for one in gains):
+        own = [one for one in gains if (one.estimate.policy, one.estimate.tau) == key]
+        rows, whole = [row for one in own for row in _segment_rows(one)], evaluation[key].gain
+        wholes = [
+            {"kind": kind, "value": gain.difference, "what": f"{kind}, all traffic"}
+            for kind, gain in (("certified", whole.certified), ("estimated", whole.estimated))
+            if gain is not None and gain.difference is not None
+        ]
+        chart = charts.by_segment(rows, wholes=wholes, x_title=x_title) if rows else None
+        proven, differing = _listed(own, [one.proven for one in own]), _listed(own, [one.differs for one in own])
+        title = f"{named(evaluation, *key)} by {by}: " + (f"proven better in {proven}" if proven else "nowhere proven")
+        title += f"; differs in {differing}" if differing else ""
+        table = tables.segments_table(evaluation, own)
+        texts = () if sections else [ABOUT_SEGMENTS.format(per=evaluation.per)]
+        sections.append(Section(title, texts, chart, [] if table is None else [table]))
+    return sections
+
+
+def _segment_rows(one: SegmentGain) -> list[dict[str, Any]]:
+    name, told = tables.segment_name(one), tables.proven_words(one)
+    about = {"segment": f"{name} ({percent(one.estimate.share)})", "share": one.estimate.share, "told": told}
+    gain = one.estimate.gain
+    rows = [
+        {**about, "kind": kind, "value": part.difference, "lower": part.lower, "upper": part.upper}
+        for kind, part in (("certified", gain.certified), ("estimated", gain.estimated))
+        if part is not None and part.difference is not None
+    ]
+    return rows if one.drawn is None else [*rows, {**about, "kind": "drawn", "value": one.drawn}]
+
+
+def _listed(gains: list[SegmentGain], said: list[bool]) -> str:
+    if all(said):
+        return "all of them"
+    names = [tables.segment_name(one, 20) for one, this in zip(gains, said, strict=True) if this]
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

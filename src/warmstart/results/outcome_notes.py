@@ -1,0 +1,54 @@
+"""Sentences about further outcomes, guards, prices and segments, where an evaluation has them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warmstart.core import quoted
+from warmstart.results.segments import SEGMENTS_TO_DRAW
+from warmstart.results.tradeoffs import tradeoffs
+
+if TYPE_CHECKING:
+    from warmstart.results.evaluation import Evaluation
+
+GUARDS = (
+    "Guards are about all traffic: the policy where it is supported, logging elsewhere, against logging. One holds if "
+    "the whole joint interval of the change keeps its limit, and fails if none of it does. A limit in % also allows "
+    "for the error of logging's mean."
+)
+SEGMENTS = (
+    "Segments share one half of delta: 'better' (than logging) and 'differs' (from the other segments together) hold "
+    "for all of them at once. 'drawn' is the estimate, drawn towards that of all traffic as far as its own error is "
+    "large beside how much segments differ (empirical Bayes{few}); certified ends are never drawn."
+)
+
+
+def at_once(evaluation: Evaluation) -> str:
+    """Name what joint bounds hold for."""
+    parts = ["policies", "taus"]
+    parts += ["outcomes"] if len(evaluation.outcomes) > 1 else []
+    parts += ["segments"] if evaluation.by else []
+    return f"all {', '.join(parts[:-1])} and {parts[-1]} at once"
+
+
+def outcome_notes(evaluation: Evaluation) -> list[str]:
+    """Say what further outcomes, guards, prices and segments are; nothing where there are none."""
+    lines = []
+    if len(evaluation.outcomes) > 1:
+        lines.append(
+            "All outcomes of a policy have the same tau and supported traffic. Joint bounds of their values hold for "
+            f"{at_once(evaluation)}; those of changes hold one outcome at a time, which is enough for a policy that "
+            "must pass on each (intersection-union)."
+        )
+    lines += [GUARDS] if any(e.guards for e in evaluation) else []
+    if prices := tradeoffs(evaluation):
+        names = " or ".join(quoted(name) for name in dict.fromkeys(one.outcome for one in prices))
+        lines.append(
+            f"A price is how much {quoted(evaluation.reward.name)} one unit of {names} is worth: at price p a policy "
+            "is worth gain - p x rise. 'proven' goes by joint bounds, the other prices by estimates."
+        )
+    if evaluation.segments:
+        segments = {e.segment for e in evaluation.segments}
+        few = f"; fewer than {SEGMENTS_TO_DRAW} stay as they are" if len(segments) < SEGMENTS_TO_DRAW else ""
+        lines.append(SEGMENTS.format(few=few))
+    return lines
