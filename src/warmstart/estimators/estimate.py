@@ -12,7 +12,7 @@ from warmstart.core import PROPENSITY
 from warmstart.estimators import gain, ips, support, weight_ratio
 from warmstart.estimators.epochs import EpochSums, epoch_sums
 from warmstart.estimators.gain import Levels
-from warmstart.estimators.intervals import NEED_COEFFICIENTS, TermSums, interval
+from warmstart.estimators.intervals import NEED_COEFFICIENTS, Coefficients, TermSums, interval
 from warmstart.estimators.point import (
     ESTIMATORS,
     Kind,
@@ -218,7 +218,10 @@ def _terms(
         return units.terms(weighted.events, propensity, by_total=by_total)
     floor, bound = weighted.floor(tau), 1.0 if weighted.is_logging else 1 / tau
     needed = method in NEED_COEFFICIENTS and weighted.epochs is None
-    by_weight = ips.events_by_weight(weighted.engine, weighted.table, floor, propensity) if needed else None
+    if needed and weighted.is_logging:
+        by_weight: Coefficients | None = ips.unweighted(totals, weighted.events)
+    else:
+        by_weight = ips.events_by_weight(weighted.engine, weighted.table, floor, propensity) if needed else None
     return ips.terms(totals, weighted.events, bound, by_weight, propensity)
 
 

@@ -75,6 +75,11 @@ def terms(
     return TermSums(events, total, square_total, weight, weight_sq, largest, bound, coefficients)
 
 
+def unweighted(totals: Mapping[str, float], events: float) -> Coefficients:
+    """Return events and rewards that all have the weight 1, as those of the logging policy."""
+    return Coefficients(np.ones(1), np.array([events]), np.array([totals["propensity_reward"]]))
+
+
 def events_by_weight(engine: Engine, rows: ir.Table, tau: Clip, propensity: str) -> Coefficients:
     """Return the histogram of events and rewards over the logarithm of their weight, in steps of RATIO."""
     c = clipped(rows, tau, propensity)
