@@ -28,6 +28,7 @@ def full(events: int = PAPER_EVENTS, runs: int = 3) -> dict[str, Benchmark]:
         "paper-scale": Benchmark(paper_scale.costs, {"events": events, "runs": runs}),
         "units": Benchmark(units.costs, {"events": events, "units": events // 11, "runs": runs}),
         "epochs": Benchmark(epochs.costs, {"events": events, "runs": runs}),
+        "with-dr": Benchmark(epochs.best_estimate_costs, {"events": events, "runs": runs}),
         "doubly-robust": Benchmark(doubly_robust.costs, {"events": doubly_robust.EVENTS, "seeds": 5}),
         "learning": Benchmark(
             learning.costs, {"events": learning.MONTH["events"], "examples": 60_000, "runs": 3 * runs}

@@ -69,7 +69,7 @@ def epoch_rows(
     """Return rows by epoch, the policy's share in every context (None: all), and a model that tells of cells."""
     cells = strata.cells
     if policy.is_logging:
-        table = keep(strata.shown)
+        table = strata.shown
         rows = table.mutate(**{PROPENSITY: table.n / table.context_n, DECIDED: float_literal(1)})
         return rows.mutate(**{PROBABILITY: rows[PROPENSITY]}), None, None
     if EPOCH in policy.table.columns:

@@ -125,7 +125,10 @@ def open_cells(
             if train is not None:
                 check_sums(engine, summed, train, column="n_train")
             shown = shown_actions(summed, evaluated, train, resources) if live else None
-            sums = _over_epochs(summed, evaluated) if by_epoch else summed
+            sums = summed
+            if by_epoch:
+                sums = engine.materialise(_over_epochs(summed, evaluated))
+                meanwhile.callback(sums.release)
             held = engine.materialise(with_context_sums(sums, evaluated, shown))
             resources.callback(held.release)
         traffic = None
