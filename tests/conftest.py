@@ -61,10 +61,11 @@ def spark():
     settings = {
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
-        # Neither planning anew between stages nor compiling whole stages pays for logs of a few hundred events; the
-        # clusters of tests/engine do both.
+        # Neither planning anew between stages nor compiling them or their expressions pays for logs of a few hundred
+        # events; the clusters of tests/engine do all of that.
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.caseSensitive": "true",
         "spark.sql.session.timeZone": "UTC",

@@ -136,14 +136,15 @@ def _clipping_sums(rows: ir.Table, *keys: str, **more: ir.Value) -> ir.Table:
     """
     h, p, counted = rows[PROBABILITY], rows[PROPENSITY], PART not in rows.columns
     due = rows.context_n * h
-    weight, ones = clipped(rows, 0.0), p.isnull().ifelse(0.0, h)
-    below = ibis.cases(*((p < tau, i) for i, tau in enumerate(CANDIDATES)), else_=len(CANDIDATES))
-    return rows.group_by(*keys, **{KEPT: p.isnull().ifelse(0, below)}).agg(
+    weight = clipped(rows, 0.0)
+    # Where there is no propensity the weight is zero, and none is below a candidate.
+    kept = ibis.cases(*((p < tau, i) for i, tau in enumerate(CANDIDATES)), else_=len(CANDIDATES))
+    return rows.group_by(*keys, **{KEPT: kept}).agg(
         due=(rows.n > 0).ifelse(due, 0.0).sum() if counted else due.sum(),
         weight=(weight * rows.n).sum(),
         squares=(weight * weight * rows.n).sum(),
-        all_clipped=(ones * rows.n).sum(),
-        squares_clipped=(ones * ones * rows.n).sum(),
+        all_clipped=(h * rows.n).sum(),
+        squares_clipped=(h * h * rows.n).sum(),
         **more,
     )
 
@@ -151,7 +152,7 @@ def _clipping_sums(rows: ir.Table, *keys: str, **more: ir.Value) -> ir.Table:
 def _clipping_cost(sums: Sequence[Row]) -> tuple[Floats, Floats]:
     """Return for each candidate what the weights lack of what they should be, and the sum of n * weight^2."""
     names = ("due", "weight", "squares", "all_clipped", "squares_clipped")
-    due, weight, squares, ones, square_ones = (np.array([row[name] or 0.0 for row in sums]) for name in names)
+    due, weight, squares, ones, square_ones = (np.array([float(row[name] or 0.0) for row in sums]) for name in names)
     taus = np.array(CANDIDATES)[:, None]
     kept = np.array([row[KEPT] for row in sums]) > np.arange(len(CANDIDATES))[:, None]
     clipped_sum = np.where(kept, weight, ones / taus).sum(axis=1)
