@@ -46,19 +46,19 @@ def test_prices_are_those_of_a_grid(seed, whole):
         wins = PRICES[worth[one.policy] >= best - 1e-12]
         inside = np.zeros_like(PRICES, bool)
         if one.best_from is not None:
-            inside = (one.best_from - 1e-9 <= PRICES) & (PRICES <= one.best_until + 1e-9)
+            inside = (one.best_from - 1e-9 <= PRICES) & (one.best_until + 1e-9 >= PRICES)
         assert np.array_equal(PRICES[inside], wins)
         positive = worth[one.policy] > 0
         if one.break_even is None:
             assert positive[1:].all() or not positive[1:].any()
         else:
-            turned = PRICES < one.break_even if gain > 0 else PRICES > one.break_even
+            turned = one.break_even > PRICES if gain > 0 else one.break_even < PRICES
             assert np.array_equal(positive[1:], turned[1:])
         proven = (lower >= 0) & (lower - PRICES * upper >= 0) if upper > 0 else np.full(len(PRICES), lower >= 0)
         if one.certified_break_even is None:
             assert not proven[1:].any()
         else:
-            assert np.array_equal(proven, PRICES <= one.certified_break_even)
+            assert np.array_equal(proven, one.certified_break_even >= PRICES)
 
 
 def test_each_outcome_that_should_be_small_has_trade_offs(whole):
