@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from tests.support import outcome_logs
 from tests.support.commands import warmstart, warmstart_process
 from tests.support.logs import random_log, read, table
 
@@ -303,3 +304,91 @@ def test_decisions_say_when_they_were_fitted_and_may_name_actions_that_the_log_n
     unknown = evaluate(folder, "--policy", "mine.csv", "--trained-until", "nobody=never")
     assert unknown.returncode == 2
     assert "'nobody', which is no table of decisions" in unknown.stderr
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """A log with three outcomes, and decisions that gain clicks and cost more."""
+    folder = tmp_path_factory.mktemp("shop")
+    log = outcome_logs.columns(events=3_000)
+    best = [ad == "a1" for ad in log["ad"]]
+    log["click"] = [float(one or i % 3 == 0) for i, one in enumerate(best)]
+    pq.write_table(pa.table(log), folder / "log.parquet")
+    return folder
+
+
+SHOP = ["--context", "page", "--context", "country", "--action", "ad", "--reward", "click", "--tau", "0.1"]
+
+
+def ask(folder, *arguments):
+    return warmstart("evaluate", "log.parquet", *SHOP, *arguments, cwd=folder)
+
+
+def test_outcomes_guards_and_segments_in_json(shop):
+    options = ["--also", "cost", "--also", "delay", "--minimize", "cost", "--range", "cost=0:0.02"]
+    options += ["--range", "delay=-5:20", "--guard", "cost<=+0.02", "--guard", "delay<=+1%", "--by", "country"]
+    ran = ask(shop, *options, "--policy", "constant:a1", "--select", "--json")
+    assert (ran.returncode, ran.stderr) == (0, "")
+    found = json.loads(ran.stdout)
+    names = [(one["name"], one["minimize"], one["low"], one["high"]) for one in found["outcomes"]]
+    assert names == [("click", False, 0, 1), ("cost", True, 0, 0.02), ("delay", False, -5, 20)]
+    assert found["reward"] == "click"
+    whole = [one for one in found["policies"] if one["segment"] is None]
+    assert [one["outcome"] for one in whole] == ["click", "cost", "delay"]
+    guards = {one["guard"]: one["status"] for one in whole[0]["guards"]}
+    assert guards == {"cost<=+0.02": "holds", "delay<=+1%": "cannot-tell"}
+    assert found["selected"]["policy"] is None
+    assert found["selected"]["unguarded"] == ["constant:a1"]
+    segments = [one for one in found["policies"] if one["segment"] is not None]
+    assert sorted(one["segment"] for one in segments) == [["at"], ["be"], ["ch"]]
+    assert sum(one["share"] for one in segments) == pytest.approx(1)
+    kept = ask(shop, *options[:-4], "--policy", "constant:a1", "--select", "--json")
+    assert json.loads(kept.stdout)["selected"]["policy"] == "constant:a1"
+
+
+def test_outcomes_guards_and_segments_in_words(shop):
+    options = ["--also", "cost", "--minimize", "cost", "--range", "cost=0:0.02", "--guard", "cost<=+0.02"]
+    ran = ask(shop, *options, "--policy", "constant:a1", "--by", "country", "--select")
+    assert ran.returncode == 0
+    for words in (
+        "cost per event (less is better",
+        "Guards",
+        "holds",
+        "against what it costs",
+        "by country",
+        "SELECTED",
+    ):
+        assert words in ran.stdout, words
+    worth = ask(shop, *options[:6], "--policy", "constant:a1", "--utility", "click - 100*cost", "--select")
+    assert worth.returncode == 0
+    assert "click - 100*cost" in worth.stdout
+
+
+def test_the_dearest_is_not_selected_where_less_is_better(shop):
+    for options, policy in (([], "constant:a1"), (["--minimize", "click"], None)):
+        ran = ask(shop, *options, "--policy", "constant:a1", "--select", "--json")
+        assert json.loads(ran.stdout)["selected"]["policy"] == policy
+
+
+@pytest.mark.parametrize(
+    ("options", "code"),
+    [
+        (["--guard", "price<=+1%"], 2),
+        (["--guard", "click<=1%"], 2),
+        (["--guard", "nonsense"], 2),
+        (["--also", "cost", "--range", "cost=2"], 2),
+        (["--also", "cost", "--range", "cost=2:1"], 2),
+        (["--range", "cost=0:1"], 2),
+        (["--minimize", "cost"], 2),
+        (["--also", "click"], 2),
+        (["--also", "delay", "--guard", "delay<=+1%"], 1),
+        (["--utility", "click - price"], 2),
+        (["--utility", "click*click"], 2),
+        (["--by", "ad"], 2),
+        (["--by", "page", "--by", "page"], 2),
+    ],
+)
+def test_what_is_no_outcome_guard_range_or_segment_stops(shop, options, code):
+    ran = ask(shop, "--policy", "logging", *options)
+    assert (ran.returncode, ran.stdout) == (code, "")
+    assert "Traceback" not in ran.stderr

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import math
+import re
 
 import pandas as pd
 import polars as pl
@@ -12,6 +13,7 @@ import pytest
 from tests.support.logs import every_event, random_log, table
 
 import warmstart as ws
+from warmstart.events import parse_ranges
 
 NAMES = {"context": "context", "action": "action", "reward": "reward", "time": "time"}
 
@@ -361,3 +363,80 @@ class TestUnits:
         for unit in ("ad", "click", ["device", "device"]):
             with pytest.raises(ws.UsageError, match="is given 2 times"):
                 ws.read_events(self.LOG, context="page", unit=unit, **names)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"also": "price"}, "price"),
+        ({"also": ["cost", "cost"]}, "'cost' is given 2 times"),
+        ({"also": "click"}, "'click' is given 2 times"),
+        ({"also": "page"}, "'page' is given 2 times"),
+        ({"also": "cost", "minimize": "price"}, "'price' is no outcome"),
+        ({"minimize": "cost"}, "'cost' is no outcome"),
+        ({"ranges": {"cost": (0, 1)}}, "'cost' is no outcome"),
+        ({"also": "cost", "ranges": {"cost": (1, 1)}}, "is not a range"),
+        ({"also": "cost", "ranges": {"cost": (1, 0)}}, "is not a range"),
+        ({"also": "cost", "ranges": {"cost": (0, float("inf"))}}, "is not a range"),
+        ({"also": "cost", "ranges": {"cost": (float("nan"), 1)}}, "is not a range"),
+        ({"also": "cost"}, "'cost' has 2 values outside"),
+        ({"also": "cost", "ranges": {"cost": (0, 2)}}, "'cost' has 1 value outside"),
+        ({"also": "word"}, "type string"),
+        ({"also": "nothing"}, "'nothing' is never known"),
+    ],
+)
+def test_outcomes_that_are_none_are_refused(options, words, duckdb):
+    log = {"page": ["p", "p", "q"], "ad": [1, 2, 1], "click": [0, 1, 0], "cost": [0.5, 2.0, 3.0], "word": ["a"] * 3}
+    log = pa.table({**log, "nothing": pa.array([None] * 3, pa.float64())})
+    with pytest.raises(ws.WarmstartError, match=re.escape(words)):
+        ws.read_events(log, context="page", action="ad", reward="click", engine=duckdb, **options)
+
+
+@pytest.mark.parametrize("name", ["n", "reward", "reward_sum_of_1", "also_0", "context_0", "a b", "x_of_1", "Café=1"])
+def test_an_outcome_may_be_called_anything(name, engine):
+    log = {"page": ["p", "p", "q", "q"], "ad": ["a", "b", "a", "b"], "click": [0, 1, 0, 1]}
+    log = pa.table({**log, name: [0.5, 2.0, None, 4.0], "also_1": [1, 0, 0, 1]})
+    options = {"also": [name, "also_1"], "minimize": name, "ranges": {name: (0, 4)}}
+    events = ws.read_events(log, context="page", action="ad", reward="click", engine=engine, **options)
+    assert [(one.name, one.minimize, one.seen) for one in events.log.outcomes] == [
+        ("click", False, (0, 1)),
+        (name, True, (0.5, 4)),
+        ("also_1", False, (0, 1)),
+    ]
+    assert events.log.outcomes[1].known == 0.75
+    found = ws.evaluate("logging", events, tau=0.1, estimators=[])
+    assert found.of_outcome(name)["logging"].value == pytest.approx(6.5 / 3)
+    assert found.of_outcome("also_1")["logging"].value == 0.5
+
+
+def test_odd_values_of_an_outcome_are_unknown(duckdb):
+    values = [0.5, float("nan"), float("inf"), None, 1.0]
+    log = pa.table({"page": ["p"] * 5, "ad": list("aabbb"), "click": [0, 1, 0, 1, 1], "cost": values})
+    events = ws.read_events(log, context="page", action="ad", reward="click", also="cost", engine=duckdb)
+    assert events.log.outcomes[1].known == pytest.approx(0.4)
+    [one] = ws.evaluate("logging", events, tau=0.1, estimators=[]).others
+    assert (one.known, one.value) == (pytest.approx(0.4), pytest.approx(0.75))
+    dropped = ws.read_events(
+        log, context="page", action="ad", reward="click", also="cost", drop_nulls=True, engine=duckdb
+    )
+    assert len(dropped) == 5
+
+
+@pytest.mark.parametrize("text", ["cost", "cost=1", "cost=0:1:2", "=0:1", "cost=a:b", ""])
+def test_a_range_is_a_column_and_two_numbers(text):
+    with pytest.raises(ws.UsageError):
+        parse_ranges([text])
+
+
+def test_ranges_are_read_once_each():
+    assert parse_ranges(["cost=0:0.02", "a=b=-1:1e3"]) == {"cost": (0.0, 0.02), "a=b": (-1.0, 1000.0)}
+    with pytest.raises(ws.UsageError, match="second"):
+        parse_ranges(["cost=0:1", "cost=0:2"])
+
+
+def test_a_range_far_wider_than_the_data_is_known_to_be(duckdb):
+    log = pa.table({"page": ["p"] * 3, "ad": list("aab"), "click": [0, 1, 0], "cost": [0.1, 0.2, 0.15]})
+    options = {"context": "page", "action": "ad", "reward": "click", "also": "cost", "engine": duckdb}
+    assert [one.is_too_wide for one in ws.read_events(log, **options).log.outcomes] == [False, True]
+    fitting = ws.read_events(log, ranges={"cost": (0, 0.4)}, **options)
+    assert [one.is_too_wide for one in fitting.log.outcomes] == [False, False]

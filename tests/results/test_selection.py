@@ -1,9 +1,14 @@
 """Selecting a policy, or none."""
 
+from dataclasses import replace
+
 import pytest
+from tests.support import outcome_logs
 from tests.support.logs import read
 
 import warmstart as ws
+from warmstart.results import Gain
+from warmstart.results.guards import GuardResult
 
 
 def log(good, events=4000):
@@ -54,3 +59,91 @@ def test_what_learned_here_is_never_selected(duckdb):
 def test_the_interval_of_the_value_does_not_matter(duckdb):
     found = ws.evaluate("constant:b", read(log(3), duckdb), tau=0.1, interval="gamma")
     assert ws.select(found).policy == "constant:b"
+
+
+@pytest.fixture(scope="module")
+def whole(duckdb):
+    """Five policies at one tau, in three segments; what is known of each is put in its place by ``told``."""
+    events = outcome_logs.read(outcome_logs.columns(), also="cost", minimize="cost", engine=duckdb)
+    policies = {f"p{i}": f"constant:a{i % 3}" for i in range(5)}
+    return ws.evaluate({"logging": "logging", **policies}, events, tau=0.2, estimators=[], by="country")
+
+
+def told(evaluation, ends, guards=None, *, minimize=False):
+    """The evaluation with other joint ends, by policy or by policy and segment, and with some guards."""
+
+    def changed(one):
+        key = one.policy if one.segment is None else (one.policy, one.segment[0])
+        lower, upper = ends.get(key, (-1.0, 1.0))
+        certified = replace(one.gain.certified, joint_lower=lower, joint_upper=upper)
+        results = [] if one.segment else [GuardResult(f"cost<=+{i}", s, None, None) for i, s in enumerate(said(one))]
+        return one if one.is_logging else replace(one, gain=Gain(certified, None), guards=tuple(results))
+
+    def said(one):
+        return (guards or {}).get(one.policy, ())
+
+    reward = replace(evaluation.outcomes[0], minimize=minimize)
+    return replace(
+        evaluation,
+        outcomes=(reward, *evaluation.outcomes[1:]),
+        policies=tuple(map(changed, evaluation.policies)),
+        segments=tuple(map(changed, evaluation.segments)),
+    )
+
+
+def test_only_policies_that_keep_all_guards_are_selected(whole):
+    ends = {"p0": (0.4, 1), "p1": (0.3, 1), "p2": (0.2, 1), "p3": (0.1, 1), "p4": (-0.1, 1)}
+    guards = {"p0": ["holds", "fails"], "p1": ["cannot-tell", "holds"], "p4": ["holds"]}
+    guards |= {"p2": ["holds", "holds"], "p3": ["holds", "holds"]}
+    chosen = ws.select(told(whole, ends, guards))
+    assert (chosen.policy, chosen.gain_lower, chosen.unguarded) == ("p2", 0.2, ("p0", "p1"))
+    assert "keeps its guards" in str(chosen)
+    assert "not proven to hold for 'p0', 'p1'" in str(chosen)
+    none = ws.select(told(whole, ends, dict.fromkeys(ends, ["cannot-tell"])))
+    assert (none.policy, none.unguarded) == (None, tuple(ends))
+    assert "with all guards kept" in str(none)
+    assert none.to_dict()["unguarded"] == list(ends)
+
+
+def test_less_of_a_reward_that_should_be_small_is_selected(whole):
+    ends = {"p0": (-0.5, 0.1), "p1": (-0.4, -0.1), "p2": (-0.3, -0.2), "p3": (0.1, 0.2), "p4": (-0.9, 0.0)}
+    chosen = ws.select(told(whole, ends, minimize=True))
+    assert (chosen.policy, chosen.gain_lower) == ("p2", 0.2)
+    assert "saves at least 0.2" in str(chosen)
+    assert ws.select(told(whole, ends)).policy == "p3"
+    none = ws.select(told(whole, {"p0": (-0.5, 0.0), "p1": (0.1, 0.2)}, minimize=True))
+    assert none.policy is None
+    assert "upper end of a change is below 0" in str(none)
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_a_policy_may_be_used_only_where_it_is_proven_better(whole, minimize):
+    sign = -1 if minimize else 1
+    shares = {one.segment[0]: one.share for one in whole.segments}
+
+    def at_least(ends):
+        return {key: tuple(sorted((sign * end, 1.0 * sign))) for key, end in ends.items()}
+
+    ends = {"p0": -0.1, "p1": 0.1, ("p0", "at"): 0.4, ("p0", "be"): -0.3, ("p0", "ch"): 0.2, ("p1", "at"): 0.1}
+    chosen = ws.select(told(whole, at_least(ends), minimize=minimize))
+    # The sum of what is proven, by traffic: no interval of its own.
+    least = shares["at"] * 0.4 + shares["ch"] * 0.2
+    assert (chosen.policy, chosen.segments) == ("p0", (("at",), ("ch",)))
+    assert chosen.gain_lower == pytest.approx(least)
+    assert "(in 'at', 'ch')" in str(chosen)
+    assert chosen.to_dict()["segments"] == [["at"], ["ch"]]
+    better = ws.select(told(whole, at_least(ends | {"p1": 0.35}), minimize=minimize))
+    assert (better.policy, better.segments, better.gain_lower) == ("p1", (), 0.35)
+
+
+def test_guards_of_all_traffic_say_nothing_of_segments(whole):
+    ends = {("p0", "at"): (0.4, 1.0), "p1": (0.01, 1.0)}
+    chosen = ws.select(told(whole, ends, {f"p{i}": ["holds"] for i in range(5)}))
+    assert (chosen.policy, chosen.segments) == ("p1", ())
+
+
+def test_equal_taus_count_once_in_segments(whole):
+    twice = replace(whole, policies=whole.policies * 2, segments=whole.segments * 2)
+    ends = {("p0", "at"): (0.4, 1.0)}
+    chosen, again = (ws.select(told(one, ends)) for one in (whole, twice))
+    assert (again.gain_lower, again.segments) == (chosen.gain_lower, chosen.segments)

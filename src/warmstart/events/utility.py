@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import TYPE_CHECKING
 
 from warmstart.core import REWARD, Outcome, UsageError, quoted
@@ -45,14 +46,15 @@ class Utility:
         plain = re.sub(r"`([^`]+)`|(?<![\w.])[^\W\d]\w*", stand_in, text)
         try:
             terms = _terms(ast.parse(plain.strip(), mode="eval").body)
-        except (SyntaxError, ValueError, RecursionError):
+        except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
             raise UsageError(f"{quoted(text)} is no utility.", HOW) from None
         weights: dict[str, float] = {}
         for key, weight in terms.items():
             if key is not None:
                 name = names[int(key.removeprefix("name_"))]
                 weights[name] = weights.get(name, 0.0) + weight
-        if not weights or not all(abs(weight) < float("inf") and weight for weight in weights.values()):
+        numbers = [*weights.values(), terms.get(None, 0.0)]
+        if not all(weights.values()) or not weights or not all(map(isfinite, numbers)):
             raise UsageError(f"{quoted(text)} weighs no outcome.", HOW)
         return cls(" ".join(text.split()), weights, terms.get(None, 0.0))
 
@@ -108,7 +110,10 @@ def _utility_log(log: LogTable, utility: Utility) -> LogTable:
             )
     if utility.text in outcomes:
         raise UsageError(f"The utility is called {quoted(utility.text)}, as an outcome is.", "It is that outcome.")
-    first = Outcome(utility.text, REWARD, *_range(log.outcomes, utility))
+    low, high = _range(log.outcomes, utility)
+    if not (isfinite(high - low) and high > low):
+        raise UsageError(f"The utility {quoted(utility.text)} has no range.", "Give its outcomes other weights.")
+    first = Outcome(utility.text, REWARD, low, high)
     others = (replace(log.outcomes[0], column=REWARD_ITSELF), *log.outcomes[1:])
     table = with_sum(log.table, log.outcomes, utility)
     return replace(log, table=table, outcomes=(first, *others), utility=utility)
