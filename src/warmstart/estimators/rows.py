@@ -56,7 +56,8 @@ class WeightedRows:
     further keys. ``certified``: whether propensities are counts of the evaluated window, or those are beside them, so
     that finite-sample bounds hold. ``events``: T. ``names``: the user's names of the context columns. ``visits``: the
     events with their units, if these come back, and then ``shown``: all rows that were shown, chosen or not, unless
-    the policy is logging. ``epochs``: those within which propensities are counted, if they are.
+    the policy is logging. ``epochs``: those within which propensities are counted, if they are. ``own_epoch``: see
+    ``Strata``.
     """
 
     policy: str
@@ -74,6 +75,7 @@ class WeightedRows:
     visits: Visits | None = None
     shown: ir.Table | None = None
     epochs: EpochList | None = None
+    own_epoch: ir.Table | None = None
 
     def floor(self, tau: Clip) -> Clip:
         """Return the clipping constant in use: logging's own weights are 1 and need none."""
@@ -144,6 +146,7 @@ def open_weighted_rows(
             visits=visits,
             shown=shown,
             epochs=epochs,
+            own_epoch=None if strata is None else strata.own_epoch,
         )
 
 

@@ -37,7 +37,8 @@ class Strata:
     its epoch), and with folds ``other_n, other_reward_sum``, of the context's other folds. ``by``: of epoch and fold.
     ``folds, seed``: how many folds, and their seed. ``epoch``, ``by_propensity``: what else they were divided by.
     ``epochs``: those of the window in order, where propensities are counted within them; ``numbers``: what numbers the
-    values of a column got.
+    values of a column got. ``own_epoch``: a sample of events with the propensities that all actions have in the epoch
+    of the event, where propensities are a mixture over epochs.
     """
 
     cells: Cells
@@ -50,6 +51,7 @@ class Strata:
     by_propensity: bool = False
     epochs: EpochList | None = None
     numbers: ir.Table | None = None
+    own_epoch: ir.Table | None = None
 
     @property
     def groups(self) -> tuple[str, ...]:
