@@ -2,7 +2,8 @@
 
 satimage (UCI, 6,435 events) in 20 blocks and scikit-learn's digits (1,797) in 8: bias of a classifier's estimated
 accuracy, with propensities from a mixture over the blocks, from one model, and with the true ones: the share of
-blocks that would show an action. With --out, what is done is kept there and not done again.
+blocks that would show an action. Open Bandit Pipeline's estimators on the same propensities, where the package
+``obp`` is installed. With --out, what is done is kept there and not done again.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 import warmstart as ws
+from benchmarks import beside_obp
 from benchmarks.records import Rows
 from benchmarks.tables import publish
 from benchmarks.uci import Floats, Numbers, block_votes, columns, distinct, read
@@ -30,6 +32,9 @@ SOURCES: dict[str, tuple[str, dict[str, str]]] = {
     MODEL: ("model", {}),
     TRUE: ("logged", {"propensity": "p"}),
 }
+
+
+OBP = {"OBP ips": beside_obp.IPS, "OBP snips": beside_obp.SNIPS, "OBP dr": beside_obp.DR}
 
 
 def load(name: str) -> tuple[Floats, Numbers]:
@@ -55,7 +60,8 @@ def errors(name: str, seed: int) -> list[dict[str, Any]]:
     rows = np.arange(len(x))
     block = rows * SETS[name] // len(x)
     shown = votes[block, rows]
-    chosen = LogisticRegression(max_iter=300).fit(x[::2], y[::2]).predict(x)
+    classifier = LogisticRegression(max_iter=300).fit(x[::2], y[::2])
+    chosen = classifier.predict(x)
     truth = float((chosen == y).mean())
     log = {**columns(x), "a": shown, "r": (shown == y).astype(float), "i": rows, "block": block}
     log["p"] = (votes == shown).mean(axis=0)
@@ -67,6 +73,8 @@ def errors(name: str, seed: int) -> list[dict[str, Any]]:
         result = ws.evaluate({"h": policy}, events, tau=TAUS, propensities=propensities, estimators=["dr", "ips"])
         row: dict[str, Any] = {"set": name, "seed": seed, "source": source, "truth": truth}
         row["unsupported"] = float(((votes == chosen).mean(axis=0) == 0).mean())
+        if beside_obp.installed():
+            row |= {kind: value - truth for kind, value in obps(events, propensities, classifier).items()}
         for tau, one in zip(TAUS, result, strict=True):
             points = {point.estimator: point for point in one.estimates}
             row |= {f"{kind}, {tau}": point.value - truth for kind, point in points.items()}
@@ -77,6 +85,30 @@ def errors(name: str, seed: int) -> list[dict[str, Any]]:
                 row["on_model"] = ends.on_model
         found.append(row)
     return found
+
+
+def obps(events: ws.Events, source: Any, classifier: Any) -> dict[str, float]:
+    """Return the estimates of OBP with the propensities of a source; events without one are left out."""
+    from sklearn.linear_model import LogisticRegression
+
+    from warmstart.events import open_cells, open_strata
+    from warmstart.pipeline.sources import with_propensities
+
+    with open_cells(events) as cells, open_strata(cells, by_propensity=source == "logged") as strata:
+        weighed, _ = with_propensities(strata, source, "")
+        known = weighed.table.filter(weighed.table.propensity.notnull())
+        fetched = cells.engine.fetch_arrow(known)
+        rows = {name: fetched[name].to_numpy() for name in fetched.column_names}
+    each = np.repeat(np.arange(len(rows["n"])), rows["n"].astype(int))
+    x = np.column_stack([rows[key] for key in cells.columns.context_keys])[each]
+    first = np.diff(each, prepend=-1) > 0
+    within = np.arange(len(each)) - np.flatnonzero(first)[np.cumsum(first) - 1]
+    reward = (within < rows["reward_sum"][each]).astype(float)
+    target = (classifier.predict(x)[:, None] == classifier.classes_).astype(float)
+    action, p = rows["action"][each], rows["propensity"][each]
+    model = LogisticRegression(max_iter=1000)
+    found = beside_obp.values(x, action, reward, p, target=target, model=model, names=tuple(OBP.values()))
+    return {kind: found[name] for kind, name in OBP.items()}
 
 
 def summary(runs: list[dict[str, Any]]) -> Rows:
@@ -100,6 +132,7 @@ def summary(runs: list[dict[str, Any]]) -> Rows:
                 "dr, tau .0005": bias("dr, 0.0005"),
                 "ips": bias("ips, auto"),
                 "ips, tau .0005": bias("ips, 0.0005"),
+                **{kind: bias(kind) for kind in OBP},
                 "mean weight": round(float(np.mean([run["mean_weight"] for run in some])), 3),
                 "ips withheld": f"{sum(run['withheld'] is not None for run in some)} of {len(some)}",
                 "dr's 95 % interval holds": f"{sum(ended)} of {len(ended)}",

@@ -11,7 +11,6 @@ the package ``obp``; without it only ours and the floor are shown.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import tempfile
 from collections.abc import Callable, Mapping
@@ -21,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import beside_obp
 from benchmarks.measure import (
     MEMORY,
     TIME,
@@ -116,38 +116,16 @@ def floor(folder: Path) -> float:
 
 
 def obps(data: dict[str, Any], *, boosted: bool) -> float:
-    from obp.ope import DoublyRobust, RegressionModel
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
 
-    x, events = data["features"][data["context"]], len(data["context"])
-    pscore = (
-        LogisticRegression(max_iter=1000).fit(x, data["action"]).predict_proba(x)[np.arange(events), data["action"]]
-    )
-    target = data["policy"][data["context"]][:, :, None]
-    position = np.zeros(events, dtype=int)
+    x, action = data["features"][data["context"]], data["action"]
+    pscore = LogisticRegression(max_iter=1000).fit(x, action).predict_proba(x)[np.arange(len(action)), action]
     rewards = HistGradientBoostingClassifier() if boosted else LogisticRegression(max_iter=1000)
-    model = RegressionModel(n_actions=ACTIONS, len_list=1, base_model=rewards)
-    expected = model.fit_predict(
-        context=x,
-        action=data["action"],
-        reward=data["reward"],
-        position=position,
-        pscore=pscore,
-        action_dist=target,
-        n_folds=3,
-        random_state=0,
-    )
-    return float(
-        DoublyRobust().estimate_policy_value(
-            reward=data["reward"],
-            action=data["action"],
-            position=position,
-            pscore=pscore,
-            action_dist=target,
-            estimated_rewards_by_reg_model=expected,
-        )
-    )
+    target = data["policy"][data["context"]]
+    return beside_obp.values(x, action, data["reward"], pscore, target=target, model=rewards, names=(beside_obp.DR,))[
+        beside_obp.DR
+    ]
 
 
 def job(tool: str, seed: int, events: int, folder: Path) -> None:
@@ -176,7 +154,7 @@ def measure(
 def costs(events: int, seeds: int, *, boosted: bool = False) -> dict[str, Rows]:
     """Return the table of errors, and of time, CPU time and memory relative to the floor, over worlds."""
     others = ["obp", *(["obp boosted"] if boosted else [])]
-    tools = ["floor", "warmstart", *(others if importlib.util.find_spec("obp") else [])]
+    tools = ["floor", "warmstart", *(others if beside_obp.installed() else [])]
     results: dict[str, list[Run]] = {tool: [] for tool in tools}
     with tempfile.TemporaryDirectory() as name:
         for seed in range(seeds):

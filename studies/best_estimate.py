@@ -127,6 +127,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="the folder of results, which are added to")
     parser.add_argument("--logs", type=int, default=500, help="how many logs of every world")
+    parser.add_argument("--first", type=int, default=0, help="the seed of the first log")
     parser.add_argument("--worlds", nargs="*", default=list(WORLDS), choices=list(WORLDS), metavar="WORLD")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many seconds")
     parser.add_argument("--record", action="store_true", help="keep the table in benchmarks/results")
@@ -134,7 +135,8 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     path, until = options.out / "best_estimate.jsonl", time.monotonic() + options.seconds
     done = {(row["world"], row["rate"], row["seed"]) for row in read(path)}
-    jobs = ((world, rate, seed) for seed in range(options.logs) for world in options.worlds for rate in RATES)
+    seeds = range(options.first, options.first + options.logs)
+    jobs = ((world, rate, seed) for seed in seeds for world in options.worlds for rate in RATES)
     for world, rate, seed in jobs:
         if (world, rate, seed) in done or time.monotonic() > until:
             continue

@@ -3,10 +3,11 @@
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.support.alarms_reference import judged, mixed, softmax_log
+from tests.support.alarms_reference import epochs_log, judged, mixed, rings_given_epochs, softmax_log
 from tests.support.epoch_logs import Blocks
 
 import warmstart as ws
+from warmstart.estimators import alarms as own
 from warmstart.estimators import check_weights, open_weighted_rows
 from warmstart.estimators.alarms import joint
 from warmstart.events import open_cells, open_strata
@@ -69,6 +70,64 @@ def test_true_propensities_ring_in_less_than_one_log_of_a_hundred():
         *_, weight_rings, which = judged(h, right, np.ones(events), features, far=mixed(3))
         rung += bool(weight_rings or which.any())
     assert rung <= 10
+
+
+def given_epochs(h, p, epoch, shown, engine):
+    """The mean weight given the epochs and its error, by the engine, and whether it rings."""
+    events, actions = p.shape
+    row, action = np.divmod(np.arange(events * actions), actions)
+    columns = {"row": row, "events": np.ones(len(row)), "shown": (action == shown[row]).astype(float)}
+    arrays = {"propensity": p, "own_epoch": epoch, "probability": h}
+    table = engine.open_arrow(pa.table({**columns, **{name: array.ravel() for name, array in arrays.items()}}))
+    means = own._given_epochs(engine, table.filter(table.probability > 0))
+    return (*means[0], own._rings_given_epochs(means))
+
+
+@pytest.mark.parametrize("sharper", [1.0, 0.7])
+def test_given_epochs_the_engine_finds_what_numpy_finds(engine, sharper):
+    """A policy that divides itself among two actions; imitators that are right, and ones that are too flat."""
+    rng = np.random.default_rng(9)
+    _, p, epoch, shown = epochs_log(rng, 800, epochs=4, actions=4, strength=3, explore=0.1)
+    flat = epoch**sharper / (epoch**sharper).sum(axis=1, keepdims=True)
+    order = np.argsort(-p, axis=1)
+    h = np.zeros_like(p)
+    h[np.arange(800), order[:, 0]], h[np.arange(800), order[:, 1]] = 0.75, 0.25
+    found, expected = given_epochs(h, p, flat, shown, engine), rings_given_epochs(h, p, flat, shown)
+    assert found[:2] == pytest.approx(expected[:2], abs=1e-9)
+    assert found[2] == expected[2] == (sharper < 1)
+
+
+def test_given_epochs_true_propensities_ring_in_less_than_one_log_of_a_hundred():
+    """1,000 seeded logs of 400 to 3,000 events, 3 to 20 epochs, three policies: at most 10 may ring, and 2 do."""
+    rng, rung = np.random.default_rng(10), 0
+    for number in range(1000):
+        events, epochs = (400, 1000, 1800, 3000)[number % 4], (3, 8, 20)[number // 4 % 3]
+        how = {"strength": (1, 3, 8)[number // 12 % 3], "explore": (0, 0.05)[number // 36 % 2]}
+        x, p, epoch, shown = epochs_log(rng, events, epochs=epochs, actions=6, **how)
+        chosen = [(x @ rng.normal(size=(4, 6))).argmax(axis=1), p.argmax(axis=1), rng.integers(0, 6, events)]
+        h = np.eye(6)[chosen[number // 72 % 3]]
+        rung += bool(rings_given_epochs(h, p, epoch, shown)[2])
+    assert rung <= 10
+
+
+def test_a_mixture_of_few_events_rings_given_the_epochs_alone(duckdb):
+    """Digits in 8 blocks: 225 events of 64 numbers do not teach an imitator; the mean weight alone cannot tell."""
+    from benchmarks.blocks import load
+    from benchmarks.uci import block_votes, columns
+
+    x, y = load("digits")
+    rng = np.random.default_rng(5)
+    order = rng.permutation(len(x))
+    x, y = x[order], y[order]
+    size = np.arange(len(x))
+    votes = block_votes(x, y, rng, 8)
+    log = pa.table({**columns(x), "a": votes[size * 8 // len(x), size], "r": np.zeros(len(x)), "i": size})
+    log = log.append_column("block", pa.array(size * 8 // len(x)))
+    policy = pa.table({**columns(x), "a": y}).group_by([*columns(x), "a"]).aggregate([])
+    found = alarms(log, policy, duckdb, context=[*columns(x)], source="mixture", epoch="block")
+    assert found.mean_weight - 1 < 3 * found.standard_error
+    assert found.code == "WS105"
+    assert "given the epoch of every event" in found.text
 
 
 def test_propensities_that_are_too_small_ring(duckdb):

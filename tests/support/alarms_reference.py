@@ -33,6 +33,42 @@ def judged(h, p, decided, features, *, far):
     return mean, error, weight_rings, rings
 
 
+def rings_given_epochs(h, p, own, shown):
+    """Return the mean weight given the epochs, its error at the smallest tau, and whether it rings.
+
+    ``h``, ``p``, ``own``: [event, action], the policy's, the mixture's and the own epoch's; ``shown``: the action.
+    """
+    events = len(shown)
+    seen = np.zeros_like(p)
+    seen[np.arange(events), shown] = 1
+    means = []
+    for tau in (*TAUS, 1.0):
+        w = h / np.maximum(p, tau)
+        excess = (w * (seen - own)).sum(axis=1)
+        said = (own * w**2).sum(axis=1) - (own * w).sum(axis=1) ** 2
+        means.append((excess.mean(), np.sqrt(max((excess**2).sum(), said.sum())) / events))
+    *weights, (matched, of_matched) = means
+    rings = abs(weights[0][0]) > max(0.05, 3 * weights[0][1])
+    rings |= any(one > max(0.05, norm.isf(norm.sf(3) / 4) * of) for one, of in weights[1:])
+    off = any(np.sign(matched) * one > max(0.05, 2 * of) for one, of in weights)
+    rings |= off and abs(matched) > 3 * of_matched
+    return 1 + weights[0][0], weights[0][1], rings
+
+
+def epochs_log(rng, events, *, epochs, actions, strength, explore):
+    """Contexts of four numbers, and a softmax logger that is another one in every epoch; arrays are [event, action].
+
+    Returns contexts, the true propensities of all epochs and of the event's own, and the action shown.
+    """
+    x = rng.normal(size=(events, 4))
+    scores = np.einsum("td,edk->tek", x, strength * rng.normal(size=(epochs, 4, actions)))
+    p = np.exp(scores - scores.max(axis=2, keepdims=True))
+    p = (1 - explore) * p / p.sum(axis=2, keepdims=True) + explore / actions
+    own = p[np.arange(events), rng.integers(0, epochs, events)]
+    shown = np.minimum((own.cumsum(axis=1) > rng.random((events, 1))).argmax(axis=1), actions - 1)
+    return x, p.mean(axis=1), own, shown
+
+
 def mixed(numbers):
     """The distance for so many numeric features, and indicators behind them."""
 

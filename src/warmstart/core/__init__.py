@@ -26,9 +26,9 @@ _door = Door.to(
         "MissingValueError OutputError PropensityRangeError RewardRangeError SourceError UsageError "
         "WarmstartError no_such_column",
         "files": "check_output mark_of write_output write_parquet write_table",
-        "names": "ACTION ACTION_ERROR BEFORE CONTEXT_ERROR Columns DAY DECIDED EPOCH EVENT_ID EVENT_WEIGHT EXPECTED "
-        "FOLD LEFT_OUT MICROSECONDS_PER_DAY MODEL_VALUE NOISE PART PROBABILITY PROPENSITY REWARD SPREAD TIME "
-        "WINDOW_NAMES WindowName",
+        "names": "ACTION ACTION_ERROR BEFORE CONTEXT_ERROR Columns DAY DECIDED EPOCH EVENTS EVENT_ID EVENT_WEIGHT "
+        "EXPECTED FOLD LEFT_OUT MICROSECONDS_PER_DAY MODEL_VALUE NOISE OWN_EPOCH PART PROBABILITY PROPENSITY REWARD "
+        "ROW SHOWN SPREAD TIME WINDOW_NAMES WindowName",
         "outcomes": "Outcome",
         "progress": "Progress silent",
         "text": "counted first_lines more percent printable quoted shortened",

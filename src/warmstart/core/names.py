@@ -36,6 +36,12 @@ MODEL_VALUE = "model_value"
 BEFORE = "before"
 # The share of its cell that a row stands for.
 PART = "part"
+# Columns of a sample of events, each with all actions: the event's number, how many events it stands for, whether the
+# action was shown, and its propensity in the event's own epoch.
+ROW = "row"
+EVENTS = "events"
+SHOWN = "shown"
+OWN_EPOCH = "own_epoch"
 MICROSECONDS_PER_DAY = 86_400_000_000
 
 WindowName = Literal["evaluated", "train", "all"]

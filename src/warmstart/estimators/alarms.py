@@ -7,19 +7,25 @@ Where propensities are true, importance weights w reproduce the traffic that the
 g = 1 gives the mean weight, features of the context give balance. Neither needs a reward, and neither implies the
 other: a logger that showed one action to the contexts of one week and another to those of the next may have a mean
 weight of 1 and yet the wrong contexts.
+
+With a mixture over epochs the mean weight is judged given the epochs too: the part of a weight that its event's own
+epoch explains has mean 1 by construction, whatever the imitators are, and is chance. Without it the standard error of
+a logger that is deterministic at any moment is about two thirds (``own_epoch_rows``).
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core import DECIDED, PROBABILITY, PROPENSITY
+from warmstart.core import ACTION, DECIDED, EVENTS, OWN_EPOCH, PROBABILITY, PROPENSITY, ROW, SHOWN
+from warmstart.engine import float_literal
 from warmstart.estimators.tau import CANDIDATES
-from warmstart.estimators.weights import OWN, clipped
+from warmstart.estimators.weights import OWN, clipped, importance_weight
 from warmstart.results import Alarms, Imbalance
 
 if TYPE_CHECKING:
@@ -33,9 +39,11 @@ if TYPE_CHECKING:
 SMALLEST_TAU = min(CANDIDATES)
 # Clipping only takes weight away, so that a mean above 1 at a larger tau is wrong too; there a single weight of
 # thousands, whose error hides everything, counts less.
-LARGER_TAUS = (0.005, 0.02, 0.05)
+TAUS = (SMALLEST_TAU, 0.005, 0.02, 0.05)
 # Rings beyond this share, and beyond so many standard errors; for features, jointly over all of them.
 SHARE, STANDARD_ERRORS = 0.05, 3.0
+# Where imitators are proven wrong, so many standard errors of a mean weight are enough.
+LIKELY = 2.0
 # Weights are skewed: a log that lacks rare, heavy ones by chance has a small mean and a small error. So events of the
 # largest weight are added to the squares: one where the mean is above 1, so many where it is below.
 LACKING = 9.0
@@ -75,10 +83,16 @@ def check_weights(weighted: WeightedRows) -> Alarms:
         *weighted.context_keys, "n", PROBABILITY, PROPENSITY, **{DECIDED: share, TRAFFIC: h * rows.context_n}
     )
     names = dict(zip(weighted.context_keys, weighted.names, strict=True))
-    return judge_weights(weighted.engine, judged, weighted.events, names)
+    own = weighted.own_epoch
+    if own is not None:
+        keys = [*weighted.context_keys, ACTION]
+        own = own.join(rows.select(*keys, PROBABILITY).distinct(), keys)
+    return judge_weights(weighted.engine, judged, weighted.events, names, own)
 
 
-def judge_weights(engine: LocalEngine, rows: ir.Table, events: float, names: dict[str, str]) -> Alarms:
+def judge_weights(
+    engine: LocalEngine, rows: ir.Table, events: float, names: dict[str, str], own: ir.Table | None = None
+) -> Alarms:
     """Return the alarms of rows of events and of what a policy decides.
 
     Args:
@@ -87,10 +101,11 @@ def judge_weights(engine: LocalEngine, rows: ir.Table, events: float, names: dic
             ``traffic``, the events that the policy decides.
         events: T, all events of the window.
         names: The users' names of the context columns.
+        own: A sample of events with the propensities of their own epoch, and the policy's probability of each action.
     """
     features = _features(engine, rows, names)
     sums = {"traffic": rows[TRAFFIC].sum()}
-    for i, tau in enumerate((SMALLEST_TAU, *LARGER_TAUS)):
+    for i, tau in enumerate(TAUS):
         sums |= _sums(rows, tau, f"at_{i}", None)
     for i, feature in enumerate(features):
         sums |= _sums(rows, SMALLEST_TAU, f"of_{i}", feature.value - feature.mean)
@@ -98,11 +113,10 @@ def judge_weights(engine: LocalEngine, rows: ir.Table, events: float, names: dic
     traffic = totals["traffic"]
     if not traffic:
         return Alarms(0.0, 0.0)
-    means = [_mean(totals, f"at_{i}") for i in range(1 + len(LARGER_TAUS))]
+    means = [_mean(totals, f"at_{i}") for i in range(len(TAUS))]
     mean, error = means[0]
-    limits = [STANDARD_ERRORS, *([joint(len(means))] * len(LARGER_TAUS))]
-    rings = abs(mean - 1) > max(SHARE, STANDARD_ERRORS * error)
-    rings |= any(one - 1 > max(SHARE, z * of) for (one, of), z in zip(means, limits, strict=True))
+    rings, within = _rings(means), [] if own is None else _given_epochs(engine, own)
+    rings_within = bool(within) and _rings_given_epochs(within)
     imbalances = []
     for i, feature in enumerate(features):
         square = totals[f"of_{i}_square"] + totals["at_0_largest"] ** 2 * feature.far**2
@@ -110,8 +124,68 @@ def judge_weights(engine: LocalEngine, rows: ir.Table, events: float, names: dic
         if abs(difference) > max(SHARE * traffic, joint(len(features)) * own):
             imbalances.append(Imbalance(feature.name, difference / events, own / events))
     imbalances.sort(key=lambda one: -abs(one.difference))
-    worst = max(means, key=lambda pair: (pair[0] - 1) / max(pair[1], 1e-12)) if rings and mean > 1 else means[0]
-    return Alarms.of(*means[0], tuple(imbalances), weight_rings=rings, clipped=None if worst == means[0] else worst)
+    worst = _loudest(means) if rings else means[0]
+    return Alarms.of(
+        mean,
+        error,
+        tuple(imbalances),
+        weight_rings=rings or rings_within,
+        clipped=None if worst == means[0] else worst,
+        within=_loudest(within[:-1]) if rings_within and not rings else None,
+    )
+
+
+def _loudest(means: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Return the mean weight that is furthest above 1, in standard errors; the first where it is below."""
+    return means[0] if means[0][0] < 1 else max(means, key=lambda pair: (pair[0] - 1) / max(pair[1], 1e-12))
+
+
+def _rings(means: Sequence[tuple[float, float]]) -> bool:
+    """Tell whether a mean weight is too far from 1 at the smallest tau, or above it at a larger one."""
+    (mean, error), *larger = means
+    z = joint(len(means))
+    too_large = any(one - 1 > max(SHARE, z * of) for one, of in larger)
+    return too_large or abs(mean - 1) > max(SHARE, STANDARD_ERRORS * error)
+
+
+def _given_epochs(engine: LocalEngine, own: ir.Table) -> list[tuple[float, float]]:
+    """Return the mean weight given the epoch of every event, over the decided share, and its error, at every tau.
+
+    Last at tau 1, where weights are the policy's probabilities: how often it was matched beyond what imitators expect.
+    The variance is the larger one of what the weights show and what the imitators say: a log may lack a rare, heavy
+    weight by chance, or have one that should not be.
+    """
+    h, shown, due = own[PROBABILITY], own[SHOWN], own[OWN_EPOCH]
+    taus = (*TAUS, 1.0)
+    sums: dict[str, ir.Value] = {}
+    for i, tau in enumerate(taus):
+        w = importance_weight(h, own[PROPENSITY], float_literal(tau))
+        sums |= {f"excess_{i}": ((shown - due) * w).sum(), f"due_{i}": (due * w).sum(), f"sq_{i}": (due * w * w).sum()}
+    by_event = own.group_by(ROW).agg(n=own[EVENTS].max(), decided=h.sum(), **sums)
+    n = by_event.n
+    totals = {"traffic": (n * by_event.decided).sum()}
+    for i in range(len(taus)):
+        excess, due, square = (by_event[f"{name}_{i}"] for name in ("excess", "due", "sq"))
+        parts = {"excess": excess, "seen": excess * excess, "said": square - due * due}
+        totals |= {f"{name}_{i}": (n * part).sum() for name, part in parts.items()}
+    found = {name: float(total or 0.0) for name, total in engine.fetch(by_event.agg(**totals))[0].items()}
+    traffic = found["traffic"]
+    if not traffic:
+        return [(1.0, 0.0)] * len(taus)
+    variances = [max(found[f"seen_{i}"], found[f"said_{i}"], 0.0) for i in range(len(taus))]
+    return [(1 + found[f"excess_{i}"] / traffic, math.sqrt(one) / traffic) for i, one in enumerate(variances)]
+
+
+def _rings_given_epochs(means: Sequence[tuple[float, float]]) -> bool:
+    """Tell whether a mean weight given the epochs is too far from 1.
+
+    Or likely is, where the policy was matched more often, or less often, than the imitators explain: that has no heavy
+    weights in it, and proves that they are wrong about what the policy chooses.
+    """
+    *weights, (matched, error) = means
+    side = math.copysign(1.0, matched - 1)
+    off = any(side * (one - 1) > max(SHARE, LIKELY * of) for one, of in weights)
+    return _rings(weights) or (off and abs(matched - 1) > STANDARD_ERRORS * error)
 
 
 def _sums(rows: ir.Table, tau: float, name: str, g: ir.Value | None) -> dict[str, ir.Value]:

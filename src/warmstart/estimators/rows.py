@@ -57,7 +57,7 @@ class WeightedRows:
     that finite-sample bounds hold. ``events``: T. ``names``: the user's names of the context columns. ``visits``: the
     events with their units, if these come back, and then ``shown``: all rows that were shown, chosen or not, unless
     the policy is logging. ``epochs``: those within which propensities are counted, if they are. ``outcome``: the
-    user's name of what is valued.
+    user's name of what is valued. ``own_epoch``: see ``Strata``.
     """
 
     policy: str
@@ -76,6 +76,7 @@ class WeightedRows:
     shown: ir.Table | None = None
     epochs: EpochList | None = None
     outcome: str = ""
+    own_epoch: ir.Table | None = None
 
     def only(self, part: Callable[[ir.Table], ir.Table], events: float) -> WeightedRows:
         """Return the weighted table of some contexts, which have so many events."""
@@ -158,6 +159,7 @@ def open_weighted_rows(
             shown=shown,
             epochs=epochs,
             outcome=cells.evaluated.log.outcomes[0].name,
+            own_epoch=None if strata is None else strata.own_epoch,
         )
 
 

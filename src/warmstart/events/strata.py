@@ -40,6 +40,8 @@ class Strata:
     ``folds, seed``: how many folds, and their seed. ``epoch``, ``by_propensity``: what else they were divided by.
     ``epochs``: those of the window in order, where propensities are counted within them; ``history``: what rows by
     epoch share with their context in the epoch and before; ``numbers``: what numbers the values of a column got.
+    ``own_epoch``: a sample of events with the propensities that all actions have in the epoch of the event, where
+    propensities are a mixture over epochs.
     """
 
     cells: Cells
@@ -53,6 +55,7 @@ class Strata:
     epochs: EpochList | None = None
     history: EpochHistory | None = None
     numbers: ir.Table | None = None
+    own_epoch: ir.Table | None = None
 
     @property
     def shown(self) -> ir.Table:

@@ -26,10 +26,11 @@ from warmstart.estimators import judge_weights
 from warmstart.events import Events, Strata, open_cells, open_strata
 from warmstart.pipeline.checks import check_coarser, check_events
 from warmstart.pipeline.sources import check_folds, context_levels
-from warmstart.propensity import best_strengths, borrowed_propensity, learn_epochs, with_predictions
+from warmstart.propensity import best_strengths, borrowed_propensity, learn_epochs, with_own_epoch, with_predictions
 from warmstart.results import ComparedSource, PropensityComparison
 
 if TYPE_CHECKING:
+    from warmstart.propensity import Epoching
     from warmstart.results import Alarms
 
 ALL = ("uniform", "shares", "counts", "back-off", "model", "mixture", "logged")
@@ -96,7 +97,7 @@ def _compared(source: Any, strata: Strata, levels: list[list[str]], seed: int) -
     kinds = int(engine.fetch(table.agg(kinds=table[ACTION].nunique()))[0]["kinds"])
     name = source if isinstance(source, str) else type(source).__name__
     learned: Any = None
-    detail = ""
+    epoching: Epoching | None = None
     if source == "uniform":
         weighed = replace(strata, table=table.mutate(**{PROPENSITY: float_literal(1) / kinds}))
     elif source == "logged":
@@ -105,9 +106,9 @@ def _compared(source: Any, strata: Strata, levels: list[list[str]], seed: int) -
         rows = strata.to_learn_from()
         contexts = rows.select(list(strata.cells.columns.context_keys))
         given = contexts, rows[ACTION], to_numpy(rows["n"]), to_numpy(rows[FOLD]).astype(np.int64)
-        learned, detail, strengths = _learned(source, strata, levels, given, seed)
+        learned, epoching, strengths = _learned(source, strata, levels, given, seed)
         if strengths is None:
-            weighed = with_predictions(strata, learned)
+            weighed = with_own_epoch(with_predictions(strata, learned), epoching)
         else:
             weighed = replace(strata, table=borrowed_propensity(_bare(table), levels, strengths))
     loss, without = _log_loss(weighed)
@@ -120,24 +121,26 @@ def _compared(source: Any, strata: Strata, levels: list[list[str]], seed: int) -
         noise=None if fits is None else fits.noise,
         # A uniform policy has weights of 1 under uniform propensities, whatever the truth.
         alarms=None if source == "uniform" else _alarms(weighed, kinds),
-        detail=detail,
+        detail="" if epoching is None else epoching.detail.strip(),
     )
 
 
-def _learned(source: Any, strata: Strata, levels: list[list[str]], given: Any, seed: int) -> tuple[Any, str, Any]:
-    """Return a model of all actions' propensities, what is to be said of it, and the strengths of back-off."""
+def _learned(
+    source: Any, strata: Strata, levels: list[list[str]], given: Any, seed: int
+) -> tuple[Any, Epoching | None, Any]:
+    """Return a model of all actions' propensities, its epochs, and the strengths of back-off."""
     from warmstart.propensity import CountedRows, learn_propensity
 
     if source == "mixture":
         model, epoching = learn_epochs(strata, seed=seed)
-        return model, epoching.detail.strip(), None
+        return model, epoching, None
     if source == "back-off":
         strengths, _ = best_strengths(strata.cells.engine, _bare(strata.table), levels)
-        return CountedRows.learn(*given, levels=levels, strengths=strengths), "", strengths
+        return CountedRows.learn(*given, levels=levels, strengths=strengths), None, strengths
     if source in ("shares", "counts"):
         used = [] if source == "shares" else levels
-        return CountedRows.learn(*given, levels=used, strengths=() if source == "shares" else None), "", None
-    return learn_propensity(*given, model=None if source == "model" else source, seed=seed), "", None
+        return CountedRows.learn(*given, levels=used, strengths=() if source == "shares" else None), None, None
+    return learn_propensity(*given, model=None if source == "model" else source, seed=seed), None, None
 
 
 def _bare(table: Any) -> Any:
@@ -161,4 +164,6 @@ def _alarms(strata: Strata, kinds: int) -> Alarms:
     uniform = {PROBABILITY: float_literal(1) / kinds, DECIDED: float_literal(1), "traffic": rows.n}
     judged = rows.select(*keys, "n", PROPENSITY, **uniform)
     names = dict(zip(keys, strata.cells.columns.context, strict=True))
-    return judge_weights(strata.cells.engine, judged, float(len(strata.cells.evaluated)), names)
+    own = strata.own_epoch
+    own = None if own is None else own.mutate(**{PROBABILITY: float_literal(1) / kinds})
+    return judge_weights(strata.cells.engine, judged, float(len(strata.cells.evaluated)), names, own)

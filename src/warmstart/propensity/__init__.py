@@ -23,7 +23,7 @@ _door = Door.to(
         "compare": "CountedRows",
         "divisions": "Epoching",
         "logged": "LoggedCheck check_logged",
-        "model": "learn_epochs mixture_propensity modelled_propensity with_predictions",
+        "model": "learn_epochs mixture_propensity modelled_propensity with_own_epoch with_predictions",
         "quality": "calibration log_loss shown_propensity",
     },
 )

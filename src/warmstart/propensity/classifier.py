@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -65,7 +65,7 @@ class PropensityModel:
         """Return the out-of-fold propensity of every row's action; NaN for an action that the model never saw."""
         numbers = self.labels.numbers(actions)
         propensities = np.full(len(numbers), np.nan)
-        for model, rows in self._batches(folds):
+        for model, rows in self.batches(folds):
             places = model.fitted.places(numbers[rows])
             known = places >= 0
             probabilities = model.probabilities(contexts.take(to_arrow(rows)))
@@ -75,11 +75,12 @@ class PropensityModel:
     def rows(self, contexts: pa.Table, folds: NDArray[np.int64]) -> tuple[pa.Array, NDArray[np.float64]]:
         """Return the actions, and a matrix of every row's propensities of all actions; meant for a batch of rows."""
         propensities = np.full((contexts.num_rows, len(self.labels)), np.nan)
-        for model, rows in self._batches(folds):
+        for model, rows in self.batches(folds):
             propensities[np.ix_(rows, model.fitted.classes)] = model.probabilities(contexts.take(to_arrow(rows)))
         return self.labels.values, propensities
 
-    def _batches(self, folds: NDArray[np.int64]) -> Iterator[tuple[FoldModel, NDArray[np.int64]]]:
+    def batches(self, folds: NDArray[np.int64]) -> Iterator[tuple[FoldModel, NDArray[np.int64]]]:
+        """Yield the model of each fold with rows of it, some at a time."""
         size = batch_size(len(self.labels))
         for fold in np.unique(folds).tolist():
             if fold not in self.learned:
@@ -99,6 +100,7 @@ def learn_propensity(
     temperature: float | None = None,
     seed: int = 0,
     most: int = MOST_ROWS,
+    mix: Callable[[PooledFit, Training, np.random.Generator, Any], EpochMixture] | None = None,
 ) -> PropensityModel:
     """Fit a propensity model with cross-fitting: for every fold, a classifier learned from all other folds.
 
@@ -115,6 +117,7 @@ def learn_propensity(
         temperature: The t of all folds, instead of fitting it.
         seed: Of samples and held-out events.
         most: Learn from at most this many rows (fewer with many actions), sampled without bias (see ``draw``).
+        mix: Learns a mixture over epochs from a fold's model, its rows, a generator, and the user's own classifier.
     """
     labels = KeyEncoder.of(actions)
     numbers = labels.numbers(actions)
@@ -127,7 +130,8 @@ def learn_propensity(
             matrix, training = training_rows(contexts, numbers, n, others, rng, most=most)
             pooled = PooledFit.learn(training, candidates, rng, most=ROWS_TO_CHOOSE, power=temperature)
             sampled = len(training.n) < len(others)
-            learned[fold] = FoldModel(matrix, pooled.fitted, pooled.temperature, sampled)
+            mixture = None if mix is None else mix(pooled, training, rng, candidates.given)
+            learned[fold] = FoldModel(matrix, pooled.fitted, pooled.temperature, sampled, mixture)
     return PropensityModel(labels, learned)
 
 
@@ -180,6 +184,14 @@ class FoldModel:
         """Return a row of probabilities for every context, in the order of the classifier's classes."""
         x = self.matrix.apply(contexts)
         return self.pooled(x) if self.mixture is None else self.mixture.mixed(x, self.pooled(x))
+
+    def within_epochs(self, contexts: pa.Table, epochs: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the same, and the probabilities in the epoch of every row: [2, row, class]."""
+        x = self.matrix.apply(contexts)
+        pooled = self.pooled(x)
+        if self.mixture is None:
+            return np.stack([pooled, pooled])
+        return np.stack([self.mixture.mixed(x, pooled), self.mixture.imitators.own(x, pooled, epochs)])
 
     def pooled(self, x: Matrix) -> NDArray[np.float64]:
         """Return the probabilities of the classifier of all epochs."""

@@ -11,6 +11,7 @@ from warmstart.core import MICROSECONDS_PER_DAY
 from warmstart.events import DAYS_BEFORE_MONDAY, HOUR
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from numpy.typing import NDArray
 
     Ints = NDArray[np.int64]
@@ -28,13 +29,15 @@ FEWEST_UNITS = 100
 class Epoching:
     """The division in use: what an epoch is, how many there are, and the held-out log-loss of all that were compared.
 
-    ``losses``: by name; "" is one model of all epochs. Empty where the division was not chosen here.
+    ``losses``: by name; "" is one model of all epochs. Empty where the division was not chosen here. ``own``: a sample
+    of events with the propensities of their own epoch (see ``own_epoch_rows``), where there are several.
     """
 
     name: str
     epochs: int
     losses: dict[str, float]
     same_contexts: bool = True
+    own: pa.Table | None = None
 
     @property
     def detail(self) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from warmstart.propensity.training import LEAST_PROBABILITY, Candidates, Fitted, HeldOutFit
+from warmstart.propensity.training import LEAST_PROBABILITY, Candidates, Fitted, choose
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,16 +55,10 @@ class EpochShares:
             return cls(shares, None, 1.0)
         train, held_out = (_labelled(part, epochs) for part in (pooled.train, pooled.held_out))
         train = train.drawn(min(most, ROWS_TO_CHOOSE), rng)
-        if not len(train.n) or not len(held_out.n) or len(np.unique(train.classes)) < 2:
+        if len(np.unique(train.classes)) < 2:
             return cls(shares, None, 1.0)
         candidates = Candidates.of(None, 0, VARIANCES)
-        best: HeldOutFit | None = None
-        place = 0
-        for i, candidate in enumerate(candidates.rough):
-            tried = HeldOutFit.of(candidate, train, held_out)
-            if best is not None and tried.loss >= best.loss:
-                break
-            best, place = tried, i
+        place, best = choose(candidates.rough, train, held_out)
         # The shares are of all rows: an epoch that more was held out of has less to learn from, so that shares of the
         # others alone would lose to anything flatter.
         plain = cls(shares, None, 1.0)

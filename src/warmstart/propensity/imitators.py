@@ -94,11 +94,21 @@ class Imitators:
         """Return sum_e P(e|x) * pi_e(a|x) for rows: their pooled probabilities, and ``shares``, P(e|x)."""
         total: Floats = (shares @ self.weights[:, 1])[:, None] * pooled + (shares * self.weights[:, 2]) @ self.uniform
         for epoch, fitted in enumerate(self.fitted):
-            if fitted is not None:
+            if fitted is not None and shares[:, epoch].any():
                 columns = np.searchsorted(self.classes, fitted.classes)
                 part = (shares[:, epoch] * self.weights[epoch, 0])[:, None]
                 total[:, columns] += part * _powered(fitted.log_probabilities(x), self.power)
         return total
+
+    def own(self, x: Matrix, pooled: Floats, epochs: Ints) -> Floats:
+        """Return pi_e(a|x) of every row's own epoch, given the pooled probabilities."""
+        found = np.empty_like(pooled)
+        for epoch in np.unique(epochs).tolist():
+            among = epochs == epoch
+            shares = np.zeros((int(among.sum()), len(self.fitted)))
+            shares[:, epoch] = 1.0
+            found[among] = self.mixed(x[among], pooled[among], shares)
+        return found
 
 
 def mixing_weights(densities: Floats, events: Floats, prior: Floats) -> Floats:

@@ -22,6 +22,7 @@ from warmstart.propensity.classifier import (
     ROWS_TO_CHOOSE,
     FoldModel,
     PropensityModel,
+    learn_propensity,
     one_thread,
     training_rows,
 )
@@ -105,19 +106,11 @@ def learn_mixture(
         seed: Of samples and held-out events.
         most: Learn from at most this many rows (fewer with many actions), sampled without bias.
     """
-    labels = KeyEncoder.of(actions)
-    numbers, contexts = labels.numbers(actions), contexts.combine_chunks()
-    candidates = Candidates.of(model, seed)
-    learned = {}
-    with one_thread():
-        for fold, others in other_folds(n, folds):
-            rng = np.random.default_rng([seed, fold])
-            matrix, training = training_rows(contexts, numbers, n, others, rng, most=most)
-            pooled = PooledFit.learn(training, candidates, rng, most=ROWS_TO_CHOOSE, power=None)
-            mixture = EpochMixture.learn(pooled, training, epochs, rng, model=candidates.given)
-            sampled = len(training.n) < len(others)
-            learned[fold] = FoldModel(matrix, pooled.fitted, pooled.temperature, sampled, mixture)
-    return PropensityModel(labels, learned)
+
+    def mix(pooled: PooledFit, training: Training, rng: np.random.Generator, given: Any) -> EpochMixture:
+        return EpochMixture.learn(pooled, training, epochs, rng, model=given)
+
+    return learn_propensity(contexts, actions, n, folds, model=model, seed=seed, most=most, mix=mix)
 
 
 def compare_epochs(

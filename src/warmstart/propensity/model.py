@@ -50,7 +50,7 @@ def mixture_propensity(strata: Strata, *, model: Any = None, seed: int = 0) -> t
         seed: Of its samples.
     """
     learned, epoching = learn_epochs(strata, model=model, seed=seed)
-    return with_predictions(strata, learned), epoching
+    return with_own_epoch(with_predictions(strata, learned), epoching), epoching
 
 
 def learn_epochs(strata: Strata, *, model: Any = None, seed: int = 0) -> tuple[PropensityModel, Epoching]:
@@ -59,6 +59,7 @@ def learn_epochs(strata: Strata, *, model: Any = None, seed: int = 0) -> tuple[P
     from warmstart.propensity.classifier import learn_propensity
     from warmstart.propensity.divisions import Epoching, divisions, finest_unit
     from warmstart.propensity.mixture import compare_epochs, learn_mixture
+    from warmstart.propensity.own_epoch import own_epoch_rows
 
     window, named = strata.cells.evaluated.window, strata.cells.evaluated.log.epochs
     losses: dict[str, float] = {}
@@ -78,7 +79,15 @@ def learn_epochs(strata: Strata, *, model: Any = None, seed: int = 0) -> tuple[P
     if count < 2:
         return learn_propensity(*given, model=model, seed=seed), Epoching("", 1, losses)
     learned = learn_mixture(*given, epochs, model=model, seed=seed)
-    return learned, Epoching(name, count, losses, learned.same_contexts)
+    own = own_epoch_rows(learned, *given[:3], folds=given[3], epochs=epochs, seed=seed)
+    return learned, Epoching(name, count, losses, learned.same_contexts, own)
+
+
+def with_own_epoch(strata: Strata, epoching: Epoching | None) -> Strata:
+    """Put a sample of events with the propensities of their own epoch beside the strata, if there are epochs."""
+    if epoching is None or epoching.own is None:
+        return strata
+    return replace(strata, own_epoch=strata.cells.engine.open_arrow(epoching.own))
 
 
 def with_predictions(strata: Strata, learned: PropensityModel | CountedRows) -> Strata:

@@ -116,6 +116,7 @@ class Alarms:
         *,
         weight_rings: bool,
         clipped: tuple[float, float] | None = None,
+        within: tuple[float, float] | None = None,
     ) -> Self:
         """Say what rings: the mean weight, else balance.
 
@@ -125,6 +126,7 @@ class Alarms:
             imbalances: Features out of balance, the worst first.
             weight_rings: Whether the mean weight is too far from 1.
             clipped: The mean weight and its error at a larger tau, if it is that which rings loudest.
+            within: The mean weight given the epoch of every event and its error, if it is only this which rings.
         """
         if not weight_rings and not imbalances:
             return cls(mean_weight, standard_error)
@@ -132,9 +134,11 @@ class Alarms:
             small = "too small, so that what was shown counts too much"
             large = "too large, or the log has too little of what the policy chooses"
             more = "" if clipped is None else f" ({clipped[0]:.3f} +- {clipped[1]:.3f} after clipping)"
+            more = more if within is None else f" ({within[0]:.3f} +- {within[1]:.3f} given the epoch of every event)"
+            above = (mean_weight if within is None else within[0]) > 1
             said = (
                 f"The mean weight is {mean_weight:.3f} +- {standard_error:.3f}{more} instead of 1: propensities are "
-                f"{small if mean_weight > 1 else large}."
+                f"{small if above else large}."
             )
         else:
             worst = imbalances[0]
