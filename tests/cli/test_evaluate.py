@@ -45,6 +45,13 @@ def test_json_to_a_pipe_is_nothing_but_the_json(folder):
     assert found["log"] == expected["log"]
 
 
+def test_a_column_of_choices_is_a_policy(folder):
+    options = ["--policy", "shadow=column:action", "--policy", "logging", "--trained-until", "shadow=never", "--json"]
+    shadow, logging = json.loads(evaluate(folder, *options).stdout)["policies"]
+    assert shadow["policy"] == "shadow"
+    assert shadow["value"] == pytest.approx(logging["value"])
+
+
 def test_the_json_has_the_documented_fields(folder):
     found = json.loads(evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--json").stdout)
     assert set(found) == {"schema", "policies", "windows", "log", "propensities", "per", "notes", "warmstart_version"}
@@ -205,6 +212,9 @@ def test_an_interrupt_exits_130(folder, monkeypatch, capsys):
         (["--policy", "uniform", "--tau", "0.1", "--test-from", "2000-01-01"], 1, "earlier window has no events"),
         (["--policy", "absent.csv", "--tau", "0.1"], 1, "There is no file 'absent.csv'"),
         (["--policy", "constant:zz", "--tau", "0.1"], 1, "never occurs"),
+        (["--policy", "a=mine.csv", "--policy", "a=uniform"], 2, "2 policies are called 'a'"),
+        (["--policy", "column:actoin", "--tau", "0.1"], 1, "Did you mean 'action'"),
+        (["--policy", "column:", "--tau", "0.1"], 2, "names no column"),
     ],
 )
 def test_a_wrong_command_exits_2_and_bad_data_1_without_a_traceback(folder, arguments, code, message):

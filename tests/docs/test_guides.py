@@ -25,3 +25,13 @@ def test_a_guide_runs_as_written(name, tmp_path):
         )
         assert ran.returncode == 0, ran.stderr
     assert (tmp_path / MADE[name]).is_file()
+
+
+def test_policies_of_the_guide_run_as_written(tmp_path):
+    """The one program of the guide that needs nothing but itself."""
+    text = (GUIDES / "evaluate.md").read_text()
+    section = text.split("## Policies as you have them")[1].split("\n## ")[0]
+    (program,) = re.findall(r"^```python\n(.*?)^```$", section, flags=re.DOTALL | re.MULTILINE)
+    ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stderr
+    assert "shadow" in ran.stdout

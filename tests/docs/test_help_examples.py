@@ -74,6 +74,7 @@ def folder(tmp_path_factory):
             "shown_at": shown_at,
             "request": list(range(n)),
             "customer": [f"c{i % 97}" for i in range(n)],
+            "new_model": [str(ad) for ad in rng.choice(ads, n)],
         }
     )
     pq.write_table(log, folder / "log.parquet")

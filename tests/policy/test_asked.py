@@ -123,6 +123,9 @@ def test_engines_agree(spark, duckdb):
         lambda frame: pd.Series(by_hour(frame), dtype="category"),
         lambda frame: np.array(by_hour(frame), dtype=object).reshape(-1, 1),
         lambda frame: pl.Series(by_hour(frame)),
+        lambda frame: iter(by_hour(frame)),
+        lambda frame: {"context": frame["context"], "hour": frame["hour"], "action": by_hour(frame)},
+        lambda frame: frame.join(pd.get_dummies(pd.Series(by_hour(frame))).astype(float)),
         lambda frame: pd.DataFrame({"action": by_hour(frame)}),
         lambda frame: frame.assign(action=by_hour(frame)).sample(frac=1, random_state=1),
         lambda frame: pd.get_dummies(pd.Series(by_hour(frame))).astype(float),
@@ -232,8 +235,9 @@ def test_nulls_are_undecided_and_gains_count_them_as_logging(here):
     ("answer", "message"),
     [
         (lambda _: ["a0"], r"was asked about 18 contexts and answered with 1 row\. Return one row"),
-        (lambda _: "a0", "a single value"),
-        (lambda _: None, "a single value"),
+        (lambda frame: ["a0"] * 3 * len(frame), "answered with 54 rows.*'column:NAME'"),
+        (lambda _: "a0", "no list, array or Series"),
+        (lambda _: None, "no list, array or Series"),
         (lambda frame: [["a0"]] * len(frame), "rows of type list"),
         (lambda frame: frame["hour"], "actions of type int64, and those of the log are string"),
         (lambda frame: ["a0", 1, *frame["hour"][2:]], "holds no actions"),
@@ -295,9 +299,24 @@ def test_an_exception_that_cannot_travel_is_told(spark):
 def test_a_class_or_an_array_is_no_policy(here):
     with pytest.raises(ws.UsageError, match="is the class Model"):
         evaluate(here, Model)
+    for nothing in (None, 3, {"a0"}):
+        with pytest.raises(ws.UsageError, match="chooses nothing"):
+            ws.evaluate(nothing, here)
+
+    class Nameless:
+        def table(self, contexts):
+            return contexts
+
+    with pytest.raises(ws.UsageError, match="also needs a name"):
+        ws.evaluate(Nameless(), here)
     for array in (np.array(["a0"]), pd.Series(["a0"]), pl.Series(["a0"])):
         with pytest.raises(ws.UsageError, match=r"does not say which context.*column:NAME"):
             evaluate(here, array)
+
+
+def test_a_frame_is_a_frame_whatever_its_columns_are_called(here):
+    odd = decisions().to_pandas().assign(name="x", table=1, predict=2, predict_proba=3)
+    assert numbers(evaluate(here, odd)) == pytest.approx(numbers(evaluate(here, decisions())))
 
 
 def test_a_scikit_learn_pipeline_is_a_policy(here):

@@ -46,6 +46,11 @@ def test_code_is_named_after_itself():
         parse_policies([Model(), Model().predict])
 
 
+def test_a_bare_word_is_told_what_it_could_be():
+    with pytest.raises(ws.SourceError, match=r"no file 'shadow', and no such policy.*column:shadow.*constant:shadow"):
+        parse_policies("shadow")
+
+
 def test_two_policies_of_one_name_are_refused():
     with pytest.raises(ws.UsageError, match="2 policies are called 'uniform'"):
         parse_policies(["uniform", "uniform"])

@@ -90,7 +90,7 @@ def check_decides(policy: NamedPolicy, estimate: ValueEstimate) -> None:
     elif policy.column is not None or policy.is_asked:
         hint = "All its choices are null."
     else:
-        hint = "Are its context columns written as in the log?"
+        hint = "Are its contexts written as in the log, with their columns in the same order?"
     raise DecisionError(f"The policy {quoted(policy.name)} decides no context of the evaluated window.", hint)
 
 

@@ -48,10 +48,13 @@ class Question:
     def read(self, answer: Any, contexts: pa.Table) -> Answer:
         """Return the choices for a chunk of contexts; refuse an answer that is none."""
         names = _frame_names(answer)
+        answer = answer if not hasattr(answer, "__next__") else list(answer)
         if names is not None and self.action in names:
             return self._read_table(answer, contexts, [str(name) for name in names])
         if names is not None:
-            columns = {name: _column(answer, name, i) for i, name in enumerate(names)}
+            # Columns that it got and hands back are no actions.
+            given = set(contexts.column_names)
+            columns = {name: _column(answer, name, i) for i, name in enumerate(names) if name not in given}
             return self._read_probabilities(columns, contexts, answer)
         if getattr(answer, "ndim", 1) == 2:
             return self._read_array(np.asarray(answer), contexts)
@@ -104,7 +107,10 @@ class Question:
         """Read a frame with the action column: rows by context where it has the context's columns, else in order."""
         by_context = all(name in names for name in self.context)
         wanted = [*(self.context if by_context else ()), self.action, *([PROBABILITY] if PROBABILITY in names else [])]
-        table = frame_to_arrow(answer, {name: name for name in wanted}, self.where)
+        if isinstance(answer, Mapping):
+            table = pa.table({name: self._actions(answer[name]) for name in wanted})
+        else:
+            table = frame_to_arrow(answer, {name: name for name in wanted}, self.where)
         if by_context:
             keys = KeyEncoder.of(contexts.select(list(self.context)))
             place = np.append(np.argsort(keys.numbers(contexts)), -1)
@@ -156,10 +162,12 @@ class Question:
 
     def _check_length(self, length: int, contexts: pa.Table) -> None:
         if length != contexts.num_rows:
+            per_event = " If these are choices per event, make them a column of the log, and pass 'column:NAME'."
             raise DecisionError(
                 f"{self.where} was asked about {counted(contexts.num_rows, 'context')} and answered with "
                 f"{counted(length, 'row')}.",
-                "Return one row for each context, in their order; a null where it chooses nothing.",
+                "Return one row for each context, in their order; a null where it chooses nothing."
+                + (per_event if length > contexts.num_rows else ""),
             )
 
     def _check_probabilities(self, rows: NDArray[np.int64], values: NDArray[np.float64], contexts: pa.Table) -> None:
@@ -248,7 +256,7 @@ def _as_arrow(values: Any) -> pa.Array | pa.ChunkedArray:
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return values
     if isinstance(values, str | bytes) or values is None or (np.ndim(values) == 0 and not hasattr(values, "__len__")):
-        raise TypeError("it is a single value")
+        raise TypeError("it is no list, array or Series")
     if _library(values) == "polars":
         return values.to_arrow()
     values = values if hasattr(values, "__array__") else list(values)

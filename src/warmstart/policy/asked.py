@@ -16,7 +16,7 @@ import ibis
 import pyarrow as pa
 
 from warmstart.core import ACTION, PROBABILITY, DecisionError, Progress, UsageError, quoted, shortened, to_arrow
-from warmstart.engine import is_partitioned
+from warmstart.engine import FRAME_LIBRARIES, is_partitioned
 from warmstart.policy.answers import Answer, Question, contexts_as_text
 from warmstart.policy.contexts import as_frame, described_contexts, frame_kind, renamed
 from warmstart.policy.policy_table import PolicyTable
@@ -70,7 +70,8 @@ class Asked:
         columns = ", ".join(map(quoted, contexts.column_names))
         return DecisionError(
             f"{self.question.where} raised {type(error).__name__}: {shortened(error, 200)} (for {found}).",
-            f"It gets a {self.kind} frame of distinct contexts with the columns {columns}.",
+            f"It gets all distinct contexts at once, a {self.kind} frame with the columns {columns}, and returns one "
+            "action per row.",
         )
 
     def _fails(self, contexts: pa.Table) -> bool:
@@ -83,7 +84,9 @@ class Asked:
 
 def can_be_asked(source: Any) -> bool:
     """Tell whether a source is a policy in Python: it has ``predict``, ``predict_proba`` or ``table``, or is called."""
-    if isinstance(source, type):
+    # A frame has its columns as attributes, whatever they are called.
+    library = type(source).__module__.split(".", maxsplit=1)[0]
+    if isinstance(source, type) or library in (*FRAME_LIBRARIES, "ibis", "pyspark"):
         return False
     return isinstance(source, Policy) or callable(source) or hasattr(source, "predict_proba") or _predicts(source)
 

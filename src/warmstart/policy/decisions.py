@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import ibis
@@ -33,7 +34,9 @@ def decided_policy(
         where: What messages call the table.
         allow_unknown: Whether it may name actions that no window of the log shows; they are refused otherwise.
     """
-    columns, where = cells.columns, where or describe(source)
+    unnamed = not isinstance(source, str | Path | list | tuple)
+    columns = cells.columns
+    where = where or (f"{describe(source)} of the policy {quoted(name)}" if unnamed else describe(source))
     given = {fixed: columns.fixed_to_given[fixed] for fixed in columns.keys}
     if PROBABILITY in given.values():
         raise UsageError(

@@ -29,14 +29,16 @@ def lookup_table(decisions: Mapping[Any, Any], columns: Columns, name: str) -> p
                 f"The policy {quoted(name)} decides {quoted(str(context))}, and the log's contexts are {wanted}.",
                 "A key is a value of the context column, or a tuple with one value per context column, in their order.",
             )
-        choices = choice if isinstance(choice, Mapping) else {choice: 1.0}
+        choices = choice if isinstance(choice, Mapping) else {} if choice is None else {choice: 1.0}
         for action, probability in choices.items():
             keys.append(key)
             actions.append(action)
             probabilities.append(probability)
-    given = dict(zip(columns.context, zip(*keys, strict=True), strict=True)) if keys else dict.fromkeys(columns.context)
+    if not keys:
+        raise DecisionError(f"The policy {quoted(name)} has no decisions.")
     try:
-        arrays = {column: pa.array(list(values or ())) for column, values in given.items()}
+        given = zip(columns.context, zip(*keys, strict=True), strict=True)
+        arrays = {column: pa.array(list(values)) for column, values in given}
         return pa.table({**arrays, columns.action: pa.array(actions), PROBABILITY: pa.array(probabilities, "float64")})
     except (pa.ArrowInvalid, pa.ArrowTypeError, TypeError, OverflowError) as error:
         raise ColumnError(

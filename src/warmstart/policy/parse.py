@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from warmstart.core import UsageError, quoted
+from warmstart.core import SourceError, UsageError, quoted
 from warmstart.engine import FRAME_LIBRARIES, check_url, has_scheme
 from warmstart.policy.asked import can_be_asked
 from warmstart.policy.fitted import FittedPolicy
@@ -128,6 +128,10 @@ def _check_source(policy: NamedPolicy) -> None:
             "is for.",
             f"{hint} One choice per event of the log: make it a column of the log, and pass 'column:NAME'.",
         )
+    has_table = library not in (*FRAME_LIBRARIES, "ibis", "pyspark") and hasattr(source, "table")
+    if isinstance(source, bool | int | float | set | None) or (has_table and not policy.is_asked):
+        hint += " An object with table(contexts) also needs a name." if has_table else ""
+        raise UsageError(f"The policy {quoted(policy.name)} is {quoted(str(source))}, which chooses nothing.", hint)
     if policy.column == "":
         raise UsageError("The policy 'column:' names no column.", "Write column:NAME.")
 
@@ -161,15 +165,18 @@ def _parse(policy: Any, position: int) -> NamedPolicy:
     near = get_close_matches(text, KEYWORDS, n=1)
     if near and not Path(text).exists():
         raise UsageError(f"There is no policy {quoted(text)}.", f"Did you mean {near[0]!r}?")
+    if _is_bare_word(text):
+        hint = f"For a column of the log write column:{text}, for an action constant:{text}; a file has a suffix."
+        raise SourceError(f"There is no file {quoted(text)}, and no such policy.", hint)
     return NamedPolicy(Path(text).stem, text)
 
 
 def _name_of(policy: Any, position: int) -> str:
     """Return the name of a policy in Python: its own, that of the function or of the model; else its position."""
-    if isinstance(policy, Policy):
-        return str(policy.name)
     if isinstance(policy, Mapping) or not can_be_asked(policy):
         return f"policy_{position}"
+    if isinstance(policy, Policy):
+        return str(policy.name)
     owner = getattr(policy, "__self__", policy)
     name = getattr(owner, "__name__", type(owner).__name__)
     return f"policy_{position}" if name in ("<lambda>", "partial") else name
