@@ -47,6 +47,7 @@ def test_without_a_table_of_contexts_the_error_says_what_to_pass(learned):
         ws.evaluate(policy, test, train=train)
 
 
+@pytest.mark.slow_on_spark
 def test_with_one_it_takes_the_best_known_action_as_choose_does(learned, tmp_path):
     train, test, pages, policy = learned
     ws.save_policy(policy, tmp_path / "policy")
@@ -62,6 +63,7 @@ def test_with_one_it_takes_the_best_known_action_as_choose_does(learned, tmp_pat
         assert value.gain.certified.lower > 0.2
 
 
+@pytest.mark.slow_on_spark
 def test_contexts_that_training_saw_keep_their_ranking(learned):
     train, _, pages, policy = learned
     with_table = ws.policy_table(policy, train, contexts=pages).sort_by("page")
