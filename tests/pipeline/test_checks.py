@@ -158,3 +158,12 @@ def test_until_is_an_option_of_evaluate_too(log):
     early, same = value(events, until=day(2)), value(events.until(day(2)))
     assert len(early["uniform"].by_epoch) == 2
     assert alike(early.to_dict(), same.to_dict())
+
+
+def test_rewards_that_should_be_small_are_not_followed_over_epochs(log, tmp_path):
+    events = read(log, minimize=NAMES["reward"])
+    with pytest.raises(ws.UsageError, match="of which more is better"):
+        ws.monitor("uniform", events, tmp_path / "monitor.jsonl")
+    with pytest.raises(ws.UsageError, match="of which more is better"):
+        ws.evaluate_progressively(events)
+    assert list(tmp_path.iterdir()) == []

@@ -389,3 +389,13 @@ def test_actions_without_a_table_have_their_own_weights_of_the_contexts_features
     chosen = policy.choose_table(pa.table({"x": new}))["a"].to_pylist()
     right = [c == ("a1" if v > 0 else "a0") for c, v in zip(chosen, new, strict=True) if abs(v) > 0.3]
     assert np.mean(right) > 0.9
+
+
+def test_a_minimized_reward_is_made_small():
+    rows = [("p", ad, 10.0 * cost, 0) for ad, cost in [("dear", 1), ("cheap", 0), ("cheap", 0.2)] * 40]
+    names = {"context": "context", "action": "action", "reward": "reward", "ranges": {"reward": (0, 10)}}
+    for minimize, best in ((), "dear"), ("reward", "cheap"):
+        events = ws.read_events(table(rows), minimize=minimize, **names)
+        learned = ws.fit(events, weight_bits=8)
+        assert ws.policy_table(learned, events)["action"].to_pylist() == [best]
+        assert any("makes 'reward' small" in line for line in learned.summary()) == bool(minimize)

@@ -30,7 +30,7 @@ def evaluated(names=NAMES, *, n=6_000, reward="click", tau="auto", **asked):
     chance = 0.3 + 0.3 * (ad != "old") * np.where(country == names["IT"], -0.9, 1)
     late = np.where(rng.random(n) < 0.1, np.nan, rng.random(n) < 0.2)
     log = {"page": ["p"] * n, names["country"]: country, "ad": ad, "click": (rng.random(n) < chance).astype(int)}
-    log[names["cost"]] = np.where(ad == "gold", 0.9, np.where(ad == "new", 0.2, 0.1))
+    log[names["cost"]] = np.where(ad == "gold", 0.9, np.where(ad == "new", 0.2, 0.1)) * rng.uniform(0.5, 1, n)
     log[names["late"]] = pa.array(late, from_pandas=True)
     also = [name for name in ("click", names["cost"], names["late"]) if name != reward]
     events = ws.read_events(
@@ -170,7 +170,7 @@ def test_a_point_of_the_trade_off_tells_its_numbers(browser, result, tmp_path):
     path = ws.save_report(result, tmp_path / "page.html")
     with Visit(browser, path) as visit:
         chart = visit.page.locator("section", has_text="click against cost").locator(".chart svg").first
-        chart.locator(".mark-symbol path").last.hover()
+        chart.locator(".mark-symbol.role-mark path").last.hover()
         visit.page.wait_for_selector("#vg-tooltip-element.visible")
         said = visit.page.inner_text("#vg-tooltip-element")
         assert "gain" in said

@@ -170,8 +170,10 @@ def wide_range(outcome: Outcome) -> Remark:
 def rounded_out(low: float, high: float, outcome: Outcome) -> tuple[float, float]:
     """Return round ends, inside the outcome's range, around what was seen of it; zero where that is near."""
     step = 10 ** math.floor(math.log10(high - low))
-    start = 0.0 if 0 <= low <= high - low else step * math.floor(low / step)
-    return max(float(f"{start:.10g}"), outcome.low), min(float(f"{step * math.ceil(high / step):.10g}"), outcome.high)
+    start = 0.0 if 0 <= low <= high - low else step * math.floor(round(low / step, 9))
+    return max(float(f"{start:.10g}"), outcome.low), min(
+        float(f"{step * math.ceil(round(high / step, 9)):.10g}"), outcome.high
+    )
 
 
 def unknown_outcome(outcome: Outcome) -> Remark:
