@@ -71,6 +71,7 @@ def folder(tmp_path_factory):
             "city": [str(city) for city in rng.choice(["Bonn", "Turin"], n)],
             "ad": [str(ad) for ad in rng.choice(ads, n)],
             "click": [int(click) for click in rng.integers(0, 2, n)],
+            "cost": [0.005 + 0.01 * (i % 3) / 3 for i in range(n)],
             "shown_at": shown_at,
             "request": list(range(n)),
             "customer": [f"c{i % 97}" for i in range(n)],

@@ -100,10 +100,11 @@ def evaluate(
             --policy uniform --until 2026-10-20
         warmstart evaluate log.parquet --context page --action ad --reward click --time shown_at --epoch week \
             --progressive
+        warmstart evaluate log.parquet --context page --context hour --action ad --reward click --also cost \
+            --minimize cost --range cost=0:0.02 --policy new=decisions.csv --trained-until never \
+            --guard 'cost<=+2%' --by hour --select
         warmstart evaluate log.parquet --context page --action ad --reward click --also cost --minimize cost \
-            --range cost=0:0.02 --policy new=decisions.csv --trained-until never --guard 'cost<=+2%' --select
-        warmstart evaluate log.parquet --context page --context country --action ad --reward click --by country \
-            --policy new=decisions.csv --trained-until never --select
+            --range cost=0:0.02 --policy uniform --utility 'click - 10*cost'
         warmstart evaluate log.parquet --context age --context city --action ad --reward click \
             --propensities model --policy new=by-city.csv --estimator dr
         warmstart evaluate log.parquet --context page --action ad --reward click --policy shadow=column:new_model
