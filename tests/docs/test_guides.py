@@ -34,7 +34,8 @@ def test_a_guide_runs_as_written(name, tmp_path):
         assert ran.returncode == 0, ran.stderr
         said += ran.stdout.splitlines()
     assert (tmp_path / MADE[name]).is_file()
-    shown = re.findall(r"^```\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+    shown = [block for language, block in fenced if not language]
     if name in PRINTED:
         assert len(shown) == PRINTED[name]
         assert not {line for block in shown for line in block.splitlines()} - set(said)
