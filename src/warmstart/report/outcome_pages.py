@@ -43,10 +43,10 @@ def outcome_sections(evaluation: Evaluation) -> list[Section]:
     return [*_guards(evaluation), *_tradeoffs(evaluation), *_segments(evaluation), *others]
 
 
-def named(evaluation: Evaluation, policy: str, tau: float) -> str:
+def named(evaluation: Evaluation, policy: str, tau: float, between: str = " at tau ") -> str:
     """Name a policy, with its tau where it has several."""
     name = shortened(policy, 30)
-    return f"{name} at tau {tau:g}" if sum(e.policy == policy for e in evaluation) > 1 else name
+    return f"{name}{between}{tau:g}" if sum(e.policy == policy for e in evaluation) > 1 else name
 
 
 def gain_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
@@ -58,7 +58,8 @@ def gain_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
                 ends = {"value": gain.difference, "lower": gain.lower, "upper": gain.upper}
                 better = is_better(evaluation.reward, gain.lower, gain.upper)
                 colour = charts.GOOD if better else charts.PLAIN
-                rows.append({"what": f"{named(evaluation, e.policy, e.tau)}, {kind}", **ends, "colour": colour})
+                what = named(evaluation, e.policy, e.tau, ", ")
+                rows.append({"what": f"{what}, {kind}", **ends, "colour": colour})
     return rows
 
 
@@ -142,13 +143,15 @@ def _point(evaluation: Evaluation, one: prices.Tradeoff) -> dict[str, Any]:
 
 
 def _segments(evaluation: Evaluation) -> list[Section]:
-    """Draw the gains of every policy and tau by segment."""
+    """Draw the gains of every policy by segment, at its first tau; the tables have all."""
     gains = segment_gains(evaluation)
     sections: list[Section] = []
     by = " and ".join(shortened(name, 30) for name in evaluation.by)
     x_title = f"gain over logging, {shortened(evaluation.reward.name, 30)} per {evaluation.per}"
-    for key in dict.fromkeys((one.estimate.policy, one.estimate.tau) for one in gains):
-        own = [one for one in gains if (one.estimate.policy, one.estimate.tau) == key]
+    for policy in dict.fromkeys(one.estimate.policy for one in gains):
+        every = [one for one in gains if one.estimate.policy == policy]
+        key = policy, every[0].estimate.tau
+        own = [one for one in every if one.estimate.tau == key[1]]
         rows, whole = [row for one in own for row in _segment_rows(one)], evaluation[key].gain
         wholes = [
             {"kind": kind, "value": gain.difference, "what": f"{kind}, all traffic"}
@@ -159,7 +162,7 @@ def _segments(evaluation: Evaluation) -> list[Section]:
         proven, differing = _listed(own, [one.proven for one in own]), _listed(own, [one.differs for one in own])
         title = f"{named(evaluation, *key)} by {by}: " + (f"proven better in {proven}" if proven else "nowhere proven")
         title += f"; differs in {differing}" if differing else ""
-        table = tables.segments_table(evaluation, own)
+        table = tables.segments_table(evaluation, every)
         texts = () if sections else [ABOUT_SEGMENTS.format(per=evaluation.per)]
         sections.append(Section(title, texts, chart, [] if table is None else [table]))
     return sections

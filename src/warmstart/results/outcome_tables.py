@@ -111,7 +111,7 @@ def segments_table(evaluation: Evaluation, gains: Sequence[SegmentGain] | None =
 
 def segment_name(gain: SegmentGain, longest: int = 30) -> str:
     """Show the values that a segment has in its columns."""
-    return ", ".join(shortened(value, longest) for value in gain.estimate.segment or ())
+    return " / ".join(shortened(value, longest) for value in gain.estimate.segment or ())
 
 
 def proven_words(gain: SegmentGain) -> str:
