@@ -10,7 +10,7 @@ from warmstart.report.epoch_pages import by_epoch
 from warmstart.report.glossary import glossary
 from warmstart.report.outcome_pages import gain_rows, is_better, keeps_guards, named, outcome_sections, selected_card
 from warmstart.report.page import Card, Page, Section
-from warmstart.results import TextTable
+from warmstart.results import TextTable, outcome_notes
 from warmstart.results import evaluation_tables as tables
 
 if TYPE_CHECKING:
@@ -102,6 +102,8 @@ def _values(evaluation: Evaluation) -> Section:
         "policy that is better where it is supported may still lie below logging here. The bound in the title holds "
         "for all policies and taus at once."
     )
+    if evaluation.reward.minimize:
+        text += " What the log does not know of a cost is missing from it, not from the bound."
     line = chart is not None and logging is not None
     texts = [text, "The dashed line is what the logging policy earned."] if line else [text]
     return Section(_bound(evaluation), texts, chart, [tables.values_table(evaluation)])
@@ -110,20 +112,16 @@ def _values(evaluation: Evaluation) -> Section:
 def _bound(evaluation: Evaluation) -> str:
     """Say what the best policy earns at least, or costs at most."""
     reward = evaluation.reward
-    own = [e for e in _others(evaluation) or evaluation if e.certified_lower is not None]
-    if not evaluation.propensities.certified or not own:
+    own = [(e, outcome_notes.joint_bound(evaluation, e)) for e in _others(evaluation) or evaluation]
+    ends = [(end, e.policy) for e, end in own if end is not None]
+    if not evaluation.propensities.certified or not ends:
         return "What the policies would have earned, without a certified end"
-
-    def end(estimate: ValueEstimate) -> float:
-        found = estimate.joint_upper if reward.minimize else estimate.joint_lower
-        return reward.range[reward.minimize is False] if found is None else found
-
-    best = (min if reward.minimize else max)(own, key=end)
-    shown = evaluation.number(end(best))
-    if float(shown) == reward.range[reward.minimize]:
+    end, name = min(ends) if reward.minimize else max(ends, key=lambda pair: pair[0])
+    shown = evaluation.number(end)
+    if float(shown) == (reward.high if reward.minimize else reward.low):
         return "The log guarantees nothing for any of them"
     verb = "costs at most" if reward.minimize else "earns at least"
-    return f"{shortened(best.policy, 30)} {verb} {shown} per {evaluation.per}, on all traffic"
+    return f"{shortened(name, 30)} {verb} {shown} per {evaluation.per}, on all traffic"
 
 
 def _gains(evaluation: Evaluation) -> Section:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core import counted, quoted, shortened
-from warmstart.results.outcome_notes import at_once, outcome_notes
+from warmstart.results.outcome_notes import at_once, joint_bound, outcome_notes
 
 if TYPE_CHECKING:
     from warmstart.results.evaluation import Evaluation
@@ -134,10 +134,9 @@ def _about_intervals(evaluation: Evaluation) -> list[str]:
     what = f"expected {quoted(evaluation.reward.name)} on this window's traffic is"
     if not less and len(evaluation.outcomes) == 1:
         what = "expected earnings on this window's traffic are"
-    joint = [(e.policy, e.joint_upper if less else e.joint_lower) for e in evaluation]
     best = {}
     for name in names:
-        own = [end for policy, end in joint if policy == name and end is not None]
+        own = [end for e in evaluation if e.policy == name and (end := joint_bound(evaluation, e)) is not None]
         best[name] = evaluation.number(min(own) if less else max(own))
     bounds = ", ".join(f"{end} ({shortened(name, 30)})" for name, end in best.items())
     return [f"{sure}, {what} at {'most' if less else 'least'} {bounds} per {evaluation.per}."]

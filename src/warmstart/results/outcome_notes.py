@@ -9,6 +9,7 @@ from warmstart.results.segments import SEGMENTS_TO_DRAW
 from warmstart.results.tradeoffs import tradeoffs
 
 if TYPE_CHECKING:
+    from warmstart.results.estimate import ValueEstimate
     from warmstart.results.evaluation import Evaluation
 
 GUARDS = (
@@ -29,6 +30,19 @@ def at_once(evaluation: Evaluation) -> str:
     parts += ["outcomes"] if len(evaluation.outcomes) > 1 else []
     parts += ["segments"] if evaluation.by else []
     return f"all {', '.join(parts[:-1])} and {parts[-1]} at once"
+
+
+def joint_bound(evaluation: Evaluation, estimate: ValueEstimate) -> float | None:
+    """Return what a policy earns at least on all traffic, or at most where less is better; None if it is not certified.
+
+    The upper end of a clipped value leaves out what is not supported; the certified one has the worst for it.
+    """
+    lower, upper, joint = estimate.joint_lower, estimate.upper, estimate.joint_upper
+    if estimate.certified_upper is None or lower is None or upper is None or joint is None:
+        return None
+    if not evaluation.reward.minimize:
+        return lower
+    return min(estimate.certified_upper + joint - upper, evaluation.reward.high)
 
 
 def outcome_notes(evaluation: Evaluation) -> list[str]:
