@@ -23,7 +23,13 @@ def options(command):
 
 @pytest.mark.parametrize("command", ["audit", "evaluate", "fit", "export", "compare-propensities"])
 def test_every_command_that_reads_a_log_takes_every_setting_of_one(command):
-    lacking = {"audit": {"--propensity", "--epoch"}, "fit": {"--propensity", "--epoch"}, "export": {"--epoch"}}
+    others = {"--also", "--minimize"}
+    lacking = {
+        "audit": {"--propensity", "--epoch", *others},
+        "fit": {"--propensity", "--epoch", "--also"},
+        "export": {"--epoch", *others},
+        "compare-propensities": others,
+    }
     left_out = lacking.get(command, set())
     fields = LogSettings.__dataclass_fields__.values()
     declared = {one.metadata.get("flag") or f"--{one.name.replace('_', '-')}" for one in fields} - {"--events"}

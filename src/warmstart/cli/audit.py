@@ -15,7 +15,7 @@ from warmstart.pipeline import EngineSettings, LogSettings
 @command()
 def audit(
     *,
-    log: Annotated[LogSettings, Without("propensity", "epoch")],
+    log: Annotated[LogSettings, Without("propensity", "epoch", "also", "minimize")],
     html: HtmlOption = None,
     explore_out: Path | None = None,
     force: ForceOption = False,

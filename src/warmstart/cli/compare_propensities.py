@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from warmstart.cli.completion import SOURCES
-from warmstart.cli.options import JsonOption, command
+from warmstart.cli.options import JsonOption, Without, command
 from warmstart.pipeline import EngineSettings, LogSettings
 
 
 @command(source=SOURCES)
 def compare_propensities(
     *,
-    log: LogSettings,
+    log: Annotated[LogSettings, Without("also", "minimize")],
     source: list[str] | None = None,
     coarser: list[str] | None = None,
     json: JsonOption = False,

@@ -15,7 +15,7 @@ from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
 @command(to=EXPORTS)
 def export(
     *,
-    log: Annotated[LogSettings, Without("epoch")],
+    log: Annotated[LogSettings, Without("epoch", "also", "minimize")],
     to: str,
     tau: float,
     out: Path,

@@ -17,7 +17,7 @@ LEARN_THREADS = "Threads that share one table of weights: quicker, less repeatab
 @command(fit_tau=AUTO, learn_from=PASSES, loss=LOSSES)
 def fit(
     *,
-    log: Annotated[LogSettings, Without("propensity", "epoch")],
+    log: Annotated[LogSettings, Without("propensity", "epoch", "also")],
     out: Path,
     windows: Annotated[WindowSettings, Only("train_until", "train_fraction")],
     contexts: Path | None = None,

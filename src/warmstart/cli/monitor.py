@@ -16,7 +16,7 @@ from warmstart.pipeline import EngineSettings, LogSettings
 @command(policy=POLICIES, tau=AUTO)
 def monitor(
     *,
-    log: Annotated[LogSettings, Without("propensity", "event_id")],
+    log: Annotated[LogSettings, Without("propensity", "event_id", "also", "minimize")],
     policy: list[str],
     out: Path,
     since: str | None = None,

@@ -36,7 +36,7 @@ _door = Door.to(
         "daily": "DailyCells open_daily_cells",
         "folds": "Folds with_key_folds",
         "log_table": "TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing ticks_per_second",
-        "outcomes": "Fill IF_NEGATIVE outcome_view with_outcomes",
+        "outcomes": "Fill IF_NEGATIVE maximized outcome_view with_outcomes",
         "read": "parse_ranges read_events",
         "slots": "SLOT SLOTS_PER_HOUR Slots open_slots",
         "strata": "FOLDS Strata fetch_to_learn_from open_strata",

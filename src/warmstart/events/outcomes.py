@@ -103,6 +103,14 @@ def _outcome_log(log: LogTable, k: int, fill: Fill) -> LogTable:
     return replace(log, table=table, outcomes=(replace(outcome, column=REWARD),), utility=None)
 
 
+def maximized(events: Events) -> Events:
+    """Return events whose reward should be large: one that should be small is turned around in its range."""
+    log = events.log
+    if not log.outcomes[0].minimize:
+        return events
+    return replace(events, log=replace(log, table=log.table.mutate(**{REWARD: 1.0 - log.table[REWARD]})))
+
+
 def check_outcomes(train: Events, evaluated: Events) -> None:
     """Refuse windows of logs whose outcomes differ."""
     own, others = (_described(events.log.outcomes) for events in (train, evaluated))

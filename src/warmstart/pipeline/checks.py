@@ -128,3 +128,13 @@ def feasible_window(requested: WindowName | None, train: Events | None) -> Windo
             "feasible_from is 'train', but there is no training window.", "Split the log, or pass train=..."
         )
     return window
+
+
+def check_maximized(events: Events) -> None:
+    """Refuse a reward that should be small, where what is told takes more of it for better."""
+    if events.log.outcomes[0].minimize:
+        name = quoted(events.columns.reward)
+        raise UsageError(
+            f"Policies are followed over epochs by a reward of which more is better, and less of {name} is.",
+            "Name another reward, or a column of its negative with a range.",
+        )

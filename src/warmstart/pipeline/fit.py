@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from warmstart.core import ACTION, REWARD, TIME, Progress, UsageError, silent, to_arrow, to_numpy
 from warmstart.engine import is_partitioned
-from warmstart.events import Events, open_cells
+from warmstart.events import Events, maximized, open_cells
 from warmstart.features import KeyEncoder, read_features
 from warmstart.pipeline.fit_distributed import DistributedFit
 from warmstart.pipeline.fitted import ChosenTau, Fit, check_feasible, check_rewards
@@ -40,6 +40,7 @@ def fit(
 ) -> FittedPolicy:
     """Learn a policy: a reward model with weights 1 / max(propensity, fit_tau), and a ranking of feasible actions.
 
+    A reward that was read with ``minimize`` is made small: what is learned and scored is the rest of its range.
     Features of contexts and actions are crossed, and the model is linear in their products. Ids add exact factors on
     top. The same seed learns the same, unless several ``threads`` are requested, which then share one table.
 
@@ -77,6 +78,7 @@ def fit(
         threads=threads,
     )
     _check_call(events, model, learn_from)
+    events = maximized(events)
     on_progress("summing events into cells")
     if not is_partitioned(events.engine):
         return LocalFit(events, settings, (contexts, actions), on_progress, model).run()

@@ -22,12 +22,20 @@ ChosenTau = tuple[float, dict[str, float]]
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """A training window, settings, ``tables`` of contexts and of actions, and a progress callback."""
+    """A training window, settings, ``tables`` of contexts and of actions, and a progress callback.
+
+    A reward that should be small is turned around in its range, so that the best action has the largest.
+    """
 
     events: Events
     settings: FitSettings
     tables: tuple[Any, Any]
     report: Progress
+
+    @property
+    def minimized(self) -> bool:
+        """Tell whether the reward should be small."""
+        return self.events.log.outcomes[0].minimize
 
     @property
     def context_options(self) -> dict[str, Any]:
@@ -109,6 +117,7 @@ class Fit:
                 "rate": None if model is None else model.rate,
                 "training_loss": None if model is None else model.training_loss,
                 "seed": settings.seed,
+                "minimized": self.minimized,
                 "sources": {name: None if source is None else describe(source) for name, source in sources.items()},
             },
         )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from warmstart.core import Moment, Progress, UsageError, __version__, quoted, silent
 from warmstart.estimators import EpochState
 from warmstart.events import COLUMN, epoch_label, epoch_start
-from warmstart.pipeline.checks import check_events, check_level, checked_taus
+from warmstart.pipeline.checks import check_events, check_level, check_maximized, checked_taus
 from warmstart.pipeline.epoch_steps import (
     EpochWindow,
     Followed,
@@ -81,6 +81,7 @@ def monitor(
         on_progress: Called with the step that begins.
     """
     check_events(events)
+    check_maximized(events)
     check_level(delta, "bets", ())
     tau = checked_taus(tau)[0]
     named, path, log = parse_policies(policies), Path(out), with_epochs(events, epoch)

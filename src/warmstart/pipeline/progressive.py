@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from warmstart.core import Progress, UsageError, __version__, quoted, silent
 from warmstart.estimators import EpochState
-from warmstart.pipeline.checks import check_events, check_level, checked_taus
+from warmstart.pipeline.checks import check_events, check_level, check_maximized, checked_taus
 from warmstart.pipeline.epoch_steps import Followed, epoch_windows, take_steps, together, with_epochs
 from warmstart.pipeline.evaluate import evaluate
 from warmstart.policy import parse_policies
@@ -59,6 +59,7 @@ def evaluate_progressively(
     ([20, 40, 60], 0.73)
     """
     check_events(events)
+    check_maximized(events)
     check_level(delta, "bets", ())
     tau = checked_taus(tau)[0]
     if not all(isinstance(number, int) and number >= 1 for number in (every, first)):

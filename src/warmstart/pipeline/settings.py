@@ -63,7 +63,7 @@ class LogSettings:
         metadata=_shown("What was known before acting (state, user, page). May be repeated.", "COLUMN")
     )
     action: str = field(metadata=_shown("What was shown (arm, item, treatment).", "COLUMN"))
-    reward: str = field(metadata=_shown("What came of it, in [0, 1].", "COLUMN"))
+    reward: str = field(metadata=_shown("What came of it, in [0, 1] or its --range.", "COLUMN"))
     time: str | None = field(default=None, metadata=_shown("When: a timestamp, a date or an epoch integer.", "COLUMN"))
     propensity: str | None = field(
         default=None,

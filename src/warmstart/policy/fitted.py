@@ -224,6 +224,8 @@ class FittedPolicy:
             lines.append(line + ".")
         tried = f", chosen among {', '.join(about['fit_taus_tried'])}" if about["fit_taus_tried"] else ""
         lines.append(f"Fit tau {about['fit_tau']:g}{tried}; learning rate {about['rate']}; seed {about['seed']}.")
+        if about.get("minimized"):
+            lines.append(f"It makes {quoted(self.columns.reward)} small: a score is what is left of its range, 0 to 1.")
         return lines
 
     @cached_property

@@ -96,7 +96,8 @@ def gain_table(evaluation: Evaluation) -> TextTable | None:
             rows.append((*names, *both, f"{e.support.supported:.1%}", contested))
     if not rows:
         return None
-    return TextTable(f"Gain over logging, per {evaluation.per} of all traffic", header, rows, left=1)
+    less = " (less is better)" if evaluation.reward.minimize else ""
+    return TextTable(f"Gain over logging, per {evaluation.per} of all traffic{less}", header, rows, left=1)
 
 
 def gain_cells(evaluation: Evaluation, estimate: ValueEstimate) -> tuple[str, str, str, str]:
