@@ -131,6 +131,13 @@ def test_a_regressor_is_cloned_and_stays_unfitted(fit_tau):
     assert first.ranking.equals(again.ranking)
 
 
+def test_a_reward_of_which_less_is_better_is_not_learned_to_be_earned():
+    log = pa.table({"page": ["p", "p"], "ad": ["a", "b"], "cost": [0.0, 1.0]})
+    events = ws.read_events(log, context="page", action="ad", reward="cost", minimize="cost")
+    with pytest.raises(ws.UsageError, match="less of 'cost' is better"):
+        ws.fit(events)
+
+
 def test_a_regressor_without_sample_weights_is_refused(month):
     from sklearn.neighbors import KNeighborsRegressor
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 
-from warmstart.core import ACTION, REWARD, TIME, Progress, UsageError, silent, to_arrow, to_numpy
+from warmstart.core import ACTION, REWARD, TIME, Progress, UsageError, quoted, silent, to_arrow, to_numpy
 from warmstart.engine import is_partitioned
 from warmstart.events import Events, open_cells
 from warmstart.features import KeyEncoder, read_features
@@ -151,6 +151,12 @@ def _with_speed(report: Progress, examples: int) -> Progress:
 def _check_call(events: Any, model: Any, learn_from: str) -> None:
     if not isinstance(events, Events):
         raise UsageError("fit learns from a log that was read.", "Pass what read_events or split returned.")
+    reward = events.log.outcomes[0]
+    if reward.minimize:
+        raise UsageError(
+            f"fit learns to earn the most, and less of {quoted(reward.name)} is better.",
+            "Read the log with a reward that should be large, such as minus this one, in its range.",
+        )
     if learn_from == "events" and events.engine.remote:
         raise UsageError(
             "Events do not leave the database that they are in.",
