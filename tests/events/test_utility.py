@@ -60,7 +60,6 @@ def test_a_utility_is_valued_as_a_column_of_it(case, duckdb):
     log = columns()
     log["utility"] = utility_of(log)
     text = "2*click - 50*cost + delay/10 - 1"
-    # The range: twice 0 to 1, less 50 times 0 to .02, and a tenth of -5 to 20, less 1.
     ranges = {"utility": (-2.5, 3.0)}
 
     def evaluated(*names, **options):
