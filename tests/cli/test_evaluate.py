@@ -361,7 +361,7 @@ def test_outcomes_guards_and_segments_in_words(shop):
     ran = ask(shop, *options, "--policy", "constant:a1", "--by", "country", "--select")
     assert ran.returncode == 0
     for words in (
-        "cost per event (less is better",
+        "cost per event (less is",
         "Guards",
         "holds",
         "against what it costs",

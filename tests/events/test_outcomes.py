@@ -1,4 +1,4 @@
-"""Outcomes with nulls: estimates of the events in which they are known, bounds with the worst that the others could be."""
+"""Outcomes with nulls: estimates of the events in which they are known, bounds with the worst that others could be."""
 
 import numpy as np
 import pytest
@@ -86,7 +86,7 @@ def test_bounds_of_gains_take_the_worst_end_by_the_sign_of_the_coefficient(case)
 
 
 def test_a_policy_of_chances_has_coefficients_of_both_signs_in_a_cell_of_its_own(duckdb):
-    """Chosen with less than its share, an action has a negative coefficient: its unknown rewards are at the other end."""
+    """Chosen with less than its share, an action has a negative coefficient: its nulls are at the other end."""
     log, _ = without(columns(3), "delay")
     h = {"a0": 0.8, "a1": 0.15, "a2": 0.05}
     keys = sorted(set(zip(log["page"], log["country"], strict=True)))

@@ -60,7 +60,6 @@ def test_a_utility_is_valued_as_a_column_of_it(case, duckdb):
     log = columns()
     log["utility"] = utility_of(log)
     text = "2*click - 50*cost + delay/10 - 1"
-    # 2*[0, 1] - 50*[0, .02] + [-5, 20]/10 - 1
     ranges = {"utility": (-2.5, 3.0)}
 
     def evaluated(*names, **options):

@@ -99,7 +99,7 @@ def test_only_policies_that_keep_all_guards_are_selected(whole):
     assert (chosen.policy, chosen.gain_lower, chosen.unguarded) == ("p2", 0.2, ("p0", "p1"))
     assert "keeps its guards" in str(chosen)
     assert "not proven to hold for 'p0', 'p1'" in str(chosen)
-    none = ws.select(told(whole, ends, dict.fromkeys(ends, ["cannot-tell"])))
+    none = ws.select(told(whole, ends, {policy: ["cannot-tell"] for policy in ends}))
     assert (none.policy, none.unguarded) == (None, tuple(ends))
     assert "with all guards kept" in str(none)
     assert none.to_dict()["unguarded"] == list(ends)

@@ -42,7 +42,7 @@ def test_prices_are_those_of_a_grid(seed, whole):
     worth = {name: gain - PRICES * rise for name, (gain, rise, *_) in changes.items()}
     best = np.maximum(0.0, np.max(list(worth.values()), axis=0))
     for one in found:
-        gain, rise, lower, upper = changes[one.policy]
+        gain, _, lower, upper = changes[one.policy]
         wins = PRICES[worth[one.policy] >= best - 1e-12]
         inside = np.zeros_like(PRICES, bool)
         if one.best_from is not None:

@@ -85,8 +85,8 @@ def ruled_out(cells, k, draws, numbers, delta, side, *, known=True):
     # Per event that could tell, of all events.
     m = np.broadcast_to(side * np.asarray(numbers) * cells.n.sum() / n.sum(), len(s))[:, None]
     most, won = (np.maximum(u, 0) * n).sum() / n.sum(), []
-    for bet, b in zip(planned, baselines, strict=True):
-        bet = min(bet, 0.99 / (np.maximum(u * b, -u * (1 - b)).max() + most))
+    for wanted, b in zip(planned, baselines, strict=True):
+        bet = min(wanted, 0.99 / (np.maximum(u * b, -u * (1 - b)).max() + most))
         log_won, log_lost = (np.log1p(bet * (part - m)) for part in (u * (1 - b), -u * b))
         won.append((log_won * s + log_lost * (n - s)).sum(axis=1))
     return logsumexp(np.array(won).T, b=weights, axis=1) >= limit
