@@ -15,7 +15,7 @@ class Outcome:
     """A column of the log that is valued: ``low`` to ``high`` is its possible range, cut to [0, 1] inside.
 
     ``column``: its fixed name in the log. ``seen``: the smallest and the largest value of the log; ``known``: the share
-    of the log's events in which it is not null.
+    of the log's events in which it is not null. ``parts``: the outcomes that a utility weighs.
     """
 
     name: str
@@ -25,6 +25,7 @@ class Outcome:
     minimize: bool = False
     seen: tuple[float, float] | None = None
     known: float = 1.0
+    parts: tuple[str, ...] = ()
 
     @property
     def range(self) -> tuple[float, float]:

@@ -113,7 +113,7 @@ def _utility_log(log: LogTable, utility: Utility) -> LogTable:
     low, high = _range(log.outcomes, utility)
     if not (isfinite(high - low) and high > low):
         raise UsageError(f"The utility {quoted(utility.text)} has no range.", "Give its outcomes other weights.")
-    first = Outcome(utility.text, REWARD, low, high)
+    first = Outcome(utility.text, REWARD, low, high, parts=tuple(utility.weights))
     others = (replace(log.outcomes[0], column=REWARD_ITSELF), *log.outcomes[1:])
     table = with_sum(log.table, log.outcomes, utility)
     return replace(log, table=table, outcomes=(first, *others), utility=utility)

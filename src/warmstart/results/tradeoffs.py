@@ -40,12 +40,12 @@ class Tradeoff:
 
 
 def tradeoffs(evaluation: Evaluation) -> list[Tradeoff]:
-    """Return the trade-offs of the reward against every other outcome that should be small."""
+    """Return the trade-offs of the reward against other outcomes that should be small; a utility has its own prices."""
     found: list[Tradeoff] = []
     if evaluation.reward.minimize:
         return found
     for outcome in evaluation.outcomes[1:]:
-        if outcome.minimize:
+        if outcome.minimize and outcome.name not in evaluation.reward.parts:
             rises = {(one.policy, one.tau): one for one in evaluation.others if one.outcome == outcome.name}
             pairs = [(one, rises[one.policy, one.tau]) for one in evaluation.policies if not one.is_logging]
             found += _against(pairs, outcome.name)
