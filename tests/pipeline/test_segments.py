@@ -1,5 +1,8 @@
 """Segments: each is valued as the log of that segment alone would be, at the same tau; bounds share delta."""
 
+import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from tests.support.outcome_logs import columns, kept, read, same
 
@@ -139,3 +142,59 @@ def test_segments_of_any_kind_of_key(kind, engine):
     assert len(found.segments) == len(set(log["country"]))
     assert sum(one.events for one in found.segments) == 200
     assert sum(one.share * one.value for one in found.segments) == pytest.approx(found.policies[0].value)
+
+
+class TestColumnsOutsideTheContext:
+    """They join the context of the whole evaluation; what is no keyword goes on choosing by the log's own."""
+
+    DECISIONS = pa.table({"page": [0, 1, 2], "ad": [1, 1, 0]})
+
+    def log(self):
+        rng = np.random.default_rng(8)
+        page, ad, country = rng.integers(0, 3, 900), rng.integers(0, 2, 900), rng.choice(["de", "fr"], 900)
+        click = rng.random(900) < 0.2 + 0.3 * ad * (country == "de")
+        return pa.table({"page": page, "country": country, "ad": ad, "click": click})
+
+    def test_it_is_as_if_it_had_been_part_of_the_context(self, duckdb):
+        names = {"action": "ad", "reward": "click", "engine": duckdb}
+        outside = ws.read_events(self.log(), context="page", **names)
+        inside = ws.read_events(self.log(), context=["page", "country"], **names)
+        both = self.DECISIONS.to_pandas().merge(pd.DataFrame({"country": ["de", "fr"]}), how="cross")
+        options = {"by": "country", "tau": 0.05, "trained_until": "never"}
+        joined = ws.evaluate({"d": self.DECISIONS, "u": "uniform"}, outside, **options)
+        known = ws.evaluate({"d": both, "u": "uniform"}, inside, **options)
+        assert [remark.code for remark in joined.remarks] == ["WS206"]
+        assert not known.remarks
+        for own, expected in zip((*joined.policies, *joined.segments), (*known.policies, *known.segments), strict=True):
+            assert own.segment == expected.segment
+            assert own.certified_lower == pytest.approx(expected.certified_lower, abs=1e-9)
+            assert own.best.value == pytest.approx(expected.best.value, abs=1e-9)
+            assert own.gain.certified.joint_lower == pytest.approx(expected.gain.certified.joint_lower, abs=1e-9)
+
+    def test_functions_get_the_contexts_that_were_named(self, duckdb):
+        events = ws.read_events(self.log(), context="page", action="ad", reward="click", engine=duckdb)
+        asked = []
+
+        def chooses(contexts):
+            asked.append(list(contexts.to_pandas().columns) if hasattr(contexts, "to_pandas") else list(contexts))
+            return [1] * len(contexts)
+
+        result = ws.evaluate({"f": chooses, "c": "constant:1"}, events, by="country", tau=0.05)
+        assert asked == [["page"]]
+        assert result["f"].value == pytest.approx(result["c"].value, abs=1e-9)
+
+    def test_a_column_of_a_table_of_contexts_changes_nothing_else(self, duckdb):
+        events = ws.read_events(self.log(), context="page", action="ad", reward="click", engine=duckdb)
+        contexts = pa.table({"page": [0, 1], "kind": ["even", "odd"]})
+        plain = ws.evaluate("constant:1", events, tau=0.05)["constant:1"]
+        result = ws.evaluate("constant:1", events, tau=0.05, by="kind", contexts=contexts)
+        assert result["constant:1"].value == pytest.approx(plain.value, abs=1e-9)
+        page = self.log()["page"].to_numpy()
+        sizes = {one.segment: one.events for one in result.segments}
+        assert sizes == {("even",): (page == 0).sum(), ("odd",): (page == 1).sum(), ("(none)",): (page == 2).sum()}
+
+    @pytest.mark.parametrize("column", ["click", "ad"])
+    def test_what_is_known_after_acting_is_no_segment(self, duckdb, column):
+        events = ws.read_events(self.log(), context="page", action="ad", reward="click", engine=duckdb)
+        with pytest.raises(ws.UsageError, match="after acting"):
+            ws.evaluate("constant:1", events, by=column)

@@ -86,7 +86,8 @@ def evaluate(
         guard (LIMIT): A limit on what a policy may do to an outcome, against logging: 'cost<=+2%', 'complaint<=+0.001'.
             May be repeated. --select takes only policies that are proven to keep all of them.
         utility (SUM): Judge policies by a weighted sum of outcomes in the place of the reward: 'quality - 50*cost'.
-        by (COLUMN): A context column to tell segments of the traffic apart by. May be given twice.
+        by (COLUMN): A column to tell segments of the traffic apart by: of the context, of --contexts, or of the log,
+            which then joins the context. May be given twice.
         select: Name the policy certified to improve most on logging, its guards kept, or none.
 
     Examples:

@@ -133,7 +133,8 @@ def evaluate(
         per: "event", or "unit": every unit counts the same, however often it comes, in values and propensities alike.
         guards: Limits on what a policy may do to an outcome, against logging: ``"cost<=+2%"``, ``"click>=-0.001"``.
         utility: A weighted sum of outcomes to judge policies by, in the place of the reward: ``"quality - 50*cost"``.
-        by: One or two context columns to value the reward by, segment by segment.
+        by: One or two columns to value the reward by, segment by segment: of the context, of ``contexts``, or of the
+            log, which then join the context for the whole evaluation.
         contexts: A table of contexts with features, keyed as in the log: policies in Python get its columns too, and
             learned policies choose in contexts that their training never saw.
         on_progress: Called with the step that begins.
@@ -186,7 +187,7 @@ def evaluate(
         told: dict[str, Any] = {"allow_unknown": allow_unknown_actions, "on_progress": on_progress}
         build = partial(narrow.build, feasible_from=feasible_from, live=live, contexts=contexts, **told)
         answers = value_each(named, inputs, again, opened, build, **told)
-        remarks = evaluation_remarks(inputs, training, answers)
+        remarks = evaluation_remarks(inputs, training, answers, narrow.added)
     return Evaluation(
         **_gathered(answers.values()),
         outcomes=events.log.outcomes,

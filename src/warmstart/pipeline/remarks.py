@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def evaluation_remarks(
-    inputs: EvaluationInputs, training: Training, answers: Mapping[str, Valued]
+    inputs: EvaluationInputs, training: Training, answers: Mapping[str, Valued], joined: Sequence[str]
 ) -> tuple[Remark, ...]:
     """Return remarks on the decisions, on the context columns and on overlap, where there is something to say.
 
@@ -24,6 +24,7 @@ def evaluation_remarks(
         inputs: What all policies share.
         training: What policies saw of rewards.
         answers: What was found of every policy, by its name.
+        joined: Columns of segments that joined the context.
     """
     from warmstart.auditing import judge_overlap, unique_columns
     from warmstart.results import remarks
@@ -35,6 +36,7 @@ def evaluation_remarks(
     found += [remarks.overlapping_epochs()] if inputs.overlapping else []
     found += [remarks.alarm(policy, one.alarms) for policy, one in answers.items() if one.alarms.rings]
     found += [remarks.unknown_actions(policy, one.unknown) for policy, one in answers.items() if one.unknown > 0]
+    found += [remarks.joined_context(joined)] if joined else []
     found += outcome_remarks(inputs.cells.evaluated.log.outcomes)
     if not contexts_repeat(inputs.cells):
         unique = remarks.unique_columns(unique_columns(inputs.cells))

@@ -136,6 +136,17 @@ def unique_columns(columns: Sequence[str]) -> Remark | None:
     return Remark("WS201", "warning", text)
 
 
+def joined_context(columns: Sequence[str]) -> Remark:
+    """Say that columns of segments joined the context, for the whole evaluation."""
+    names, many = " and ".join(map(quoted, columns)), len(columns) > 1
+    text = (
+        f"{names} {'are' if many else 'is'} no part of the context, and joined it for this evaluation: propensities "
+        "are counted within it, so that support may be smaller. Keywords choose in the joined contexts; decisions, "
+        "functions and learned policies as before."
+    )
+    return Remark("WS206", "note", text)
+
+
 def possible_units(columns: Sequence[PossibleUnit]) -> Remark | None:
     """Point out columns that look like a unit, in a log that names none; None if there are none."""
     if not columns:
