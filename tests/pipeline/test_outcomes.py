@@ -66,7 +66,7 @@ def test_tau_is_chosen_once_for_all_outcomes():
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("case", ["training", "units in epochs"])
+@pytest.mark.parametrize("case", ["units in epochs", pytest.param("training", marks=pytest.mark.slow)])
 def test_spark_values_outcomes_as_duckdb_does(case, spark):
     log = columns()
     found, expected = (evaluated(log, "click", case, engine, also=["cost"]) for engine in (spark, "duckdb"))

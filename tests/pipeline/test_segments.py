@@ -123,6 +123,7 @@ def test_too_many_segments_are_refused(duckdb):
         ws.evaluate("logging", read(log, engine=duckdb), by="page")
 
 
+@pytest.mark.slow_on_spark
 @pytest.mark.parametrize("kind", ["number", "day", "truth", "moment"])
 def test_segments_of_any_kind_of_key(kind, engine):
     from datetime import UTC, date, datetime
