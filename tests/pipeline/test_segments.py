@@ -65,7 +65,10 @@ SHARED_BEFORE = {
 }
 
 
-@pytest.mark.parametrize("case", SHARED_BEFORE)
+@pytest.mark.parametrize(
+    "case",
+    ["training", "units in epochs", *(pytest.param(c, marks=pytest.mark.slow) for c in list(SHARED_BEFORE)[1::2])],
+)
 def test_a_segment_gains_what_deciding_there_alone_gains(case, duckdb):
     """What was known before is of all traffic, so that the reference is a policy that says nothing elsewhere."""
     reading, split = SHARED_BEFORE[case]
