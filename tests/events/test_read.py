@@ -392,6 +392,7 @@ def test_outcomes_that_are_none_are_refused(options, words, duckdb):
         ws.read_events(log, context="page", action="ad", reward="click", engine=duckdb, **options)
 
 
+@pytest.mark.slow_on_spark
 @pytest.mark.parametrize("name", ["n", "reward", "reward_sum_of_1", "also_0", "context_0", "a b", "x_of_1", "Café=1"])
 def test_an_outcome_may_be_called_anything(name, engine):
     log = {"page": ["p", "p", "q", "q"], "ad": ["a", "b", "a", "b"], "click": [0, 1, 0, 1]}

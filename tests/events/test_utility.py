@@ -55,7 +55,13 @@ def outcomes(log):
     return [np.asarray(log[name]).tolist() for name in ("click", "cost", "delay")]
 
 
-@pytest.mark.parametrize("case", [{}, {"time": "at"}, {"unit": "visitor"}, {"time": "at", "epoch": "day"}])
+@pytest.mark.parametrize(
+    "case",
+    [
+        {"time": "at"},
+        *(pytest.param(c, marks=pytest.mark.slow) for c in ({}, {"unit": "visitor"}, {"time": "at", "epoch": "day"})),
+    ],
+)
 def test_a_utility_is_valued_as_a_column_of_it(case, duckdb):
     log = columns()
     log["utility"] = utility_of(log)

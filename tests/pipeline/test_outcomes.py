@@ -22,6 +22,8 @@ CASES = {
     "model": ({}, {"propensities": "model"}, False),
     "train's counts": ({"time": "at"}, {"propensities": "train"}, True),
 }
+# Pairs of what the other cases have, left to the slow tests.
+LATER = ("units and training", "epochs and training", "logged and units", "train's counts")
 
 
 def evaluated(log, reward, case, engine="duckdb", **more):
@@ -32,7 +34,7 @@ def evaluated(log, reward, case, engine="duckdb", **more):
     return ws.evaluate(POLICIES, events, train=train, tau=0.2, live=False, **{**settings, **more})
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", [pytest.param(case, marks=[pytest.mark.slow] * (case in LATER)) for case in CASES])
 def test_a_further_outcome_is_valued_as_if_it_were_the_reward(case):
     log = columns()
     found = evaluated(log, "cost", case, also=["delay"])
@@ -66,7 +68,7 @@ def test_tau_is_chosen_once_for_all_outcomes():
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("case", ["training", "units in epochs"])
+@pytest.mark.parametrize("case", ["units in epochs", pytest.param("training", marks=pytest.mark.slow)])
 def test_spark_values_outcomes_as_duckdb_does(case, spark):
     log = columns()
     found, expected = (evaluated(log, "click", case, engine, also=["cost"]) for engine in (spark, "duckdb"))

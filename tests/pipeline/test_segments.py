@@ -68,7 +68,10 @@ SHARED_BEFORE = {
 }
 
 
-@pytest.mark.parametrize("case", SHARED_BEFORE)
+@pytest.mark.parametrize(
+    "case",
+    ["training", "units in epochs", *(pytest.param(c, marks=pytest.mark.slow) for c in list(SHARED_BEFORE)[1::2])],
+)
 def test_a_segment_gains_what_deciding_there_alone_gains(case, duckdb):
     """What was known before is of all traffic, so that the reference is a policy that says nothing elsewhere."""
     reading, split = SHARED_BEFORE[case]
@@ -126,6 +129,7 @@ def test_too_many_segments_are_refused(duckdb):
         ws.evaluate("logging", read(log, engine=duckdb), by="page")
 
 
+@pytest.mark.slow_on_spark
 @pytest.mark.parametrize("kind", ["number", "day", "truth", "moment"])
 def test_segments_of_any_kind_of_key(kind, engine):
     from datetime import UTC, date, datetime
