@@ -54,12 +54,13 @@ def test_a_column_of_choices_is_a_policy(folder):
 
 def test_the_json_has_the_documented_fields(folder):
     found = json.loads(evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--json").stdout)
-    assert set(found) == {"schema", "policies", "windows", "log", "propensities", "per", "notes", "warmstart_version"}
+    about = {"schema", "reward", "outcomes", "windows", "log", "propensities", "per", "notes", "warmstart_version"}
+    assert set(found) == {"policies", *about}
     assert found["schema"] == 1
     assert {
         *("policy", "tau", "value", "lower", "upper", "delta", "interval", "guarantee", "joint_lower", "joint_upper"),
         *("events", "matched", "effective_sample_size", "support", "certified_lower", "certified_upper"),
-        *("gain", "propensity_error", "tau_choice", "estimates", "best"),
+        *("gain", "propensity_error", "tau_choice", "estimates", "best", "outcome", "known", "guards", "segment"),
     } <= set(found["policies"][0])
     row = found["policies"][0]
     assert set(row["support"]) == {"supported", "clipped", "unsupported", "undecided"}
@@ -74,6 +75,7 @@ def test_the_json_has_the_documented_fields(folder):
         "upper",
         "guarantee",
         "joint_lower",
+        "joint_upper",
     }
     assert set(found["windows"]) == {"evaluated", "train", "feasible_from", "live", "whole_log"}
     assert {"events", "contexts", "actions", "dropped", "reward_range"} <= set(found["log"])

@@ -154,5 +154,5 @@ def test_an_action_called_no_choice_is_refused():
 
 def test_a_log_that_is_read_but_once_is_refused():
     reader = pa.RecordBatchReader.from_batches(log().schema, log().to_batches())
-    with pytest.raises(ws.UsageError, match="second reading"):
+    with pytest.raises(ws.UsageError, match="read again"):
         ws.evaluate("column:shadow", ws.read_events(reader, **NAMES), tau=0.1)
