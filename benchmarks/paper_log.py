@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import duckdb
@@ -54,4 +55,16 @@ def with_users(log: Path, units: int) -> Path:
         f"COPY (SELECT *, (random() * {units})::BIGINT AS who FROM '{log}') TO '{temporary}' (FORMAT parquet)"
     )
     temporary.rename(path)
+    return path
+
+
+def with_outcomes(log: Path, names: Sequence[str]) -> Path:
+    """Write (once) and return the log with further outcomes, numbers in [0, 1] that depend on the ad and on chance."""
+    path = log.with_name(f"{log.stem}-outcomes.parquet")
+    if not path.exists():
+        temporary = path.with_suffix(".part")
+        drawn = "(hash(ad, {i}) % 500 + hash(page, shown_at, {i}) % 500) / 1000.0 AS {name}"
+        columns = ", ".join(drawn.format(i=i, name=name) for i, name in enumerate(names))
+        duckdb.sql(f"COPY (SELECT *, {columns} FROM '{log}') TO '{temporary}' (FORMAT parquet)")
+        temporary.rename(path)
     return path

@@ -22,12 +22,13 @@ class Benchmark:
 
 
 def full(events: int = PAPER_EVENTS, runs: int = 3) -> dict[str, Benchmark]:
-    from benchmarks import doubly_robust, epochs, learning, paper_scale, units
+    from benchmarks import doubly_robust, epochs, learning, outcomes, paper_scale, units
 
     return {
         "paper-scale": Benchmark(paper_scale.costs, {"events": events, "runs": runs}),
         "units": Benchmark(units.costs, {"events": events, "units": events // 11, "runs": runs}),
         "epochs": Benchmark(epochs.costs, {"events": events, "runs": runs}),
+        "outcomes": Benchmark(outcomes.costs, {"events": events, "runs": runs}),
         "with-dr": Benchmark(epochs.best_estimate_costs, {"events": events, "runs": runs}),
         "doubly-robust": Benchmark(doubly_robust.costs, {"events": doubly_robust.EVENTS, "seeds": 5}),
         "learning": Benchmark(

@@ -80,6 +80,7 @@ TABLES = {
     "audit": Table("audit", formats=COST, settings=PAPER),
     "units": Table("evaluate by unit, relative to by event", formats=COST, settings=PAPER),
     "epochs": Table("evaluate within epochs, relative to without", formats=COST, settings=PAPER),
+    "outcomes": Table("evaluate of three outcomes, relative to one", formats=COST, settings=PAPER),
     "with-dr": Table("evaluate with the best estimate, relative to without", formats=COST, settings=PAPER),
     "growth": Table("CPU time grows as a power of the events", settings=PAPER),
     "doubly-robust": Table("Doubly robust, propensities hidden", formats=COST, settings={"events": 200_000}),

@@ -97,17 +97,18 @@ def test_given_epochs_the_engine_finds_what_numpy_finds(engine, sharper):
     assert found[2] == expected[2] == (sharper < 1)
 
 
-def test_given_epochs_true_propensities_ring_in_less_than_one_log_of_a_hundred():
-    """1,000 seeded logs of 400 to 3,000 events, 3 to 20 epochs, three policies: at most 10 may ring, and 2 do."""
+@pytest.mark.parametrize("logs", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_given_epochs_true_propensities_ring_in_less_than_one_log_of_a_hundred(logs):
+    """Seeded logs of 400 to 3,000 events, 3 to 20 epochs, three policies: at most 10 of 1,000 may ring, and 2 do."""
     rng, rung = np.random.default_rng(10), 0
-    for number in range(1000):
+    for number in range(logs):
         events, epochs = (400, 1000, 1800, 3000)[number % 4], (3, 8, 20)[number // 4 % 3]
         how = {"strength": (1, 3, 8)[number // 12 % 3], "explore": (0, 0.05)[number // 36 % 2]}
         x, p, epoch, shown = epochs_log(rng, events, epochs=epochs, actions=6, **how)
         chosen = [(x @ rng.normal(size=(4, 6))).argmax(axis=1), p.argmax(axis=1), rng.integers(0, 6, events)]
         h = np.eye(6)[chosen[number // 72 % 3]]
         rung += bool(rings_given_epochs(h, p, epoch, shown)[2])
-    assert rung <= 10
+    assert rung <= logs // 100
 
 
 def test_a_mixture_of_few_events_rings_given_the_epochs_alone(duckdb):

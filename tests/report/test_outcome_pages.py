@@ -143,8 +143,15 @@ def test_outcomes_say_what_is_proven_of_them_and_how_much_is_known(result):
     assert "Less of it is better." in late.texts[0]
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [1280, 390])
+@pytest.mark.parametrize(
+    ("width", "scheme"),
+    [
+        (1280, "light"),
+        (390, "dark"),
+        pytest.param(1280, "dark", marks=pytest.mark.slow),
+        pytest.param(390, "light", marks=pytest.mark.slow),
+    ],
+)
 def test_the_page_is_drawn_with_hostile_names_too(browser, tmp_path, width, scheme):
     names = NAMES if scheme == "light" else ODD
     found = evaluated(names, by=names["country"], guards=[f"{names['cost']}<=+0"])
