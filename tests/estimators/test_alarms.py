@@ -99,7 +99,7 @@ def test_given_epochs_the_engine_finds_what_numpy_finds(engine, sharper):
 
 @pytest.mark.parametrize("logs", [200, pytest.param(1000, marks=pytest.mark.slow)])
 def test_given_epochs_true_propensities_ring_in_less_than_one_log_of_a_hundred(logs):
-    """Seeded logs of 400 to 3,000 events, 3 to 20 epochs, three policies: at most 10 of 1,000 may ring, and none does."""
+    """Seeded logs of 400 to 3,000 events, 3 to 20 epochs, three policies: at most 1 in 100 may ring, and none does."""
     rng, rung = np.random.default_rng(10), 0
     for number in range(logs):
         events, epochs = (400, 1000, 1800, 3000)[number % 4], (3, 8, 20)[number // 4 % 3]
