@@ -49,7 +49,7 @@ class FullInformation:
     def bias(self, source, **options):
         """The bias of estimates, as if no alarm withheld any."""
         with self.monkeypatch.context() as quiet:
-            quiet.setattr(importlib.import_module("warmstart.pipeline.evaluate"), "check_weights", no_alarm)
+            quiet.setattr(importlib.import_module("warmstart.pipeline.valuing"), "check_weights", no_alarm)
             found = self.evaluate(source, **options)
         return {one.estimator: one.value - self.truth for one in found.estimates}
 
