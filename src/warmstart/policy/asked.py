@@ -6,8 +6,7 @@ policy: zeros are left out, so that nothing of size contexts x actions is kept.
 
 from __future__ import annotations
 
-import base64
-import pickle
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -176,8 +175,8 @@ def _ask_workers(
     stored = engine.materialise(mapped)
     faults = engine.fetch(stored.filter(stored[FAULT].notnull()).select(FAULT).limit(1))
     if faults:
-        message, hint, cause = pickle.loads(base64.b64decode(faults[0][FAULT]))  # noqa: S301  our own workers'
-        raise DecisionError(message, hint) from cause
+        message, hint, cause = json.loads(faults[0][FAULT])
+        raise DecisionError(message, hint) from (None if cause is None else RuntimeError(cause))
     return stored.drop(FAULT)
 
 
@@ -193,11 +192,6 @@ def _answer_batch(rows: pa.Table, inputs: tuple[Asked, dict[str, str], list[str]
 
 
 def _packed(error: DecisionError | UsageError) -> str:
-    """Pack an error for the way home, with its cause if that can be pickled, else with the cause's text."""
+    """Return an error as text for the way home, with its cause in words: no object of a user's travels."""
     cause = error.__cause__
-    try:
-        packed = pickle.dumps((error.message, error.hint, cause))
-        pickle.loads(packed)  # noqa: S301  some exceptions are pickled, and cannot be made again
-    except Exception:  # noqa: BLE001  whatever a user's exception raises
-        packed = pickle.dumps((error.message, error.hint, RuntimeError(f"{type(cause).__name__}: {cause}")))
-    return base64.b64encode(packed).decode()
+    return json.dumps([error.message, error.hint, None if cause is None else f"{type(cause).__name__}: {cause}"])
