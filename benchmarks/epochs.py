@@ -13,7 +13,7 @@ from typing import Any
 
 import duckdb
 
-from benchmarks.measure import Run, interleave, preload_warmstart, print_run, relative, run_child
+from benchmarks.measure import Run, compared, preload_warmstart, print_run
 from benchmarks.paper_log import paper_log
 from benchmarks.records import Rows
 
@@ -52,17 +52,7 @@ def _compared(names: Sequence[str], events: int, runs: int, *, case: str, floor:
     log = paper_log(events)
     for choice in CHOICES:
         decisions(log, choice)
-    work = {
-        f"{name}|{which}": partial(run_child, "benchmarks.epochs", f"{name}|{which}", log)
-        for name in names
-        for which in (floor, case)
-    }
-    results = interleave(work, runs)
-    rows: Rows = {}
-    for name in names:
-        row: dict[str, Any] = relative(results[f"{name}|{case}"], results[f"{name}|{floor}"])
-        rows[name] = {key.replace("floor", words): value for key, value in row.items()}
-    return rows
+    return compared("benchmarks.epochs", log, names, (case, floor), runs=runs, words=words)
 
 
 def decisions(log: Path, choice: str) -> Path:

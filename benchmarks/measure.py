@@ -9,7 +9,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -128,3 +129,29 @@ def relative(runs: list[Run], floors: list[Run]) -> dict[str, float]:
         "CPU / floor": round(median_ratio(runs, floors, CPU), 3),
         "peak memory, MB": round(median(runs, MEMORY)),
     }
+
+
+def compared(
+    module: str, log: Path, names: Sequence[str], cases: tuple[str, str], *, runs: int, words: str
+) -> dict[str, dict[str, Any]]:
+    """Return a table: what one case of every name costs, relative to another.
+
+    Args:
+        module: The benchmark, which measures ``NAME|CASE`` on a log in a process of its own.
+        log: The log.
+        names: The rows of the table.
+        cases: What is measured, and what it is relative to.
+        runs: How many interleaved runs.
+        words: What the table calls the other case.
+    """
+    work = {
+        f"{name}|{case}": partial(run_child, module, f"{name}|{case}", log)
+        for name in names
+        for case in reversed(cases)
+    }
+    results = interleave(work, runs)
+    rows: dict[str, dict[str, Any]] = {}
+    for name in names:
+        row = relative(*(results[f"{name}|{case}"] for case in cases))
+        rows[name] = {key.replace("floor", words): value for key, value in row.items()}
+    return rows

@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 
 from benchmarks.epochs import decisions
-from benchmarks.measure import Run, interleave, preload_warmstart, print_run, relative, run_child
+from benchmarks.measure import Run, compared, preload_warmstart, print_run
 from benchmarks.paper_log import paper_log, with_outcomes
 from benchmarks.records import Rows
 
@@ -32,17 +32,7 @@ def costs(events: int, runs: int) -> dict[str, Rows]:
     log = with_outcomes(paper_log(events), ALSO)
     decisions(log, "min")
     names = (*CASES, BARE)
-    work = {
-        f"{name}|{number}": partial(run_child, "benchmarks.outcomes", f"{name}|{number}", log)
-        for name in names
-        for number in ("one", "three")
-    }
-    results = interleave(work, runs)
-    rows: Rows = {}
-    for name in names:
-        row: dict[str, Any] = relative(results[f"{name}|three"], results[f"{name}|one"])
-        rows[name] = {key.replace("floor", "one outcome"): value for key, value in row.items()}
-    return {"outcomes": rows}
+    return {"outcomes": compared("benchmarks.outcomes", log, names, ("three", "one"), runs=runs, words="one outcome")}
 
 
 def evaluate(what: str, path: Path) -> Run:

@@ -8,9 +8,8 @@ from __future__ import annotations
 import sys
 from functools import partial
 from pathlib import Path
-from typing import Any
 
-from benchmarks.measure import Run, interleave, preload_warmstart, print_run, relative, run_child
+from benchmarks.measure import Run, compared, preload_warmstart, print_run
 from benchmarks.paper_log import paper_log, with_users
 from benchmarks.records import Rows
 
@@ -22,17 +21,7 @@ NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at
 def costs(events: int, units: int, runs: int) -> dict[str, Rows]:
     """Return the table ``units``: time, CPU and memory by unit, relative to those by event."""
     log = with_users(paper_log(events), units)
-    work = {
-        f"{name}|{by}": partial(run_child, "benchmarks.units", f"{name}|{by}", log)
-        for name in POLICIES
-        for by in ("event", "unit")
-    }
-    results = interleave(work, runs)
-    rows: Rows = {}
-    for name in POLICIES:
-        row: dict[str, Any] = relative(results[f"{name}|unit"], results[f"{name}|event"])
-        rows[name] = {key.replace("floor", "by event"): value for key, value in row.items()}
-    return {"units": rows}
+    return {"units": compared("benchmarks.units", log, list(POLICIES), ("unit", "event"), runs=runs, words="by event")}
 
 
 def evaluate(what: str, path: Path) -> Run:
