@@ -48,7 +48,8 @@ def pytest_terminal_summary(terminalreporter):
 
 @pytest.fixture(scope="session")
 def duckdb():
-    return connect("duckdb")
+    # Nothing here is large enough for two threads, which would wait for each other.
+    return connect("duckdb", threads=1)
 
 
 @pytest.fixture(scope="session")

@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from warmstart.core import DecisionError as DecisionError
     from warmstart.core import EmptyWindowError as EmptyWindowError
     from warmstart.core import EngineError as EngineError
+    from warmstart.core import LaterVersionError as LaterVersionError
     from warmstart.core import MalformedLineError as MalformedLineError
     from warmstart.core import MissingValueError as MissingValueError
     from warmstart.core import OutputError as OutputError
     from warmstart.core import PropensityRangeError as PropensityRangeError
     from warmstart.core import RewardRangeError as RewardRangeError
+    from warmstart.core import SavedFileError as SavedFileError
     from warmstart.core import SourceError as SourceError
     from warmstart.core import UsageError as UsageError
     from warmstart.core import WarmstartError as WarmstartError
@@ -50,6 +52,7 @@ if TYPE_CHECKING:
     from warmstart.pipeline import evaluation_windows as evaluation_windows
     from warmstart.pipeline import fit as fit
     from warmstart.pipeline import monitor as monitor
+    from warmstart.pipeline import plan as plan
     from warmstart.pipeline import policy_table as policy_table
     from warmstart.pipeline import true_value as true_value
     from warmstart.policy import FittedPolicy as FittedPolicy
@@ -57,18 +60,25 @@ if TYPE_CHECKING:
     from warmstart.policy import load_policy as load_policy
     from warmstart.policy import save_policy as save_policy
     from warmstart.report import save_report as save_report
+    from warmstart.results import Assumption as Assumption
     from warmstart.results import Audit as Audit
     from warmstart.results import Decisions as Decisions
     from warmstart.results import Evaluation as Evaluation
+    from warmstart.results import Explanation as Explanation
     from warmstart.results import Exported as Exported
     from warmstart.results import Imported as Imported
     from warmstart.results import ImportedTables as ImportedTables
     from warmstart.results import Joined as Joined
+    from warmstart.results import Learned as Learned
     from warmstart.results import Monitor as Monitor
+    from warmstart.results import Plan as Plan
     from warmstart.results import Progressive as Progressive
     from warmstart.results import PropensityComparison as PropensityComparison
     from warmstart.results import Selection as Selection
     from warmstart.results import ValueEstimate as ValueEstimate
+    from warmstart.results import Verdict as Verdict
+    from warmstart.results import explain as explain
+    from warmstart.results import load_result as load_result
     from warmstart.results import select as select
     from warmstart.simulation import AdWorld as AdWorld
     from warmstart.simulation import LearnerSettings as LearnerSettings
@@ -79,19 +89,20 @@ if TYPE_CHECKING:
 _door = Door.to(
     __name__,
     {
-        "core": "ColumnError DataError DecisionError EmptyWindowError EngineError MalformedLineError MissingValueError "
-        "OutputError PropensityRangeError RewardRangeError SourceError UsageError WarmstartError",
+        "core": "ColumnError DataError DecisionError EmptyWindowError EngineError LaterVersionError MalformedLineError "
+        "MissingValueError OutputError PropensityRangeError RewardRangeError SavedFileError SourceError UsageError "
+        "WarmstartError",
         "engine": "connect",
         "estimators": "bias_bounds corollary_bound regret_bound",
         "events": "Events read_events",
         "interop": "export from_coba from_obp import_predictions import_vw to_obp",
         "joining": "join",
         "pipeline": "audit compare_propensities evaluate evaluate_progressively evaluation_windows fit monitor "
-        "policy_table true_value",
+        "plan policy_table true_value",
         "policy": "FittedPolicy Policy load_policy save_policy",
         "report": "save_report",
-        "results": "Audit Decisions Evaluation Exported Imported ImportedTables Joined Monitor Progressive "
-        "PropensityComparison Selection ValueEstimate select",
+        "results": "Assumption Audit Decisions Evaluation Explanation Exported Imported ImportedTables Joined Learned "
+        "Monitor Plan Progressive PropensityComparison Selection ValueEstimate Verdict explain load_result select",
         "simulation": "AdWorld LearnerSettings TableWorld UserSettings simulate",
     },
 )

@@ -34,6 +34,7 @@ def with_ids(*, repeats=1, events=600):
     )
 
 
+@pytest.mark.slow_on_spark
 def test_a_column_that_differs_in_every_event_is_pointed_out_by_audit_and_evaluate(engine):
     events = ws.read_events(with_ids(), context=["page", "request"], action="a", reward="r", engine=engine)
     audit, found = ws.audit(events), ws.evaluate("constant:a", events, tau=0.1, estimators=["ips"])

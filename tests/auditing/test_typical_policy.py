@@ -5,7 +5,7 @@ from contextlib import ExitStack
 import pytest
 from tests.support import units_reference as plain
 from tests.support.audit_logs import CLOSE
-from tests.support.audit_reference import BETS
+from tests.support.audit_reference import bets
 from tests.support.unit_logs import read_units, unit_log
 
 import warmstart as ws
@@ -55,8 +55,9 @@ def test_power_is_by_unit(duckdb):
     audit, by_event = (ws.audit(read_units(rows, duckdb, unit=unit)) for unit in ("user", ()))
     tau = audit.power.tau
     assert by_event.power.tau == tau
+    mean = sum(r for *_, r in rows) / len(rows)
     wider = audit.power.sampling / by_event.power.sampling
     effect = max(plain.design_effects(rows, tau).values())
-    assert wider == pytest.approx(effect**0.5 * plain.deviations(rows, tau) / BETS, rel=0.02)
+    assert wider == pytest.approx(effect**0.5 * plain.deviations(rows, tau) / bets(mean), rel=0.02)
     assert audit.power.smallest_gain > by_event.power.smallest_gain
     assert audit.power.contested == by_event.power.contested

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from tests.support import units_reference as plain
-from tests.support.audit_reference import BETS
+from tests.support.audit_reference import bets
 
 from warmstart.auditing.unit_power import TypicalUnits, needed_gain
 
@@ -31,7 +31,7 @@ def test_the_gain_is_the_one_at_which_the_average_of_all_bets_wins_enough(units)
 
 
 def test_units_that_come_once_need_what_events_need():
-    assert deviations(typical(np.ones(3000))) == pytest.approx(BETS, rel=0.05)
+    assert deviations(typical(np.ones(3000))) == pytest.approx(bets(RATE), rel=0.05)
 
 
 def test_a_few_units_with_most_of_the_events_make_a_gain_hard_to_prove():

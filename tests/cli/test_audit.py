@@ -39,17 +39,17 @@ def test_json_to_a_pipe_is_nothing_but_the_json_and_says_what_the_library_says(f
     expected = json.loads(ws.audit(read(random_log(1), "duckdb")).to_json())
     assert set(found) == {
         *("log", "exploration", "origin", "checks", "context_drift", "churn", "power", "explore", "units", "epochs"),
-        *("reward_range", "verdict", "warmstart_version", "schema"),
+        *("reward_range", "verdict", "warmstart_version", "schema", "kind", "assumptions"),
     }
     assert len(found["verdict"]) == 3
     expected["log"]["source"] = found["log"]["source"] = ""
     assert leaves(found) == pytest.approx(leaves(expected))
 
 
-def test_the_verdict_is_the_last_thing_said(folder):
+def test_the_verdict_is_the_first_thing_said(folder):
     ran = audit(folder)
     assert ran.returncode == 0
-    assert [line.startswith("VERDICT: ") for line in ran.stdout.splitlines()[-3:]] == [True] * 3
+    assert [line.startswith("VERDICT: ") for line in ran.stdout.splitlines()[:3]] == [True] * 3
     assert "Where the choice comes from" in ran.stdout
 
 

@@ -20,6 +20,7 @@ ENVIRONMENT = {**os.environ, "PATH": f"{BIN}{os.pathsep}{os.environ['PATH']}"}
 
 
 def test_the_words_are_those_that_the_rooms_take():
+    from warmstart.core import CODES
     from warmstart.core.names import WINDOW_NAMES
     from warmstart.engine import connect
     from warmstart.estimators import ESTIMATORS
@@ -53,6 +54,7 @@ def test_the_words_are_those_that_the_rooms_take():
         "SCORES": get_args(Scores),
         "DUPLICATES": get_args(Duplicates),
         "REPEATED": get_args(Repeated),
+        "CODES": CODES,
     }
     for name, words in taken.items():
         assert sorted(getattr(completion, name)) == sorted(words), name

@@ -1,51 +1,87 @@
 """The guides' programs and commands run as they are written."""
 
+import contextlib
+import io
 import os
 import re
+import shlex
 import subprocess
 import sys
+from itertools import groupby
 from pathlib import Path
 
 import pytest
+from tests.support.commands import warmstart
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
+# What a guide leaves.
 MADE = {
-    "late-rewards.md": "joined.parquet",
-    "log-propensities.md": "day.parquet",
-    "outcomes.md": "routes.html",
-    "segments.md": "segments.html",
+    "from-obp.md": [],
+    "from-vowpal-wabbit.md": ["vw.parquet", "again.vw"],
+    "late-rewards.md": ["joined.parquet"],
+    "log-propensities.md": ["day.parquet"],
+    "outcomes.md": ["routes.html"],
+    "plan.md": ["show.csv", "plan.html"],
+    "segments.md": ["segments.html"],
 }
 # Guides whose plain blocks are what their commands print, line by line.
-PRINTED = {"outcomes.md": 5, "segments.md": 2}
+PRINTED = {"outcomes.md": 5, "plan.md": 1, "segments.md": 2}
+
+
+def blocks_of(text):
+    """The language and text of every fenced block."""
+    return re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
+
+
+def run_program(program, folder, names):
+    """Run a program in this process; what it printed."""
+    said = io.StringIO()
+    with contextlib.chdir(folder), contextlib.redirect_stdout(said):
+        exec(compile(program, "<guide>", "exec"), names)
+    return said.getvalue()
+
+
+def is_ours(line):
+    return line.startswith("warmstart ")
+
+
+def run_commands(commands, folder):
+    """Run our commands in this process and leave the others to a shell; what they printed."""
+    said = []
+    for ours, lines in groupby(commands.replace("\\\n", " ").splitlines(), is_ours):
+        if ours:
+            ran = [warmstart(*shlex.split(line, comments=True)[1:], cwd=folder) for line in lines]
+        else:
+            path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+            words = ["bash", "-euc", "\n".join(lines)]
+            env = {**os.environ, "PATH": path}
+            ran = [subprocess.run(words, cwd=folder, capture_output=True, text=True, env=env, check=False)]
+        for one in ran:
+            assert one.returncode == 0, one.stderr
+            said.append(one.stdout)
+    return "".join(said)
 
 
 @pytest.mark.parametrize("name", MADE)
 def test_a_guide_runs_as_written(name, tmp_path):
-    text = (GUIDES / name).read_text()
-    blocks = re.findall(r"^```(python|bash)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
-    assert {language for language, _ in blocks} == {"python", "bash"}
-    said = []
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    blocks = blocks_of((GUIDES / name).read_text())
+    assert "python" in dict(blocks)
+    said, names = "", {"__name__": "__main__"}
     for language, code in blocks:
-        command = [sys.executable, "-c", code] if language == "python" else ["bash", "-euc", code]
-        ran = subprocess.run(
-            command, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "PATH": path}, check=False
-        )
-        assert ran.returncode == 0, ran.stderr
-        said += ran.stdout.splitlines()
-    assert (tmp_path / MADE[name]).is_file()
-    fenced = re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
-    shown = [block for language, block in fenced if not language]
+        if language == "python":
+            said += run_program(code, tmp_path, names)
+        elif language == "bash":
+            said += run_commands(code, tmp_path)
+    for made in MADE[name]:
+        assert (tmp_path / made).is_file()
+    shown = [block for language, block in blocks if not language]
     if name in PRINTED:
         assert len(shown) == PRINTED[name]
-        assert not {line for block in shown for line in block.splitlines()} - set(said)
+        assert not {line for block in shown for line in block.splitlines()} - set(said.splitlines())
 
 
 def test_policies_of_the_guide_run_as_written(tmp_path):
     """The one program of the guide that needs nothing but itself."""
-    text = (GUIDES / "evaluate.md").read_text()
-    section = text.split("## Policies as you have them")[1].split("\n## ")[0]
-    (program,) = re.findall(r"^```python\n(.*?)^```$", section, flags=re.DOTALL | re.MULTILINE)
-    ran = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert ran.returncode == 0, ran.stderr
-    assert "shadow" in ran.stdout
+    section = (GUIDES / "evaluate.md").read_text().split("## Policies as you have them")[1].split("\n## ")[0]
+    (program,) = (code for language, code in blocks_of(section) if language == "python")
+    assert "shadow" in run_program(program, tmp_path, {"__name__": "__main__"})

@@ -3,8 +3,10 @@
 from urllib.parse import quote
 
 import ibis
+import numpy as np
 import pyarrow as pa
 import pytest
+from tests.support import outcome_logs
 from tests.support.logs import random_log, table
 
 import warmstart as ws
@@ -29,6 +31,46 @@ def test_sqlite_by_its_url(stored):
     assert values[0].value == pytest.approx(values[1].value, abs=1e-12)
     assert values[0].lower == pytest.approx(values[1].lower, abs=1e-9)
     assert ws.audit(far).to_dict()["log"]["source"] == f"{stored}, table Log"
+
+
+class Learned:
+    """What has predict, and predict_proba with classes_, as scikit-learn's classifiers have them."""
+
+    classes_ = ("a0", "a1", "a2")
+
+    def predict(self, contexts):
+        return ["a0" if page == "p0" else "a1" for page in contexts["page"]]
+
+    def predict_proba(self, contexts):
+        return np.array([[0.2, 0.5, 0.3]] * len(contexts))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "a DuckDB file"])
+def test_policies_in_python_columns_outcomes_and_segments_say_the_same(kind, tmp_path):
+    log = pa.table(outcome_logs.columns()).drop_columns(["at"])
+    choices = [None if i % 10 == 0 else f"a{i % 3}" for i in range(len(log))]
+    log = log.append_column("shadow", pa.array(choices))
+    file = tmp_path / "log.db"
+    connection = ibis.sqlite.connect(file) if kind == "sqlite" else ibis.duckdb.connect(file)
+    connection.create_table("Log", log)
+    connection.disconnect()
+    ranges = {"cost": outcome_logs.RANGES["cost"]}
+    options = {**outcome_logs.NAMES, "reward": "click", "also": "cost", "minimize": "cost", "ranges": ranges}
+    far = ws.read_events(f"sqlite://{file}" if kind == "sqlite" else file, table="Log", **options)
+    near = ws.read_events(log.to_pandas(), **options)
+    policies = {
+        "function": lambda contexts: ["a1" if page == "p1" else "a0" for page in contexts["page"]],
+        "predict": Learned(),
+        "proba": Learned().predict_proba,
+        "dict": {(f"p{i}", country): "a1" for i in range(4) for country in ("at", "be", "ch")},
+        "shadow": "column:shadow",
+    }
+    asked = {"tau": 0.1, "guards": ["cost<=+20%", "click>=-0.2"], "by": "country", "trained_until": "never"}
+    found = [ws.evaluate(policies, events, **asked) for events in (far, near)]
+    for name in ("policies", "others", "segments"):
+        for one, other in zip(*(getattr(some, name) for some in found), strict=True):
+            outcome_logs.same(one, other)
+    assert found[0]["shadow"].support.undecided == pytest.approx(0.1)
 
 
 def test_a_url_that_leads_nowhere_makes_no_file(tmp_path):

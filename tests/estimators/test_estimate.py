@@ -29,7 +29,9 @@ def check(estimate, expected, train=None):
     assert (compared.lower, compared.upper) == pytest.approx(ends, abs=1e-2 * (ends[1] - ends[0]) + 1e-6)
 
 
-@pytest.mark.parametrize("source", ["counts", "all", pytest.param("train", marks=pytest.mark.slow_on_spark)])
+@pytest.mark.parametrize(
+    "source", ["all", *(pytest.param(one, marks=pytest.mark.slow_on_spark) for one in ("counts", "train"))]
+)
 def test_every_number_equals_the_reference(engine, source):
     rows = random_log(1)
     train, test = cut(rows, 5)
@@ -56,9 +58,10 @@ def test_every_number_equals_the_reference(engine, source):
 @pytest.mark.parametrize(
     ("feasible_from", "live"),
     [
-        *(("train", True), ("all", False)),
-        *(pytest.param(*pair, marks=pytest.mark.slow_on_spark) for pair in (("train", False), ("all", True))),
+        ("train", True),
+        *(pytest.param("all", live, marks=pytest.mark.slow_on_spark) for live in (True, False)),
         *(pytest.param("evaluated", live, marks=pytest.mark.slow_on_spark) for live in (True, False)),
+        pytest.param("train", False, marks=pytest.mark.slow_on_spark),
     ],
 )
 def test_uniform_equals_the_reference(engine, live, feasible_from):
@@ -94,6 +97,7 @@ def test_the_interval_of_logging_does_not_pay_for_tau(engine):
     assert (loose.lower, loose.upper) == (tight.lower, tight.upper)
 
 
+@pytest.mark.slow_on_spark
 def test_certified_ends_add_what_the_window_cannot_tell(engine):
     rows = random_log(4)
     h = some_policy(rows)
@@ -124,6 +128,7 @@ def test_an_approximate_interval_certifies_nothing(engine):
     assert found.certified_upper is None
 
 
+@pytest.mark.slow_on_spark
 def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(engine):
     rows = [("old", "a", 1.0, 0), ("old", "b", 1.0, 0), ("new", "a", 1.0, 1), ("old", "a", 1.0, 1)]
     early, late = read(rows, engine).split(at=moment(1))

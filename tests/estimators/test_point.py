@@ -321,8 +321,9 @@ def test_an_unknown_estimator_is_refused(duckdb):
         ws.evaluate("uniform", read(random_log(1), duckdb), estimators=["magic"])
 
 
-@pytest.mark.parametrize("logs", [10, pytest.param(60, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("rate", [0.05, 0.5])
+@pytest.mark.parametrize(
+    ("logs", "rate"), [(10, 0.05), *(pytest.param(60, rate, marks=pytest.mark.slow) for rate in (0.05, 0.5))]
+)
 def test_the_gain_of_a_policy_that_does_what_logging_did_on_average_covers_nothing(duckdb, rate, logs):
     """Uniform against logging at random: rewards hardly count, and yet their error is not zero."""
     rng = np.random.default_rng(0)

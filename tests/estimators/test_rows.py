@@ -166,7 +166,7 @@ def of_days(duckdb):
     return rows, h, expected, ws.evaluate({"h": decisions(h)}, read(rows, duckdb), **options)
 
 
-@pytest.mark.parametrize("folds", [None, 3])
+@pytest.mark.parametrize("folds", [pytest.param(None, marks=pytest.mark.slow_on_spark), 3])
 def test_propensities_may_be_counted_within_epochs(engine, of_days, folds):
     """Counts per (context, day), the policy by context: every number equals a log whose contexts carry the day."""
     rows, h, expected, pooled = of_days

@@ -384,7 +384,7 @@ def test_a_simulated_world_knows_the_value_per_unit():
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("per", ["event", "unit"])
+@pytest.mark.parametrize("per", [pytest.param("event", marks=pytest.mark.slow), "unit"])
 def test_spark_says_the_same(log, spark, per):
     options = {"tau": TAU, "estimators": ("dr", "snips"), "per": per}
     local, cluster = (

@@ -40,8 +40,15 @@ def rows_of(engine, table, keys):
     return rows
 
 
-@pytest.mark.parametrize("epoch", ["day", "version"])
-@pytest.mark.parametrize("kind", ["alone", "split", "another log"])
+@pytest.mark.parametrize(
+    ("kind", "epoch"),
+    [
+        *(("split", "day"), ("another log", "version")),
+        *(pytest.param("alone", epoch, marks=pytest.mark.slow_on_spark) for epoch in ("day", "version")),
+        pytest.param("split", "version", marks=pytest.mark.slow_on_spark),
+        pytest.param("another log", "day", marks=pytest.mark.slow_on_spark),
+    ],
+)
 def test_cells_from_epochs_are_those_of_the_events(engine, kind, epoch):
     evaluated, train = windows(kind, engine, epoch)
     keys, found = ["context_0", "action"], []

@@ -17,7 +17,19 @@ import warmstart as ws
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "warmstart"
-VERBS = {"simulate", "audit", "compare_propensities", "fit", "evaluate", "choose", "export", "join", "monitor"}
+VERBS = {
+    "simulate",
+    "audit",
+    "compare_propensities",
+    "fit",
+    "evaluate",
+    "choose",
+    "export",
+    "join",
+    "monitor",
+    "explain",
+    "plan",
+}
 
 
 def loaded_by(code):

@@ -345,3 +345,21 @@ def test_the_command(tmp_path):
     assert "Next: warmstart audit log.parquet" in ran.stdout
     ran = warmstart(*command, "--out", "absent/log.parquet", cwd=tmp_path)
     assert (ran.returncode, ran.stdout) == (2, "")
+
+
+def test_delays_say_how_late_the_first_outcomes_came(tmp_path, engine):
+    shown = table([("u", slot, 0, 0.0) for slot in range(5)], ("at", "number"))
+    came = table(
+        [("u", 0, 0, 1.0), ("u", 1, 1, 1.0), ("u", 1, 30, 1.0), ("u", 2, 5, 1.0), ("u", 3, 40, 1.0)], ("at", "w")
+    )
+    times = {"impression_time": "at", "outcome_time": "at", "engine": engine}
+    found = ws.join(shown, came, tmp_path / "log.parquet", on=["user", "slot"], **times)
+    told = {one.within_seconds: one.impressions for one in found.delays}
+    # To the second an hour after counts as within an hour; a later outcome of the same impression does not count.
+    assert told == {60: 1, 600: 0, 3600: 1, 21600: 1, 86400: 0, 259200: 1}
+    assert (found.half_within, found.delay_table.rows[2]) == ("1 hour", ("within 1 hour", "1", "50.0%"))
+    day = ws.join(shown, came, tmp_path / "day.parquet", on=["user", "slot"], window="1d", keep_young=True, **times)
+    assert [one.within_seconds for one in day.delays] == [60, 600, 3600, 21600]
+    shown, came = shown.drop_columns(["at"]), came.drop_columns(["at"])
+    untimed = ws.join(shown, came, tmp_path / "untimed.parquet", on=["user", "slot"], engine=engine)
+    assert (untimed.delays, untimed.delay_table, untimed.half_within) == ((), None, None)

@@ -123,7 +123,7 @@ class TestWords:
         assert "All bounds hold at the end of every epoch at once" in text
         assert "Every epoch's tau was chosen" in text
         assert "live in the epoch" in text
-        assert "nothing inside an epoch reacts to rewards inside it; later epochs may" in text
+        assert "nothing inside an epoch reacts to its rewards" in text
         assert "within epochs" not in str(value(read(log, epoch=None)))
 
     def test_units_that_come_back(self):

@@ -56,13 +56,14 @@ def begun(tmp_path_factory):
 
 class TestLines:
     def test_daily_looks_one_look_and_evaluate_say_the_same(self, out, tmp_path):
-        for epochs in range(1, WORLD.epochs + 1):
+        days = 4
+        for epochs in range(1, days + 1):
             found = look(out, epochs, until=day(epochs))
             assert (found.new, len(found.lines)) == (1, epochs)
-        at_once = look(tmp_path / "other.jsonl", WORLD.epochs, until=day(WORLD.epochs))
-        assert at_once.new == WORLD.epochs
+        at_once = look(tmp_path / "other.jsonl", days, until=day(days))
+        assert at_once.new == days
         evaluated = ws.evaluate(
-            POLICIES, read(LOG.table), delta=0.05 / 8, estimators=(), trained_until="never", propensities="counts"
+            POLICIES, read(until(days)), delta=0.05 / 8, estimators=(), trained_until="never", propensities="counts"
         )
         for i, (line, other) in enumerate(zip(found.lines, at_once.lines, strict=True)):
             assert line.epoch == other.epoch == day(i)[:10]

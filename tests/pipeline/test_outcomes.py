@@ -26,20 +26,20 @@ CASES = {
 LATER = ("units and training", "epochs and training", "logged and units", "train's counts")
 
 
-def evaluated(log, reward, case, engine="duckdb", **more):
+def evaluated(log, reward, case, engine="duckdb", policies=POLICIES, **more):
     reading, settings, split = CASES[case]
     options = {name: more.pop(name) for name in ("also",) if name in more}
     events = read(log, reward, engine=engine, **reading, **options)
     train, events = events.split(fraction=0.4) if split else (None, events)
-    return ws.evaluate(POLICIES, events, train=train, tau=0.2, live=False, **{**settings, **more})
+    return ws.evaluate(policies, events, train=train, tau=0.2, live=False, **{**settings, **more})
 
 
 @pytest.mark.parametrize("case", [pytest.param(case, marks=[pytest.mark.slow] * (case in LATER)) for case in CASES])
 def test_a_further_outcome_is_valued_as_if_it_were_the_reward(case):
-    log = columns()
-    found = evaluated(log, "cost", case, also=["delay"])
+    log, policies = columns(), POLICIES if case == "counts" else POLICIES[1:]
+    found = evaluated(log, "cost", case, policies=policies, also=["delay"])
     assert [outcome.name for outcome in found.outcomes] == ["cost", "delay"]
-    own, expected = found.of_outcome("delay"), evaluated(log, "delay", case)
+    own, expected = found.of_outcome("delay"), evaluated(log, "delay", case, policies=policies)
     for one, other in zip(own, expected, strict=True):
         assert other.best is not None
         same(one, other, leave=SHARED)
@@ -68,9 +68,13 @@ def test_tau_is_chosen_once_for_all_outcomes():
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("case", ["units in epochs", pytest.param("training", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "case", ["counts", *(pytest.param(case, marks=pytest.mark.slow) for case in ("units in epochs", "training"))]
+)
 def test_spark_values_outcomes_as_duckdb_does(case, spark):
     log = columns()
-    found, expected = (evaluated(log, "click", case, engine, also=["cost"]) for engine in (spark, "duckdb"))
+    found, expected = (
+        evaluated(log, "click", case, engine, POLICIES[1:], also=["cost"]) for engine in (spark, "duckdb")
+    )
     for one, other in zip(found.others, expected.others, strict=True):
         same(one, other, close=1e-7)

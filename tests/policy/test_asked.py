@@ -94,23 +94,36 @@ class Whole:
         return frame if isinstance(contexts, pa.Table | pd.DataFrame) else pl.from_pandas(frame)
 
 
+@pytest.fixture(scope="module")
+def decided_here(here):
+    """The numbers of the choices as a table."""
+    return numbers(evaluate(here, decisions()))
+
+
 def decisions(contexts="all"):
     names = [f"x{i}" for i in range(6)] if contexts == "all" else ["x0"]
     rows = [(x, hour, ACTIONS[hour]) for x in names for hour in range(3)]
     return pa.table(dict(zip(("context", "hour", "action"), map(list, zip(*rows, strict=True)), strict=True)))
 
 
+@pytest.mark.slow_on_spark
 def test_a_function_equals_its_decisions_as_a_frame_on_every_engine(events):
     function = in_arrow if events.log.origin.__class__ is pa.Table else by_hour
     assert numbers(evaluate(events, function)) == pytest.approx(numbers(evaluate(events, decisions())), rel=1e-9)
 
 
 @pytest.mark.spark
-def test_engines_agree(spark, duckdb):
-    on = {name: read(log(), engine) for name, engine in (("spark", spark), ("duckdb", duckdb))}
-    for policy in (in_arrow, Model().predict_proba, "column:shadow", Whole()):
-        found = {name: numbers(evaluate(events, policy)) for name, events in on.items()}
-        assert found["spark"] == pytest.approx(found["duckdb"], rel=1e-9, abs=1e-12), policy
+@pytest.mark.parametrize(
+    "policy",
+    [
+        in_arrow,
+        "column:shadow",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (Model().predict_proba, Whole())),
+    ],
+)
+def test_engines_agree(spark, duckdb, policy):
+    here, there = (numbers(evaluate(read(log(), engine), policy)) for engine in (duckdb, spark))
+    assert there == pytest.approx(here, rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -134,8 +147,8 @@ def test_engines_agree(spark, duckdb):
         {(f"x{i}", hour): {ACTIONS[hour]: 1.0} for i in range(6) for hour in range(3)},
     ],
 )
-def test_forms_of_the_same_choices_have_the_same_value(here, same):
-    assert numbers(evaluate(here, same)) == pytest.approx(numbers(evaluate(here, decisions())), rel=1e-9)
+def test_forms_of_the_same_choices_have_the_same_value(here, decided_here, same):
+    assert numbers(evaluate(here, same)) == pytest.approx(decided_here, rel=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -206,6 +219,7 @@ def test_contexts_are_asked_about_in_chunks_with_progress(here, monkeypatch):
     assert shares[-1] == 1
 
 
+@pytest.mark.slow_on_spark
 def test_features_of_a_table_of_contexts_come_along(events, tmp_path):
     described = pa.table({"hour": [0, 0, 1], "context": ["x0", "x1", "x0"], "score": [0.5, 2.0, 3.0]})
 

@@ -47,6 +47,7 @@ def expected_value(table, tau):
 
 
 @pytest.mark.parametrize("kind", [str, int])
+@pytest.mark.slow_on_spark
 def test_propensities_are_counted_within_context_and_choice(engine, kind):
     events = ws.read_events(log(kind=kind), **NAMES, engine=engine)
     result = ws.evaluate(["logging", "column:shadow", "constant:1"], events, tau=0.3, trained_until="never")
@@ -129,6 +130,7 @@ def test_a_number_with_nulls_is_no_float():
         ("", ws.UsageError, "names no column"),
     ],
 )
+@pytest.mark.slow_on_spark
 def test_a_column_that_is_none_is_refused(engine, column, error, message):
     with pytest.raises(error, match=message):
         ws.evaluate(f"column:{column}", ws.read_events(log(), **NAMES, engine=engine), tau=0.1)

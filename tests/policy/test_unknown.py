@@ -42,6 +42,7 @@ def test_control_characters_of_an_unknown_action_are_escaped(duckdb):
     assert r"\x1b[31mred" in str(error.value)
 
 
+@pytest.mark.slow_on_spark
 def test_allowed_they_are_unsupported_traffic_and_their_share_is_told(events):
     rows = random_log(1)
     found = evaluate(events, {("x0", "a0"): 0.5, ("x0", "new"): 0.5, ("x1", "new"): 1.0}, allow_unknown_actions=True)
@@ -72,6 +73,7 @@ def test_an_action_of_the_training_window_is_known(engine):
         evaluate(test, {("x0", "old"): 1.0})
 
 
+@pytest.mark.slow_on_spark
 def test_a_constant_that_never_occurs_is_refused_with_the_nearest_names_or_allowed(engine):
     events = read(random_log(1), engine)
     with pytest.raises(ws.DecisionError, match=r"'a00' \(did you mean 'a0'.*never occurs in 'action'"):

@@ -9,6 +9,7 @@ import pytest
 from tests.support.logs import START
 
 import warmstart as ws
+from warmstart.policy import NaivePolicy
 
 NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "at"}
 
@@ -39,6 +40,7 @@ def learned(engine, tmp_path_factory):
     return train, test, pages, ws.fit(train, contexts=pages, weight_bits=16)
 
 
+@pytest.mark.slow_on_spark
 def test_without_a_table_of_contexts_the_error_says_what_to_pass(learned):
     train, test, _, policy = learned
     with pytest.raises(
@@ -97,6 +99,27 @@ def test_a_policy_of_ids_takes_the_action_that_did_best(tmp_path):
     policy = ws.fit(train, weight_bits=8)
     table = ws.policy_table(policy, test, train=train, contexts=pages)
     assert len(set(table["ad"].to_pylist())) == 1
+
+
+def test_a_note_says_on_how_much_traffic_a_learned_policy_chooses_nothing_and_what_to_pass(tmp_path):
+    log, pages = write(tmp_path)
+    events = ws.read_events(log, **NAMES)
+    train, test = events.split(at=START + timedelta(minutes=3 * 1_000))
+    policy = ws.fit(train, contexts=pages, weight_bits=10)
+    found = ws.evaluate(policy, test, train=train)
+    share = found.policies[0].support.undecided
+    assert share == pytest.approx(2 / 3, abs=0.01)
+    [note] = [str(remark) for remark in found.remarks if remark.code == "WS216"]
+    assert "'fitted' chooses nothing on 67 % of the traffic" in note
+    assert "training never saw" in note
+    assert "--contexts FILE" in note
+    known = ws.evaluate(policy, test, train=train, contexts=pages)
+    assert "WS216" not in {remark.code for remark in known.remarks}
+    # What a naive policy leaves out was not rewarded; it is no news to it.
+    early = test.until(START + timedelta(minutes=3 * 1_030))
+    naive = ws.evaluate({"naive": NaivePolicy(policy, rewarded_only=True)}, early)
+    assert naive.policies[0].support.undecided > 0
+    assert "WS216" not in {remark.code for remark in naive.remarks}
 
 
 def test_a_model_of_ones_own_is_not_kept_so_new_contexts_stay_undecided(tmp_path):

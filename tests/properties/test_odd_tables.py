@@ -68,7 +68,7 @@ def odd(examples):
     return lambda test: few(drawn(test))
 
 
-@odd(100)
+@odd(60)
 def test_an_odd_table_gives_an_answer_or_a_typed_error(duckdb, table, tau, timed, drop):
     answer_or_typed_error(duckdb, table, tau, timed=timed, drop=drop)
 

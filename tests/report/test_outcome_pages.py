@@ -47,7 +47,21 @@ def evaluated(names=NAMES, *, n=6_000, reward="click", tau="auto", **asked):
 
 @pytest.fixture(scope="module")
 def result():
-    return evaluated(guards=["cost<=+0", "late<=+50%"], by="country")
+    return evaluated(guards=["cost<=+0", "late<=+50%", "cost<=+0.8"], by="country")
+
+
+@pytest.fixture(scope="module")
+def visit(browser, result, tmp_path_factory):
+    """The page of the result, wide and light, with what was selected."""
+    path = tmp_path_factory.mktemp("outcomes") / "page.html"
+    with Visit(browser, ws.save_report(result, path, selection=ws.select(result))) as visit:
+        yield path, visit
+
+
+def guarded(result, *texts):
+    """The same as if only these guards, or none, had been asked for."""
+    kept = (replace(one, guards=tuple(guard for guard in one.guards if guard.guard in texts)) for one in result)
+    return replace(result, policies=tuple(kept))
 
 
 def titled(page, start):
@@ -60,15 +74,17 @@ def layers(section, field):
 
 
 def test_what_was_selected_stands_first_and_only_if_asked_for(result, tmp_path):
-    kept = evaluated(by="country", guards=["cost<=+0.8"])
-    chosen = ws.select(replace(kept, policies=tuple(replace(one, guards=()) for one in kept)))
+    kept = guarded(result, "cost<=+0.8")
+    chosen = ws.select(guarded(result))
     assert chosen.segments == (("DE",), ("FR",))
     first, *others = evaluation_page(kept, chosen).cards
     assert (first.label, first.wide, first.warning) == ("Selected", True, False)
     assert "in 'DE', 'FR'" in first.text
-    assert [card.label for card in others] == ["better", "dear"]
-    assert not any(card.warning for card in others)
-    assert [card.label for card in evaluation_page(kept).cards] == ["better", "dear"]
+    page, selected = evaluation_page(kept), ws.select(kept).policy
+    rest = [name for name in ("better", "dear") if name != selected]
+    assert [card.label for card in others] == [card.label for card in page.cards] == rest
+    assert (page.headline.kind, page.headline.evidence) == ("better", "certified")
+    assert page.headline.title.startswith(f"Use '{selected}'")
     assert titled(evaluation_page(kept), "All guards are proven to hold for better, dear")
     none = ws.select(result)
     assert none.policy is None
@@ -86,10 +102,13 @@ def test_guards_are_told_in_words_with_what_tells_them(result):
     told = {(row[0], row[2]): row[3] for row in table.rows}
     assert told["dear", "cost<=+0"] == "FAILS"
     assert told["better", "late<=+50%"] == "cannot tell"
-    cards = {card.label: card for card in evaluation_page(result).cards}
-    assert "Guard 'cost<=+0' fails." in cards["dear"].text
-    assert "Guard 'cost<=+0'" not in cards["better"].text
-    assert cards["better"].warning
+    page = evaluation_page(result)
+    [dear] = page.cards
+    assert "Guard 'cost<=+0' is broken" in dear.text
+    assert dear.warning
+    assert page.headline.title == "Do not use 'better' yet: a guard is not proven to hold"
+    assert page.headline.forbidden
+    assert "Guard 'cost<=+0' holds" in page.headline.texts[0]
 
 
 def test_trade_offs_have_logging_the_policies_and_the_line_of_the_best(result):
@@ -122,14 +141,12 @@ def test_a_reward_that_should_be_small_is_better_when_less_of_it_is_spent():
     costs = evaluated(reward="cost")
     page = evaluation_page(costs, ws.select(costs))
     cards = {card.label: card for card in page.cards}
-    assert "less per event than logging" in cards["better"].text
-    assert not cards["better"].warning
-    assert "it costs" in cards["dear"].text
-    assert "more per event than logging" in cards["dear"].text
+    assert (page.headline.kind, page.headline.title[:12]) == ("better", "Use 'better'")
+    assert "it lowers 'cost' by at least" in page.headline.texts[0]
+    assert "it raises 'cost' by at least" in cards["dear"].text
     assert cards["dear"].warning
-    assert "of which less is better" in page.source
-    assert titled(page, "Better than logging where supported: better")
-    assert titled(page, "better costs at most")
+    assert "'cost': less is better" in page.source
+    assert titled(page, "Proven better than what was shown: better")
     assert not titled(page, "cost against")
 
 
@@ -143,43 +160,48 @@ def test_outcomes_say_what_is_proven_of_them_and_how_much_is_known(result):
     assert "Less of it is better." in late.texts[0]
 
 
-@pytest.mark.parametrize(
-    ("width", "scheme"),
-    [
-        (1280, "light"),
-        (390, "dark"),
-        pytest.param(1280, "dark", marks=pytest.mark.slow),
-        pytest.param(390, "light", marks=pytest.mark.slow),
-    ],
-)
-def test_the_page_is_drawn_with_hostile_names_too(browser, tmp_path, width, scheme):
-    names = NAMES if scheme == "light" else ODD
-    found = evaluated(names, by=names["country"], guards=[f"{names['cost']}<=+0"])
-    path = ws.save_report(found, tmp_path / "page.html", selection=ws.select(found))
-    with Visit(browser, path, width=width, scheme=scheme) as visit:
-        page = visit.page
-        assert visit.said == []
-        assert visit.asked == [path.as_uri()]
-        charts = page.evaluate("[...document.querySelectorAll('.chart svg')].map(s => s.getBoundingClientRect().width)")
-        assert len(charts) == 10
-        assert all(width / 4 < box < width for box in charts)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        assert page.query_selector("#planted") is None
-        assert page.query_selector("main img") is None
-        assert page.query_selector("main script:not(.spec)") is None
-        assert page.title() == "What other policies would have earned"
+def check_page(visit, path, *, width):
+    page = visit.page
+    assert visit.said == []
+    assert visit.asked == [path.as_uri()]
+    charts = page.evaluate("[...document.querySelectorAll('.chart svg')].map(s => s.getBoundingClientRect().width)")
+    assert len(charts) == 11
+    assert all(width / 4 < box < width for box in charts)
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.query_selector("#planted") is None
+    assert page.query_selector("main img") is None
+    assert page.query_selector("main script:not(.spec)") is None
+    assert page.title() == "What other policies would have earned"
     for spec in re.findall(r'class="spec"[^>]*>(.*?)</script>', path.read_text(encoding="utf-8"), flags=re.DOTALL):
         assert json.loads(spec)
         assert "<" not in spec
 
 
-def test_a_point_of_the_trade_off_tells_its_numbers(browser, result, tmp_path):
-    path = ws.save_report(result, tmp_path / "page.html")
-    with Visit(browser, path) as visit:
-        chart = visit.page.locator("section", has_text="click against cost").locator(".chart svg").first
-        chart.locator(".mark-symbol.role-mark path").last.hover()
-        visit.page.wait_for_selector("#vg-tooltip-element.visible")
-        said = visit.page.inner_text("#vg-tooltip-element")
-        assert "gain" in said
-        assert "rise" in said
-        assert f"{result.of_outcome('cost')['dear'].gain.estimated.difference:+.4g}" in said
+def test_the_page_is_drawn(visit):
+    check_page(visit[1], visit[0], width=1280)
+
+
+@pytest.mark.slow
+def test_the_page_is_drawn_on_a_small_screen(browser, visit):
+    with Visit(browser, visit[0], width=390) as small:
+        check_page(small, visit[0], width=390)
+
+
+def test_the_page_is_drawn_with_hostile_names_too(browser, tmp_path):
+    found = evaluated(ODD, by=ODD["country"], guards=[f"{ODD['cost']}<=+0"])
+    path = ws.save_report(found, tmp_path / "page.html", selection=ws.select(found))
+    with Visit(browser, path, width=390, scheme="dark") as visit:
+        check_page(visit, path, width=390)
+        visit.change(width=1280)
+        check_page(visit, path, width=1280)
+
+
+def test_a_point_of_the_trade_off_tells_its_numbers(result, visit):
+    page = visit[1].page
+    chart = page.locator("section", has_text="click against cost").locator(".chart svg").first
+    chart.locator(".mark-symbol.role-mark path").last.hover()
+    page.wait_for_selector("#vg-tooltip-element.visible")
+    said = page.inner_text("#vg-tooltip-element")
+    assert "gain" in said
+    assert "rise" in said
+    assert f"{result.of_outcome('cost')['dear'].gain.estimated.difference:+.4g}" in said

@@ -20,7 +20,7 @@ def test_html_escapes_names_from_the_log(duckdb):
     shown = ws.evaluate("constant:<script>x</script>", read(rows, duckdb), tau=0.1)._repr_html_()
     assert "<script>" not in shown
     assert "&lt;script&gt;" in shown
-    assert shown.count("<table") == shown.count("</table>") == 3
+    assert shown.count("<table") == shown.count("</table>") == 5
 
 
 def test_control_characters_do_not_reach_the_terminal(duckdb):
@@ -43,7 +43,7 @@ def test_numbers_keep_two_digits_whatever_the_scale(duckdb, scale, mean):
 def test_only_logging_has_any_tau(duckdb):
     for interval in ("kl", "hoeffding", "bernstein", "gamma"):
         found = ws.evaluate(["logging", "uniform"], read(random_log(1), duckdb), tau=[0.001, 0.002], interval=interval)
-        assert re.findall(r"^(\w+) +any ", str(found), flags=re.MULTILINE) == ["logging"] * 2
+        assert re.findall(r"^(\w+) +any ", str(found), flags=re.MULTILINE) == ["logging"] * 3
 
 
 def test_notes_say_what_was_done(duckdb):

@@ -2,11 +2,13 @@
 
 import math
 
+import numpy as np
 import pytest
 from tests.support.outcome_logs import columns, read
 
 import warmstart as ws
 from warmstart import UsageError
+from warmstart.estimators.intervals import Coefficients, GainSums, LoggingTotals, relative_ends
 from warmstart.results.guards import Guard
 
 OUTCOMES = ["click", "cost", "a <= b", "n", "delay in s"]
@@ -105,6 +107,38 @@ def test_what_is_said_of_a_relative_guard_is_true_of_all_that_is_possible(text, 
         assert status == "holds"
 
 
+def shares(n, s, b, *, others, rate, limits):
+    """The ends of the change as a share of logging's mean, two actions in each of two contexts, the first chosen.
+
+    ``others``: events of contexts with one action, and their rewards.
+    """
+    n, s, b = np.reshape(n, (2, 2)).astype(float), np.array(s, float), np.repeat(b, 2)
+    u, n = (n.sum(axis=1, keepdims=True) / n * [1, 0] - 1).ravel(), n.ravel()
+    sums = GainSums(Coefficients(u, n, s), b, n.sum() + others[0], float((u * u * n * b * (1 - b)).sum()))
+    return relative_ends(sums, LoggingTotals(n.sum() + others[0], s.sum() + others[1], 0.0, rate), 0.05, limits)
+
+
+@pytest.mark.parametrize(
+    ("limit", "log"),
+    [
+        (0.9, {"n": [4, 9, 4, 11], "s": [2, 0, 0, 10], "b": [24 / 32, 1 / 32], "others": (17, 7), "rate": 0.5}),
+        (0.07, {"n": [3, 6, 11, 10], "s": [1, 3, 0, 9], "b": [24 / 32, 1 / 32], "others": (24, 24), "rate": 0.5}),
+    ],
+)
+def test_a_limit_that_its_own_test_lets_stand_is_not_proven_by_smaller_ones_that_are_ruled_out(limit, log):
+    """With expected rewards far from the truth, the shares that bets rule out are no interval."""
+    assert shares(**log, limits=())[1] < limit
+    ends = shares(**log, limits=(limit,))
+    assert Guard.parse(f"cost<=+{limit:%}", OUTCOMES).judge(ends, None, ends).status == "cannot-tell"
+
+
+def test_no_more_than_all_can_be_lost():
+    ends = shares([2, 3, 2, 3], [0, 1, 0, 1], [0.25, 0.25], others=(0, 0), rate=0.3, limits=(-1.0, -1.5, -0.99))
+    assert ends[0] == -1
+    for text, status in [("cost>=-100%", "holds"), ("cost>=-150%", "holds"), ("cost>=-99%", "cannot-tell")]:
+        assert Guard.parse(text, OUTCOMES).judge(ends, None, ends).status == status
+
+
 @pytest.fixture(scope="module")
 def events(duckdb):
     return read(columns(), also=["cost", "delay"], minimize="cost", engine=duckdb)
@@ -134,6 +168,45 @@ def test_guards_are_told_by_the_ends_of_all_policies_at_once(events):
     assert [one.guards for one in found.others] == [()] * 4
 
 
+@pytest.mark.parametrize("trained", [False, True])
+@pytest.mark.parametrize("low", [0.0, 0.01])
+def test_a_relative_guard_is_the_bet_on_change_and_mean_of_all_events(low, trained, duckdb):
+    """On a page with one ad policies and logging cannot differ, but it has its part in logging's mean."""
+    log = columns(events=3_000)
+    log["cost"] = log["cost"] + low
+    options = {"also": "cost", "minimize": "cost", "ranges": {"cost": (low, low + 0.02)}, "time": "at"}
+    train, events = read(log, engine=duckdb, **options).split(at=log["at"][1_000])
+    guards = ["cost<=+3%", "cost>=-200%"]
+    options = OPTIONS | {"delta": 0.1, "train": train if trained else None, "live": False}
+    [found] = ws.evaluate("constant:a1", events, guards=guards, **options).policies
+    cells, total, rate = guarded_cells(log, 1_000, low, trained=trained)
+    u, n, s, e = cells
+    variance = float((u * u * n * (e * (1 - e) if trained else 1)).sum())
+    sums = GainSums(Coefficients(u, n, s), np.round(e * 32) / 32 if trained else None, n.sum(), variance)
+    ends = relative_ends(sums, LoggingTotals(*total, low / 0.02, rate), 0.1, ())
+    # u is summed in bins.
+    assert (found.guards[0].lower, found.guards[0].upper) == pytest.approx(ends, rel=5e-3)
+    assert found.guards[0].upper >= ends[1] - 1e-9
+    assert found.guards[0].lower <= ends[0] + 1e-9
+
+
+def guarded_cells(log, first, low, *, trained):
+    """By cell of contested contexts: u of always taking a1, events, costs in [0, 1], expected ones; and all events'."""
+    cost, contexts = (np.array(log["cost"]) - low) / 0.02, list(zip(log["page"], log["country"], strict=True))
+    rate, cells = cost[:first].mean(), []
+    for context in sorted(set(contexts)):
+        here = np.array([one == context for one in contexts])
+        before, own = cost[:first][here[:first]], here & (np.arange(len(cost)) >= first)
+        ads = np.array(log["ad"])
+        n = {ad: float((own & (ads == ad)).sum()) for ad in sorted(set(ads[own]))}
+        # OPTIONS' tau.
+        if len(n) > 1 and n.get("a1", 0.0) >= 0.2 * own.sum():
+            e = (before.sum() + 20 * rate) / (len(before) + 20)
+            cells += [(own.sum() / n[ad] * (ad == "a1") - 1, n[ad], cost[own & (ads == ad)].sum(), e) for ad in n]
+    total = float(len(cost) - first), cost[first:].sum()
+    return np.array(cells).T, total, rate if trained else None
+
+
 def test_logging_has_no_guards(events):
     assert ws.evaluate("logging", events, guards="cost<=+1%", **OPTIONS)["logging"].guards == ()
 
@@ -144,11 +217,12 @@ def test_bad_guards_stop_an_evaluation(guard, events):
         ws.evaluate("uniform", events, guards=[guard], **OPTIONS)
 
 
-def test_nothing_is_told_by_bounds_that_prove_nothing(events):
-    for options in ({"interval": "gamma"}, {"interval": "bets"}):
-        found = ws.evaluate("constant:a1", events, guards=["cost<=+500%", "cost<=+0.02"], **OPTIONS | options)
-        relative, absolute = found.policies[0].guards
-        assert relative.status == ("cannot-tell" if options["interval"] == "gamma" else "holds")
-        # Gains are certified whatever the interval of the value.
-        assert absolute.status == "holds"
+def test_changes_are_certified_whatever_the_interval_of_the_value(events):
+    """But where logging's mean needs an interval of its own, as with nulls, that must be certified too."""
+    guards = ["cost<=+500%", "cost<=+0.02", "delay<=+500%"]
+    for interval in ("gamma", "bets"):
+        found = ws.evaluate("constant:a1", events, guards=guards, **OPTIONS | {"interval": interval})
+        relative, absolute, with_nulls = found.policies[0].guards
+        assert relative.status == absolute.status == "holds"
         assert math.isfinite(absolute.upper)
+        assert with_nulls.status == ("cannot-tell" if interval == "gamma" else "holds")

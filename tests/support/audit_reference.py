@@ -15,8 +15,21 @@ TAUS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 ONE_PERCENT = {1: 6.635, 2: 9.210, 3: 11.345, 4: 13.277, 5: 15.086, 6: 16.812, 7: 18.475}
 # 97.5 % and 80 % points of the standard normal distribution.
 Z_975, Z_80 = 1.959963984540054, 0.8416212335729143
-# What the bets of a gain need, in standard deviations: sqrt(2 ln 40) + ln 5 / sqrt(2 ln 40).
-BETS = 3.308735288378257
+# The mean rewards that bets without a training window reckon with.
+RATES = (0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 0.75, 0.9, 0.975, 0.995, 0.999)
+
+
+def bets(mean):
+    """What the bets of a gain need, in standard deviations, to win 40 times the stake on average."""
+    few, many = 0.0, 1e3
+    for _ in range(100):
+        d, won = (few + many) / 2, 0.0
+        for b in RATES:
+            bet = sqrt(2 * log(40) / (b * (1 - b)))
+            square = mean * (1 - b) ** 2 + (1 - mean) * b**2
+            won += exp(min(bet * sqrt(mean * (1 - mean)) * d - bet**2 * square / 2, 700)) / len(RATES)
+        few, many = (few, d) if won >= 40 else (d, many)
+    return many
 
 
 def by_context(events):
@@ -306,7 +319,7 @@ def churn(events, everything):
     return found | {name: sums[name] / traffic for name in names} if traffic else found
 
 
-def provable(error, mean, scale):
+def provable(error, mean, scale, needed):
     """The smallest g for which g * mean, with an error that grows as the root of 1 + g, is proven with 80 % chance."""
     low, high = scale
     mean = low + (high - low) * mean
@@ -315,7 +328,7 @@ def provable(error, mean, scale):
     few, many = 0.0, 1e9
     for _ in range(200):
         middle = (few + many) / 2
-        proven = middle * mean >= (BETS + Z_80) * error * (high - low) * sqrt(1 + middle)
+        proven = middle * mean >= (needed + Z_80) * error * (high - low) * sqrt(1 + middle)
         few, many = (few, middle) if proven else (middle, many)
     return many
 
@@ -336,17 +349,17 @@ def power(events, tau, scale=(0, 1)):
     over_all = sum(r for _, _, r, *_ in contested) / max(len(contested), 1)
     # The mean square of 0 or 1 less the mean of all, if 1 comes as often as the context's mean says.
     variance = sum(uu * (m * (1 - over_all) ** 2 + (1 - m) * over_all**2) for uu, m in parts)
-    gain = None
+    gain, needed_deviations = None, bets(over_all)
     if sum(r for _, _, r, *_ in contested) > 0:
         mean = sum(r for _, _, r, *_ in contested) / len(contested)
-        gain = provable(sqrt(variance) / len(contested), mean, scale)
+        gain = provable(sqrt(variance) / len(contested), mean, scale, needed_deviations)
     times = []
     for target in (0.05, 0.1):
         # With m times the log, the error is that of this one over the root of m.
         needed = None
         if gain is not None:
             raw = scale[0] + (scale[1] - scale[0]) * mean
-            error = (BETS + Z_80) * sqrt(variance) / len(contested) * (scale[1] - scale[0])
+            error = (needed_deviations + Z_80) * sqrt(variance) / len(contested) * (scale[1] - scale[0])
             needed = (error * sqrt(1 + target) / (target * raw)) ** 2
         times.append((target, needed))
     width = scale[1] - scale[0]
@@ -354,7 +367,7 @@ def power(events, tau, scale=(0, 1)):
         "contested": len(contested) / len(events),
         "smallest_gain": gain,
         "more_log": times,
-        "sampling": 2 * BETS * sqrt(variance) / len(events) * width,
+        "sampling": 2 * needed_deviations * sqrt(variance) / len(events) * width,
         "blind": (1 - len(contested) / len(events)) * width,
     }
 
@@ -376,6 +389,6 @@ def explore(events, scale=(0, 1)):
         gain = None
         if rewards > 0:
             error = sqrt(variance * (1 / share - 1)) / len(shown)
-            gain = provable(error, rewards / len(shown), scale)
+            gain = provable(error, rewards / len(shown), scale, bets(rewards / len(shown)))
         experiments.append((share, round(share * len(shown)), gain))
     return {"contexts": len(alone), "traffic": len(shown) / len(events), "rows": rows, "experiments": experiments}

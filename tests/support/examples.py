@@ -2,7 +2,7 @@
 
 from hypothesis import HealthCheck, given, settings
 
-FEW, MANY = 6, 60
+FEW, MANY = 4, 60
 
 
 def examples_of(number):

@@ -1,17 +1,16 @@
 """Worlds of several outcomes, policies and segments as cells with exact truths; many draws of rewards at once.
 
 Bets are planned anew here (see betting): an end beyond some number has ruled it out, for every draw with a number of
-its own. Ends of logging's mean, and ends of segments, are the library's.
+its own. Ends of segments are the library's.
 """
 
-from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logsumexp
 from tests.support.betting import RATES
 
-from warmstart.estimators.intervals import Coefficients, GainSums, TermSums, bets_ends, gain_ends
+from warmstart.estimators.intervals import Coefficients, GainSums, LoggingTotals, gain_ends, relative_ends
 
 
 class Cells(NamedTuple):
@@ -38,6 +37,11 @@ class Cells(NamedTuple):
     def draw(self, rng, draws):
         return rng.binomial(self.n.astype(int), self.means, size=(draws, *self.n.shape))
 
+    def sized(self, factor):
+        """So many times the events; policies take the same actions."""
+        n = np.maximum(np.round(self.n * factor), 1.0)
+        return Cells(n, self.means, np.where(self.u > -1, n.sum(axis=1, keepdims=True) / n, 0.0) - 1)
+
     def only(self, contexts):
         """The cells of some contexts."""
         return Cells(self.n[contexts], self.means[contexts], self.u[:, contexts])
@@ -55,6 +59,11 @@ def world(seed, *, rate=0.3, events=2_000, contexts=12, actions=3, policies=1, e
     p = n / n.sum(axis=1, keepdims=True)
     h = np.eye(actions)[rng.integers(0, actions, size=(policies, contexts))]
     return Cells(n, means, h / p - 1)
+
+
+def half_contested(cells):
+    """The same cells, but in every second context policies and logging cannot differ."""
+    return cells._replace(u=cells.u * (np.arange(cells.n.shape[0]) % 2)[:, None])
 
 
 def settled(events=8_000):
@@ -103,12 +112,32 @@ def lower_ends(cells, k, draws, delta):
     return low
 
 
-@cache
-def mean_ends(events, rewards, delta):
-    """The library's ends of logging's mean."""
-    by_weight = Coefficients(*(np.array([part]) for part in (1.0, float(events), float(rewards))))
-    sums = TermSums(events, rewards, rewards, events, events, 1.0, 1.0, by_weight)
-    return bets_ends(sums, delta)
+def share_ruled_out(cells, k, draws, share, delta, side, *, known=True, origin=0.0):
+    """Whether a share of logging's mean is above the upper end (side -1), or below the lower one, of the change.
+
+    ``origin``: how far a reward of 0 is from the user's own zero, in widths of the range.
+    """
+    u, n, s, limit = cells.u[k].ravel(), cells.n.ravel(), draws.reshape(len(draws), -1), np.log(2 / delta)
+    differs = np.broadcast_to(np.abs(cells.u[k]).max(axis=1, keepdims=True) > 0, cells.n.shape).ravel()
+    if known:
+        rate, e = cells.mean, np.broadcast_to(cells.expected, cells.n.shape).ravel()
+        variance = (n * (u * u * e * (1 - e) + share**2 * rate * (1 - rate))).sum()
+        plans = [
+            (bet * np.sqrt(2 * limit / variance), np.where(differs, np.round(e * 32) / 32, rate)) for bet in (0.5, 1, 2)
+        ]
+        weights = [0.15, 0.7, 0.15]
+    else:
+        squares = (n * (u * u + share**2)).sum()
+        plans = [(np.sqrt(2 * limit / (squares * rate * (1 - rate))), np.full(len(u), rate)) for rate in RATES]
+        weights = np.full(len(RATES), 1 / len(RATES))
+    won = []
+    for planned, b in plans:
+        at_zero = -(u - share) * b - share * ((n @ b) / n.sum() + origin)
+        terms = side * at_zero, side * (at_zero + u - share)
+        bet = min(planned, 0.99 / -min(term.min() for term in terms))
+        others, rewarded = (np.log1p(bet * term) for term in terms)
+        won.append(s @ rewarded + (n - s) @ others)
+    return logsumexp(np.array(won).T, b=weights, axis=1) >= limit
 
 
 def guard_proven(cells, k, draws, limit, delta, *, relative=False, exact_mean=False, known=True):
@@ -118,16 +147,25 @@ def guard_proven(cells, k, draws, limit, delta, *, relative=False, exact_mean=Fa
     """
     if not relative:
         return ruled_out(cells, k, draws, limit, delta, -1, known=known)
-    events, totals = cells.n.sum(), draws.sum(axis=(1, 2))
     if exact_mean:
-        return ruled_out(cells, k, draws, limit * totals / events, delta, -1)
-    ends = np.array([mean_ends(events, total, 0.1 * delta) for total in totals])
-    limits = (limit * ends).min(axis=1)
-    return ruled_out(cells, k, draws, limits, 0.9 * delta, -1, known=known)
+        return ruled_out(cells, k, draws, limit * draws.sum(axis=(1, 2)) / cells.n.sum(), delta, -1)
+    return share_ruled_out(cells, k, draws, limit, delta, -1, known=known)
+
+
+def gain_sums(cells, s):
+    """The library's sums of a policy's gain."""
+    u, n, e = cells.u[0].ravel(), cells.n.ravel(), np.broadcast_to(cells.expected, cells.n.shape).ravel()
+    by_u = Coefficients(u, n, s.ravel().astype(float))
+    return GainSums(by_u, np.round(e * 32) / 32, n.sum(), float((u * u * n * e * (1 - e)).sum()))
 
 
 def segment_ends(cells, s, delta):
     """The library's ends of a policy's gain in some contexts, per event of these."""
-    u, n, e = cells.u[0].ravel(), cells.n.ravel(), np.broadcast_to(cells.expected, cells.n.shape).ravel()
-    by_u = Coefficients(u, n, s.ravel().astype(float))
-    return gain_ends(GainSums(by_u, np.round(e * 32) / 32, n.sum(), float((u * u * n * e * (1 - e)).sum())), delta)
+    return gain_ends(gain_sums(cells, s), delta)
+
+
+def share_ends(cells, s, delta, limits=(), origin=0.0):
+    """The library's ends of a policy's gain as a share of logging's mean; it gets the contested contexts' cells."""
+    logging = LoggingTotals(cells.n.sum(), s.sum(), origin, cells.mean)
+    contested = np.abs(cells.u[0]).max(axis=1) > 0
+    return relative_ends(gain_sums(cells.only(contested), s[contested]), logging, delta, limits)

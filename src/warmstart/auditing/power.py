@@ -6,6 +6,9 @@ import math
 from statistics import NormalDist
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from warmstart.estimators import UNKNOWN, last_ruled_out
 from warmstart.events import counted_propensity
 from warmstart.results import MoreLog, Power, gain_at
 
@@ -18,21 +21,26 @@ if TYPE_CHECKING:
 DELTA = 0.05
 CHANCE = 0.8
 GAINS = (0.05, 0.10)
-# Without a training window the bets of a gain are averaged over mean rewards; the best of them is about a fifth.
-AVERAGED = 5.0
 
 
-def needed_deviations(delta: float = DELTA) -> float:
+def needed_deviations(rate: float, delta: float = DELTA) -> float:
     """Return how many standard deviations from 0 a gain must be for the certified lower end to be above 0.
 
-    A bet L wins L * d - L^2 / 2 of the logarithm at d standard deviations, and the best of several that are averaged
-    must win ln(2 / delta) + ln(AVERAGED): the normal interval's 1.96 is not enough.
+    Without a training window the bets of a gain are averaged over possible mean rewards b (see intervals.gain_bets). At
+    d standard deviations the one for b wins L * d - L^2 / 2 * (1 + (rate - b)^2 / (rate * (1 - rate))) of the
+    logarithm, and their mean must win ln(2 / delta): the normal interval's 1.96 is not enough.
 
-    >>> round(needed_deviations(), 2)
-    3.31
+    Args:
+        rate: The mean reward, between 0 and 1.
+        delta: The share of intervals that may miss.
+
+    >>> round(needed_deviations(0.5), 2), round(needed_deviations(0.02), 2)
+    (3.4, 3.57)
     """
-    planned = math.sqrt(2 * math.log(2 / delta))
-    return planned + math.log(AVERAGED) / planned
+    limit, variance = math.log(2 / delta), max(rate * (1 - rate), 1e-12)
+    bets = np.sqrt(2 * limit * variance / (UNKNOWN * (1 - UNKNOWN)))
+    lost = bets * bets / 2 * (1 + (rate - UNKNOWN) ** 2 / variance) + math.log(len(UNKNOWN))
+    return last_ruled_out(lambda d: np.logaddexp.reduce(bets * d - lost) < limit, 0.0, 1e6)
 
 
 def smallest_gain(
@@ -57,13 +65,13 @@ def smallest_gain(
         deviations: How many standard deviations bets need, if not those of independent events.
 
     >>> round(smallest_gain(0.2 * 25, 25, (0.0, 1.0), 1000), 3)
-    0.446
+    0.476
     """
     low, high = reward_range
     mean = low + (high - low) * rewards / events if events else 0.0
     if rewards <= 0 or mean <= 0 or variance <= 0:
         return None
-    needed = needed_deviations() if deviations is None else deviations
+    needed = needed_deviations(rewards / events) if deviations is None else deviations
     reach = (needed + NormalDist().inv_cdf(CHANCE)) * math.sqrt(variance) / events
     return gain_at(reach * (high - low) / mean)
 
@@ -81,16 +89,15 @@ def power(cells: Cells, *, tau: float, by_unit: UnitGain | None = None) -> Power
         tau: An action is supported where its propensity is at least this.
         by_unit: What typical policies' gains say of units, if events have them.
     """
-    deviations, factor = needed_deviations(), 1.0
-    if by_unit is not None:
-        deviations, factor = max(by_unit.deviations, deviations), by_unit.factor
     found = cells.engine.fetch(_contested(cells, tau))[0]
     events = cells.evaluated.window.events
     low, high = cells.evaluated.log.reward_range
     contested, rewards = found["n"] or 0.0, found["rewards"] or 0.0
     mean = rewards / contested if contested else 0.0
     variance = max((1 - 2 * mean) * (found["odds_of_rewards"] or 0.0) + mean**2 * (found["odds"] or 0.0), 0.0)
-    variance *= factor
+    deviations = needed_deviations(mean)
+    if by_unit is not None:
+        deviations, variance = max(by_unit.deviations, deviations), variance * by_unit.factor
     gain = smallest_gain(variance, rewards, (low, high), contested, deviations=deviations)
     width = 2 * deviations * math.sqrt(variance) / events
     share = contested / events

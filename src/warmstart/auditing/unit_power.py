@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from warmstart.estimators import UNKNOWN, UnitTotals, affordable, certain_loss
+from warmstart.estimators import FEW, UNKNOWN, UnitTotals, affordable, certain_loss, chance_to_win
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -52,17 +52,7 @@ def needed_gain(typical: TypicalUnits, delta: float = DELTA) -> float:
     3.4
     """
     limit = math.log(2 / delta)
-    size, expected, units = typical.size, typical.expected, typical.units
-    planned = UnitTotals(size, expected, units, typical.independent, typical.dependent)
-    variances, _ = planned.variances()
-    rates = np.tile(UNKNOWN, len(variances))
-    best = np.sqrt(2 * limit / (np.repeat(variances, len(UNKNOWN)) * rates * (1 - rates)))
-    room = float((np.minimum(expected, size - expected) * units).sum()) / planned.total
-    at_most = expected + room * size
-    bets = affordable(best, size, at_most / size, units)
-    lost = certain_loss(np.outer(bets, at_most), np.outer(bets, expected)) @ units
-    variance = typical.variance + (typical.mean - rates) ** 2 * max(typical.dependent, typical.independent)
-    fixed = bets**2 * variance / 2 + lost
+    bets, fixed = _planned(typical, limit)
     # There one bet alone wins enough for the average of all.
     few, enough = 0.0, float(((limit + math.log(len(bets)) + fixed) / bets).min())
     for _ in range(HALVINGS):
@@ -71,3 +61,45 @@ def needed_gain(typical: TypicalUnits, delta: float = DELTA) -> float:
         proven = won.max() + math.log(np.exp(won - won.max()).mean()) >= limit
         few, enough = (few, middle) if proven else (middle, enough)
     return enough
+
+
+def unit_chance(typical: TypicalUnits, net: Floats, gain: float, delta: float = DELTA) -> float:
+    """Return the chance (power) that a total gain is proven: by the few bets that win most, as for its interval.
+
+    Args:
+        typical: Units of the policy.
+        net: The sums of u of these units, from which bets are planned for every mean reward, as evaluate does.
+        gain: The total gain.
+        delta: The share of intervals that may miss.
+    """
+    limit = math.log(2 / delta)
+    bets, fixed = _planned(typical, limit, net)
+    means = bets * gain - fixed
+    best = np.argsort(means)[-FEW:]
+    deviations = bets[best] * math.sqrt(typical.variance)
+    return chance_to_win(means[best], deviations, np.full(len(best), 1 / len(bets)), limit)
+
+
+def _planned(typical: TypicalUnits, limit: float, net: Floats | None = None) -> tuple[Floats, Floats]:
+    """Return the bets, and what each loses whatever the gain."""
+    size, expected, units = typical.size, typical.expected, typical.units
+    planned = UnitTotals(size, expected, units, typical.independent, typical.dependent)
+    variances, _ = planned.variances()
+    rates = np.tile(UNKNOWN, len(variances))
+    best = np.sqrt(2 * limit / (np.repeat(variances, len(UNKNOWN)) * rates * (1 - rates)))
+    if net is None:
+        bets, lost = _affordable(best, typical, expected)
+    else:
+        claims = [size / 2 + net * (rate - 0.5) for rate in rates]
+        each = [_affordable(best[[i]], typical, claim) for i, claim in enumerate(claims)]
+        bets, lost = (np.concatenate(part) for part in zip(*each, strict=True))
+    variance = typical.variance + (typical.mean - rates) ** 2 * max(typical.dependent, typical.independent)
+    return bets, bets**2 * variance / 2 + lost
+
+
+def _affordable(best: Floats, typical: TypicalUnits, claim: Floats) -> tuple[Floats, Floats]:
+    """Return the bets that units can afford if ``claim`` is expected of them, and what heavy ones lose for certain."""
+    size, units = typical.size, typical.units
+    at_most = claim + size * float((np.minimum(claim, size - claim) * units).sum()) / float((size * units).sum())
+    bets = affordable(best, size, at_most / size, units)
+    return bets, certain_loss(np.outer(bets, at_most), np.outer(bets, typical.expected)) @ units

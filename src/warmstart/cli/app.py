@@ -13,14 +13,16 @@ from warmstart.cli.choose import choose
 from warmstart.cli.compare_propensities import compare_propensities
 from warmstart.cli.demo import demo
 from warmstart.cli.evaluate import evaluate
+from warmstart.cli.explain import explain
 from warmstart.cli.export import export
 from warmstart.cli.fit import fit
 from warmstart.cli.import_ import app as import_app
 from warmstart.cli.join import join
 from warmstart.cli.monitor import monitor
 from warmstart.cli.options import StrictCommand
+from warmstart.cli.plan import plan
 from warmstart.cli.simulate import simulate
-from warmstart.core import WarmstartError, __version__
+from warmstart.core import OutputError, WarmstartError, __version__
 
 HELP = """Off-policy evaluation and learning from logs in which nobody recorded the probability of what was shown.
 
@@ -43,10 +45,10 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (join, audit, compare_propensities, evaluate, monitor, fit, choose):
+for verb in (join, audit, compare_propensities, evaluate, plan, monitor, fit, choose):
     app.command(cls=StrictCommand)(verb)
 app.add_typer(import_app, name="import")
-for verb in (export, simulate, demo):
+for verb in (export, simulate, demo, explain):
     app.command(cls=StrictCommand)(verb)
 
 
@@ -70,7 +72,7 @@ def main() -> NoReturn:
     try:
         app()
     except WarmstartError as error:
-        typer.echo(f"error: {error.message}", err=True)
+        typer.echo(f"error: {error.message} ({error.code})", err=True)
         if error.hint:
             typer.echo(f"hint: {error.hint}", err=True)
         sys.exit(error.exit_code)
@@ -83,6 +85,6 @@ def main() -> NoReturn:
     except OSError as error:
         # What is written to a file has an error of its own; this is what was printed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        typer.echo(f"error: Cannot write the output: {error.strerror or error}.", err=True)
+        typer.echo(f"error: Cannot write the output: {error.strerror or error}. ({OutputError.code})", err=True)
         sys.exit(1)
     sys.exit(0)

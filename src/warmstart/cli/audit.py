@@ -52,4 +52,4 @@ def audit(
     if json:
         typer.echo(result.to_json())
     else:
-        show(result.tables, result.notes)
+        show(result.tables, result.notes, result.headline)

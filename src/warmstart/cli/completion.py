@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from warmstart.core import CODES as REGISTRY
+
 INTERVALS = ("bets", "kl", "hoeffding", "bernstein", "gamma", "bootstrap")
 PROPENSITIES = ("auto", "counts", "train", "all", "back-off", "model", "mixture", "logged")
 SOURCES = ("uniform", "shares", "counts", "back-off", "model", "mixture", "logged")
@@ -22,6 +24,7 @@ IMPORTS = ("auto", "cb", "cb_adf", "dsjson", "json")
 SCORES = ("costs", "probabilities")
 DUPLICATES = ("first", "sum", "max", "error")
 REPEATED = ("last", "error")
+CODES = tuple(REGISTRY)
 
 
 def one_of(words: tuple[str, ...]) -> Callable[[str], list[str]]:
@@ -35,3 +38,13 @@ def one_of(words: tuple[str, ...]) -> Callable[[str], list[str]]:
         return [word for word in words if word.startswith(incomplete)]
 
     return complete
+
+
+def complete_code(incomplete: str) -> list[str]:
+    """Return the codes that begin as the user did, in small letters if the user writes these.
+
+    >>> complete_code("ws50")
+    ['ws501', 'ws502']
+    """
+    words = tuple(code.lower() for code in CODES) if incomplete.startswith("w") else CODES
+    return one_of(words)(incomplete)

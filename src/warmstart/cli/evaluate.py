@@ -10,10 +10,13 @@ import typer
 
 from warmstart.cli.completion import AUTO, ESTIMATORS, INTERVALS, NEVER, POLICIES, PROPENSITIES, WINDOWS
 from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Only, command, parse_tau
+from warmstart.cli.pages import check_paths
 from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
 from warmstart.results import select as find_best
 
 if TYPE_CHECKING:
+    from warmstart.engine import LocalEngine
+    from warmstart.events import Events
     from warmstart.results import Evaluation, Progressive, Selection
 
 WORDS = {"policy": POLICIES, "tau": AUTO, "propensities": PROPENSITIES, "feasible_from": WINDOWS}
@@ -44,6 +47,8 @@ def evaluate(
     guard: list[str] | None = None,
     utility: str | None = None,
     by: list[str] | None = None,
+    margin: float | None = None,
+    doubt: float | None = None,
     select: bool = False,
     html: HtmlOption = None,
     force: ForceOption = False,
@@ -88,6 +93,11 @@ def evaluate(
         utility (SUM): Judge policies by a weighted sum of outcomes in the place of the reward: 'quality - 50*cost'.
         by (COLUMN): A column to tell segments of the traffic apart by: of the context, of --contexts, or of the log,
             which then joins the context. May be given twice.
+        margin (X): A change of the reward per event up to this makes no difference that matters: verdicts may say
+            "same".
+        doubt (R): Let bounds and gains allow for a hidden segment: in a context, events that were shown an action could
+            earn up to R times what the others would have earned with it, or 1 / R of it; and the same of how far
+            rewards stay below the largest.
         select: Name the policy certified to improve most on logging, its guards kept, or none.
 
     Examples:
@@ -109,6 +119,8 @@ def evaluate(
         warmstart evaluate log.parquet --context age --context city --action ad --reward click \
             --propensities model --policy new=by-city.csv --estimator dr
         warmstart evaluate log.parquet --context page --action ad --reward click --policy shadow=column:new_model
+        warmstart evaluate log.parquet --context page --context hour --action ad --reward click --policy uniform \
+            --doubt 1.5
     """
     from warmstart import pipeline
     from warmstart.policy import parse_policies
@@ -119,12 +131,12 @@ def evaluate(
     check_paths(html, policy or [], [log.events, contexts], force=force)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
-        events = log.open(connected)
+        events = open_guarded(log, connected, guard or [])
         progress("splitting")
         events = events.first_epochs() if first_epochs else events
         events = events if until is None else events.until(until)
         if progressive:
-            others = (estimator, trained_until, coarser, feasible_from, select, guard, utility, by, log.also)
+            others = (estimator, trained_until, coarser, feasible_from, select, guard, utility, by, log.also, doubt)
             plain = propensities in ("auto", "counts") and interval == "bets" and per == "event"
             check_progressive(taus, windows, plain=plain and not any((*others, allow_unknown_actions)))
             settings: dict[str, Any] = {"every": every, "tau": taus[0], "delta": delta, "live": not no_live}
@@ -152,6 +164,8 @@ def evaluate(
                 per=cast("Any", per),
                 guards=guard or (),
                 utility=utility,
+                margin=margin,
+                doubt=doubt,
                 by=by or (),
                 contexts=contexts,
                 on_progress=progress,
@@ -162,6 +176,20 @@ def evaluate(
     print_result(found, selected, json=json)
 
 
+def open_guarded(log: LogSettings, engine: LocalEngine, guards: list[str]) -> Events:
+    """Open the log; a guard on an outcome whose range nobody stated, and which needs one, is a wrong command."""
+    from warmstart.core import RewardRangeError, UsageError, quoted
+    from warmstart.results import guarded_outcome
+
+    try:
+        return log.open(engine)
+    except RewardRangeError as error:
+        about = next((text for text in guards if guarded_outcome(text) == error.outcome), None)
+        if about is None or any(text.startswith(f"{error.outcome}=") for text in log.ranges or ()):
+            raise
+        raise UsageError(f"The guard {quoted(about)} needs a range: {error.message}", error.hint) from error
+
+
 def print_result(result: Evaluation | Progressive, selected: Selection | None, *, json: bool) -> None:
     """Print a result, and the policy that was selected, if that was asked for: as one JSON object, or for people."""
     from warmstart.report import show
@@ -170,16 +198,7 @@ def print_result(result: Evaluation | Progressive, selected: Selection | None, *
         more = {} if selected is None else {"selected": selected.to_dict()}
         typer.echo(dumps({**result.to_dict(), **more}, indent=2, allow_nan=False))
     else:
-        show(result.tables, [*([] if selected is None else [str(selected)]), *result.notes])
-
-
-def check_paths(html: Path | None, policies: list[str], others: list[Any], *, force: bool) -> None:
-    """Refuse to write a page onto an input: P, NAME=P and naive:FOLDER may name files and folders."""
-    from warmstart.core import check_output
-
-    if html is not None:
-        paths = [part.removeprefix("naive:") for text in policies for part in (text, text.partition("=")[2])]
-        check_output(html, inputs=[*others, paths], force=force)
+        show(result.tables, [*([] if selected is None else [str(selected)]), *result.notes], result.headline)
 
 
 def check_kind(policy: list[str] | None, every: int, *, progressive: bool) -> None:

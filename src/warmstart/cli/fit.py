@@ -8,7 +8,8 @@ from typing import Annotated, Any, cast
 import typer
 
 from warmstart.cli.completion import AUTO, LOSSES, PASSES
-from warmstart.cli.options import Only, Without, command, option, parse_tau
+from warmstart.cli.options import ForceOption, HtmlOption, Only, Without, command, option, parse_tau
+from warmstart.cli.pages import check_paths
 from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
 
 LEARN_THREADS = "Threads that share one table of weights: quicker, less repeatable."
@@ -33,6 +34,8 @@ def fit(
     strict: bool = False,
     seed: int = 0,
     learn_threads: Annotated[int | None, option("--learn-threads", "N", LEARN_THREADS, min=1)] = None,
+    html: HtmlOption = None,
+    force: ForceOption = False,
     engine: EngineSettings,
 ) -> None:
     r"""Learn the best policy that a log supports (off-policy learning), and write it into a folder.
@@ -54,16 +57,18 @@ def fit(
 
     Examples:
         warmstart fit log.parquet --context page --action ad --reward click --time shown_at \
-            --contexts pages.parquet --actions ads.parquet --train-fraction 0.65 --out policy
+            --contexts pages.parquet --actions ads.parquet --train-fraction 0.65 --out policy --html fit.html
         warmstart evaluate log.parquet --context page --action ad --reward click --time shown_at \
             --test-fraction 0.35 --policy policy --policy logging --tau 0.05
     """
     from warmstart import pipeline
     from warmstart.core import check_output, printable
     from warmstart.policy import save_policy
-    from warmstart.report import ProgressDisplay
+    from warmstart.report import ProgressDisplay, save_report
 
-    check_output(out, inputs=[log.events, contexts, actions], folder=True)
+    inputs = [log.events, contexts, actions]
+    check_output(out, inputs=inputs, folder=True)
+    check_paths(html, [], [*inputs, out], force=force)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
         policy = pipeline.fit(
@@ -86,4 +91,6 @@ def fit(
             on_progress=progress,
         )
         save_policy(policy, out)
+    if html is not None:
+        save_report(policy, html, force=force)
     typer.echo("\n".join([*policy.summary(), f"The policy is in {printable(out)}/"]))

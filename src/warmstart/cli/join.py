@@ -8,7 +8,8 @@ from typing import Annotated, Any, cast
 import typer
 
 from warmstart.cli.completion import DUPLICATES, REPEATED
-from warmstart.cli.options import ForceOption, JsonOption, command
+from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, command
+from warmstart.cli.pages import check_paths
 from warmstart.core import UsageError, printable, quoted
 from warmstart.pipeline import EngineSettings
 
@@ -34,6 +35,7 @@ def join(
     drop_nulls: bool = False,
     impressions_table: str | None = None,
     outcomes_table: str | None = None,
+    html: HtmlOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
     engine: EngineSettings,
@@ -60,12 +62,12 @@ def join(
     Examples:
         warmstart join shown.parquet clicks.parquet --on request --out joined.parquet
         warmstart join shown.parquet clicks.parquet --on request --impression-time shown_at \
-            --outcome-time clicked_at --window 7d --out joined.parquet
+            --outcome-time clicked_at --window 7d --out joined.parquet --html join.html
         warmstart join shown.parquet orders.csv --on customer=buyer --impression-time shown_at \
             --outcome-time ordered_at --window 12h --reward price --duplicates sum --out joined.parquet --json
     """
     from warmstart.joining import join as write
-    from warmstart.report import ProgressDisplay, show
+    from warmstart.report import ProgressDisplay, save_report, show
 
     pairs: dict[str, str] = {}
     for name in on:
@@ -73,6 +75,7 @@ def join(
         if ours in pairs:
             raise UsageError(f"--on names {quoted(ours)} twice.")
         pairs[ours] = theirs or ours
+    check_paths(html, [], [impressions, outcomes, out], force=force)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
         result = write(
@@ -95,6 +98,8 @@ def join(
             force=force,
             on_progress=progress,
         )
+    if html is not None:
+        save_report(result, html, force=force)
     if json:
         typer.echo(result.to_json())
         return

@@ -87,4 +87,4 @@ def monitor(
     if json:
         typer.echo(dumps(result.to_dict(), indent=2, allow_nan=False))
     else:
-        show(result.tables, result.notes)
+        show(result.tables, result.notes, result.headline)

@@ -8,6 +8,7 @@ from warmstart.core.door import Door as Door
 
 if TYPE_CHECKING:
     from warmstart.core.arrays import *  # noqa: F403
+    from warmstart.core.codes import *  # noqa: F403
     from warmstart.core.errors import *  # noqa: F403
     from warmstart.core.files import *  # noqa: F403
     from warmstart.core.names import *  # noqa: F403
@@ -22,9 +23,10 @@ _door = Door.to(
     {
         "door": "Door",
         "arrays": "list_array number_array text_array to_arrow to_numpy with_given_names without_minus_zero",
-        "errors": "ColumnError DataError DecisionError EmptyWindowError EngineError MalformedLineError "
-        "MissingValueError OutputError PropensityRangeError RewardRangeError SourceError UsageError "
-        "WarmstartError no_such_column",
+        "codes": "CODES Code FAMILIES",
+        "errors": "ColumnError DataError DecisionError EmptyWindowError EngineError LaterVersionError "
+        "MalformedLineError MissingValueError OutputError PropensityRangeError RewardRangeError SavedFileError "
+        "SourceError UsageError WarmstartError no_such_column",
         "files": "check_output mark_of write_output write_parquet write_table",
         "names": "ACTION ACTION_ERROR BEFORE CONTEXT_ERROR Columns DAY DECIDED EPOCH EVENTS EVENT_ID EVENT_WEIGHT "
         "EXPECTED FOLD LEFT_OUT MICROSECONDS_PER_DAY MODEL_VALUE NOISE OWN_EPOCH PART PROBABILITY PROPENSITY REWARD "

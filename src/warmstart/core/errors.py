@@ -9,9 +9,13 @@ from warmstart.core.text import printable, quoted
 
 
 class WarmstartError(Exception):
-    """Anything this library refuses to do. Carries a hint and the exit code of the command line."""
+    """Anything this library refuses to do. Carries a hint, a code that ``explain`` knows, and the exit code.
+
+    Kinds of errors are subclasses, each with a ``code`` of its own.
+    """
 
     exit_code = 1
+    code = "WS200"
 
     def __init__(self, message: str, hint: str = "") -> None:
         super().__init__(f"{message} {hint}".strip())
@@ -27,38 +31,71 @@ class UsageError(WarmstartError, ValueError):
     """The call or the command is wrong, whatever the data."""
 
     exit_code = 2
+    code = "WS301"
 
 
 class SourceError(DataError):
     """A source is absent, empty or cannot be read."""
 
+    code = "WS208"
+
+
+class SavedFileError(SourceError):
+    """A saved policy, result or monitor's file is damaged, was changed, or is no file of that kind."""
+
+    code = "WS501"
+
+
+class LaterVersionError(SavedFileError):
+    """A saved file was written by a version of warmstart that this one cannot read."""
+
+    code = "WS502"
+
 
 class ColumnError(DataError):
     """A column is absent or has a type that cannot serve."""
+
+    code = "WS209"
 
 
 class MissingValueError(DataError):
     """Nulls, NaN or infinity where a value is needed."""
 
+    code = "WS210"
+
 
 class RewardRangeError(DataError):
-    """Rewards outside the stated range."""
+    """Rewards, or values of another ``outcome``, outside its range."""
+
+    code = "WS211"
+
+    def __init__(self, message: str, hint: str = "", outcome: str = "") -> None:
+        super().__init__(message, hint)
+        self.outcome = outcome
 
 
 class PropensityRangeError(DataError):
     """Logged propensities that are no probabilities."""
 
+    code = "WS212"
+
 
 class EmptyWindowError(DataError):
     """A window without events."""
+
+    code = "WS213"
 
 
 class DecisionError(DataError):
     """A decisions table that is not a policy."""
 
+    code = "WS214"
+
 
 class MalformedLineError(DataError):
     """A line of a text log that cannot be read. Carries the file, the line's number and what is wrong."""
+
+    code = "WS215"
 
     def __init__(self, file: str, line: int, what: str, hint: str = "") -> None:
         super().__init__(f"{printable(file)}, line {line:,}: {what}.", hint)
@@ -70,9 +107,13 @@ class MalformedLineError(DataError):
 class OutputError(DataError):
     """A result cannot be written: the disk is full, or the place may not be written to."""
 
+    code = "WS401"
+
 
 class EngineError(DataError):
     """The engine gave up on a query."""
+
+    code = "WS402"
 
 
 def no_such_column(name: str, available: Iterable[str], *, where: str) -> ColumnError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 import shutil
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 PARQUET_MARK, PAGE_MARK = b"warmstart", b'<meta name="generator" content="warmstart'
 # How the file begins that a monitor appends to.
 MONITOR_MARK = b'{"warmstart_monitor"'
+# How a result begins that was saved as JSON.
+RESULT_MARK = re.compile(rb'\{\s*"schema": \d+,\s*"kind": "[a-z-]+",\s')
 
 
 @contextmanager
@@ -81,14 +84,15 @@ def check_output(out: str | Path, *, inputs: Iterable[Any] = (), force: bool = F
 
 
 def mark_of(path: Path) -> str | None:
-    """Return the mark that this tool left in a page, a Parquet file or a monitor's; None if it did not write it."""
+    """Return the mark that this tool left in a file; None if it did not write it."""
     try:
         with path.open("rb") as file:
             head = file.read(2_048)
     except OSError:
         return None
     if not head.startswith(b"PAR1"):
-        return "monitor" if head.startswith(MONITOR_MARK) else "page" if PAGE_MARK in head else None
+        marks = {"monitor": head.startswith(MONITOR_MARK), "result": RESULT_MARK.match(head), "page": PAGE_MARK in head}
+        return next((mark for mark, found in marks.items() if found), None)
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -32,8 +32,9 @@ class Window:
         return all(start is None or stop is None or start < stop for start, stop in ends)
 
     def to_dict(self) -> dict[str, int | str | None]:
-        """Return what JSON shows of a window."""
-        return {"events": self.events, "from": iso(self.first), "until": iso(self.last)}
+        """Return a window for JSON: ``from`` its first event ``until`` its last, and its ends."""
+        ends = {"start": iso(self.start), "stop": iso(self.stop)}
+        return {"events": self.events, "from": iso(self.first), "until": iso(self.last), **ends}
 
     def __str__(self) -> str:
         if self.first is None or self.last is None:

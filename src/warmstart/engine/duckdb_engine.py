@@ -171,11 +171,18 @@ class DuckDBEngine(LocalEngine):
     def _run(self, expression: ir.Table) -> duckdb.DuckDBPyConnection:
         self.backend._run_pre_execute_hooks(expression)
         connection: duckdb.DuckDBPyConnection = self.backend.con
-        return connection.execute(str(self.backend.compile(expression)))
+        with _nested_selects():
+            query = str(self.backend.compile(expression))
+        return connection.execute(query)
 
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
         """Run an expression once and keep its result in the engine until it is released."""
-        return self._retrying(lambda: self.backend._cached_table(expression))
+
+        def made() -> ir.CachedTable:
+            with _nested_selects():
+                return self.backend._cached_table(expression)
+
+        return self._retrying(made)
 
     def _retrying(self, query: Callable[[], Result]) -> Result:
         """Run a query; if it runs out of memory, run it again with one thread, since each thread needs memory.
@@ -229,6 +236,17 @@ def _table_named(stored: StoredTable, tables: Sequence[tuple[str, str]]) -> tupl
     if stored.name not in names:
         raise SourceError(f"{where} has no table {quoted(stored.name)}.", f"It has {listed or 'none at all'}.")
     return names[stored.name]
+
+
+@contextmanager
+def _nested_selects() -> Iterator[None]:
+    """Let Ibis leave selects nested: DuckDB unnests them itself, and evaluating a small log takes a sixth less CPU."""
+    before = ibis.options.sql.fuse_selects
+    ibis.options.sql.fuse_selects = False
+    try:
+        yield
+    finally:
+        ibis.options.sql.fuse_selects = before
 
 
 @contextmanager

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from warmstart.estimators.alarms import *  # noqa: F403
     from warmstart.estimators.bounds import *  # noqa: F403
     from warmstart.estimators.contributions import *  # noqa: F403
+    from warmstart.estimators.doubt import *  # noqa: F403
     from warmstart.estimators.epoch_rows import *  # noqa: F403
     from warmstart.estimators.epochs import *  # noqa: F403
     from warmstart.estimators.estimate import *  # noqa: F403
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from warmstart.estimators.point import *  # noqa: F403
     from warmstart.estimators.rows import *  # noqa: F403
     from warmstart.estimators.tau import *  # noqa: F403
+    from warmstart.estimators.units import *  # noqa: F403
     from warmstart.estimators.weights import *  # noqa: F403
 
 _door = Door.to(
@@ -26,13 +28,16 @@ _door = Door.to(
         "alarms": "check_weights judge_weights",
         "bounds": "bias_bounds corollary_bound regret_bound",
         "contributions": "top_contributions",
+        "doubt": "left_out_columns",
         "epochs": "EpochState step",
         "estimate": "ChosenTau chosen_taus estimate_policy",
-        "gain": "Levels",
-        "intervals": "METHODS UNKNOWN UnitTotals affordable certain_loss interval",
+        "gain": "LEVELS STRENGTH Levels level",
+        "intervals": "Coefficients FEW GainSums LoggingTotals METHODS Points UNKNOWN UnitTotals affordable "
+        "certain_loss chance_to_win gain_chance interval last_ruled_out",
         "point": "ESTIMATORS",
         "epoch_rows": "RewardModel",
         "rows": "WeightedRows open_weighted_rows policy_rows",
+        "units": "open_unit_sums",
         "tau": "choose_tau squared_error",
         "weights": "importance_weight supported_ratio",
     },

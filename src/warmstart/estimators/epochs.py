@@ -154,7 +154,11 @@ def epoch_sums(
         supported = dict(zip(epochs.numbers.tolist(), totals_by_epoch.tolist(), strict=False))
         value, gains = _points(epochs, binned), None
         if not weighted.is_logging:
-            gains = _points(epochs, _fetched(weighted, gain.events_by_u(rows, weighted.groups, tau, None)))
+            binned = _fetched(weighted, gain.events_by_coefficient(rows, weighted.groups, tau, None))
+            gains = [
+                _gains_of_epoch({name: column[binned[EPOCH] == number] for name, column in binned.items()}, known=known)
+                for number, known in zip(epochs.numbers.tolist(), epochs.known.tolist(), strict=True)
+            ]
     totals = EpochTotals.of(value, before[0]), None if gains is None else EpochTotals.of(gains, before[1])
     # What is not clipped, logging, may as well have tau = 1.
     return EpochSums(epochs, 1.0 if weighted.is_logging else tau, *totals, supported)
@@ -167,7 +171,6 @@ def _by_weight(rows: ir.Table, tau: Clip) -> ir.Table:
     c, doubt = shown.c, shown.expected * (1.0 - shown.expected)
     bins = {
         EPOCH: shown[EPOCH],
-        "positive": c > 0,
         "bin": log_bin(c, gain.RATIO, gain.SMALLEST),
         "level": gain.level(shown.expected),
     }
@@ -183,7 +186,7 @@ def _by_weight(rows: ir.Table, tau: Clip) -> ir.Table:
 
 
 def _fetched(weighted: WeightedRows, binned: ir.Table) -> dict[str, Floats]:
-    """Fetch events by epoch, sign, logarithm of the coefficient and expected reward."""
+    """Fetch events by epoch, logarithm of their coefficients and expected reward."""
     table = weighted.engine.fetch_arrow(binned)
     return {name: table[name].to_numpy(zero_copy_only=False).astype(np.float64) for name in table.column_names}
 
@@ -198,17 +201,27 @@ def _points(epochs: EpochList, binned: Mapping[str, Floats]) -> list[Points]:
 
 def _of_epoch(rows: Mapping[str, Floats], *, known: bool) -> Points:
     ends = bin_ends(rows["bin"].astype(np.int64), gain.RATIO, gain.SMALLEST)
-    by_size = Coefficients.of_bins(ends, (rows["n"], rows["weight"]), (rows["rewards"], rows["won"]))
-    positive, b = (np.tile(part, 2) for part in (rows["positive"], rows["level"] / gain.LEVELS))
-    expected = np.where(positive > 0, b, 1 - b) if known else positive
-    rewarded, others = by_size.rewards, np.maximum(by_size.events - by_size.rewards, 0.0)
+    by_weight = Coefficients.of_bins(ends, (rows["n"], rows["weight"]), (rows["rewards"], rows["won"]))
+    return _points_of(by_weight, np.tile(rows["level"] / gain.LEVELS, 2), float(rows["variance"].sum()), known=known)
+
+
+def _gains_of_epoch(rows: Mapping[str, Floats], *, known: bool) -> Points:
+    bins = gain.gain_bins(rows, 1.0, known=True)
+    sums = bins.plain
+    assert sums.baselines is not None
+    return _points_of(sums.by_u, sums.baselines, sums.variance, known=known)
+
+
+def _points_of(events: Coefficients, expected: Floats, variance: float, *, known: bool) -> Points:
+    """Return events by what they could earn: their coefficient of a reward, or of none where that is negative."""
+    positive = (events.values > 0).astype(np.float64)
     points = Points(
-        size=np.tile(by_size.values, 2),
+        size=np.tile(np.abs(events.values), 2),
         earned=np.concatenate([positive, 1 - positive]),
-        expected=np.tile(expected, 2),
-        events=np.concatenate([rewarded, others]),
-        variance=float(rows["variance"].sum()),
-        offset=float(rows["weight"][rows["positive"] == 0].sum()),
+        expected=np.tile(np.where(positive > 0, expected, 1 - expected) if known else positive, 2),
+        events=np.concatenate([events.rewards, np.maximum(events.events - events.rewards, 0.0)]),
+        variance=variance,
+        offset=-float((np.minimum(events.values, 0.0) * events.events).sum()),
         known=known,
     )
     return points.present

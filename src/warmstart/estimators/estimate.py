@@ -8,11 +8,21 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from warmstart.core import PROPENSITY
-from warmstart.estimators import gain, ips, support, weight_ratio
+from warmstart.estimators import doubt, gain, ips, support, weight_ratio
 from warmstart.estimators.epochs import EpochSums, epoch_sums
 from warmstart.estimators.gain import Levels
-from warmstart.estimators.intervals import NEED_COEFFICIENTS, Coefficients, TermSums, interval
+from warmstart.estimators.intervals import (
+    NEED_COEFFICIENTS,
+    Coefficients,
+    EpochTotals,
+    GainBins,
+    TermSums,
+    UnitTotals,
+    interval,
+)
 from warmstart.estimators.point import (
     ESTIMATORS,
     Kind,
@@ -25,7 +35,19 @@ from warmstart.estimators.point import (
 from warmstart.estimators.tau import choose_tau, choose_tau_by_epoch, matched_rate
 from warmstart.estimators.units import UnitSums, open_unit_sums
 from warmstart.estimators.weights import OWN, Clip, TauByEpoch
-from warmstart.results import CertifiedGain, Gain, IntervalName, Tau, TauChoice, ValueEstimate
+from warmstart.results import (
+    CertifiedGain,
+    Doubt,
+    EpochEstimate,
+    EstimatedGain,
+    Gain,
+    Interval,
+    IntervalName,
+    PointEstimate,
+    Tau,
+    TauChoice,
+    ValueEstimate,
+)
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -110,6 +132,7 @@ def _sums(weighted: WeightedRows, floor: Clip, names: Sequence[str]) -> dict[str
     """Return everything that adds up over the weighted table at one tau, by name."""
     rows = weighted.table
     sums = {**ips.sums(rows, floor), **support.sums(rows, floor), **declared(names, "sums", rows, floor)}
+    sums |= {} if weighted.is_logging else doubt.shown_sums(rows)
     sums |= gain.sums(rows, floor) if weighted.certified else {}
     if OWN in rows.columns:
         sums |= {**ips.sums(rows, floor, OWN), **weight_ratio.sums(rows, floor)}
@@ -155,17 +178,19 @@ def _estimate(
     squares_of = by_event if units is None else units.squares
     ends = interval(terms, delta=levels.delta, method=method)
     joint = ends if levels.joint == levels.delta else interval(terms, delta=levels.joint, method=method)
-    own, other = (OWN, True) if OWN in rows.columns else (PROPENSITY, False)
+    other = OWN in rows.columns
     certified = ends
     if other:
         of_window = _terms(weighted, totals, tau, method=method, propensity=OWN, units=units)
         certified = interval(of_window, delta=levels.delta, method=method)
-    proven = weighted.certified and certified.guarantee == "finite-sample"
-    lost = max(1 - totals[f"{own}_weight"] / events, 0.0)
+    bounds = _bounds(weighted, clip, totals, certified, levels, divided=units is not None or epochs is not None)
     squares = totals["propensity_weight_sq"]
     # No policy earns more than 1; what counts of another window make of that is shown beside the value.
     most = math.inf if weighted.certified else 1.0
-    estimated = None if weighted.is_logging else estimated_gain(names, totals, events, levels.delta, squares_of)
+    points = point_estimates(names, totals, events, levels.delta, squares_of)
+    likely = None if weighted.is_logging else estimated_gain(names, totals, events, levels.delta, squares_of)
+    gains, about_doubt = _gain(weighted, totals, tau, levels, units=units, epochs=epochs, points=points, likely=likely)
+    by_epoch = () if epochs is None else _by_epoch(epochs, levels)
     return ValueEstimate(
         policy=weighted.policy,
         outcome=weighted.outcome,
@@ -182,17 +207,53 @@ def _estimate(
         matched=round(totals["matched"]),
         effective_sample_size=totals["propensity_weight"] ** 2 / squares if squares > 0 else 0.0,
         support=support.shares(totals, events),
-        certified_lower=certified.lower if proven else None,
-        certified_upper=min(certified.upper + lost, 1.0) if proven else None,
+        certified_lower=bounds[0],
+        certified_upper=bounds[1],
         is_logging=weighted.is_logging,
-        gain=Gain(_certified_gain(weighted, totals, tau, levels, units=units, epochs=epochs), estimated),
+        gain=gains,
         weight_ratio=weight_ratio.weight_ratio(totals, events) if other else None,
         propensity_error=weight_ratio.propensity_error(totals, events) if other else None,
         tau_choice=choice,
         units=None if units is None else round(units.sums["units"]),
-        estimates=point_estimates(names, totals, events, levels.delta, squares_of),
-        by_epoch=() if epochs is None else epochs.by_epoch(levels.delta),
+        estimates=points,
+        by_epoch=by_epoch,
+        doubt=about_doubt,
     )
+
+
+def _by_epoch(epochs: EpochSums, levels: Levels) -> tuple[EpochEstimate, ...]:
+    """Return what every epoch says; nothing of it is certified under doubt."""
+    estimates = epochs.by_epoch(levels.delta)
+    return tuple(one.uncertified() for one in estimates) if levels.doubt > 1 else estimates
+
+
+def _bounds(
+    weighted: WeightedRows,
+    clip: Clip,
+    totals: Mapping[str, float],
+    certified: Interval,
+    levels: Levels,
+    *,
+    divided: bool,
+) -> tuple[float, float] | tuple[None, None]:
+    """Return bounds of what the policy is expected to earn on the window's traffic; none where nothing is proven.
+
+    Args:
+        weighted: The weighted table.
+        clip: The clipping constant.
+        totals: The sums over it.
+        certified: The interval of the value with the window's own propensities.
+        levels: The confidence level and the doubt.
+        divided: Whether rewards are summed by unit or by epoch.
+    """
+    if not weighted.certified or certified.guarantee != "finite-sample":
+        return None, None
+    own = OWN if OWN in weighted.table.columns else PROPENSITY
+    lost = max(1 - totals[f"{own}_weight"] / weighted.events, 0.0)
+    if levels.doubt == 1 or weighted.is_logging:
+        return certified.lower, min(certified.upper + lost, 1.0)
+    # What units and epochs would be under a doubt is not known: nothing is certified of them.
+    return (None, None) if divided else doubt.certified_value_ends(weighted, clip, own, lost, levels)
 
 
 def _epoch_sums(weighted: WeightedRows, clip: Clip, units: UnitSums | None) -> EpochSums | None:
@@ -225,7 +286,7 @@ def _terms(
     return ips.terms(totals, weighted.events, bound, by_weight, propensity)
 
 
-def _certified_gain(
+def _gain(
     weighted: WeightedRows,
     totals: Mapping[str, float],
     tau: float,
@@ -233,16 +294,43 @@ def _certified_gain(
     *,
     units: UnitSums | None,
     epochs: EpochSums | None,
-) -> CertifiedGain | None:
-    if not weighted.certified:
-        return None
+    points: Sequence[PointEstimate],
+    likely: EstimatedGain | None,
+) -> tuple[Gain, Doubt | None]:
+    """Return the gain over logging, certified and estimated, and what doubt does to it.
+
+    Args:
+        weighted: The weighted table.
+        totals: The sums over it.
+        tau: The clipping constant.
+        levels: The confidence level.
+        units: What is known of units, if events have them.
+        epochs: What is known of epochs.
+        points: Point estimates of the value.
+        likely: The estimated gain, without doubt.
+    """
+    bins: GainBins | None = None
+    certified: CertifiedGain | None = None
+    if weighted.certified:
+        gains: GainBins | UnitTotals | EpochTotals | None = None
+        if epochs is not None:
+            gains = epochs.gains
+        elif not weighted.is_logging:
+            bins = _gain_bins(weighted, totals, tau, levels) if units is None else None
+            gains = bins if units is None else units.gains()
+        certified = gain.certified_gain(totals, gains, weighted.events, levels)
     if weighted.is_logging:
-        return gain.certified_gain(totals, None, weighted.events, levels)
-    if epochs is not None:
-        return gain.certified_gain(totals, epochs.gains, weighted.events, levels)
-    if units is not None:
-        return gain.certified_gain(totals, units.gains(), weighted.events, levels)
+        return Gain(certified, likely), None
+    certified, proven = doubt.doubted_certified(certified, bins, levels)
+    value = next((point.value for point in points if likely and point.estimator == likely.estimator), 0.0)
+    likely, about = doubt.doubted_estimate(likely, value, totals, weighted.events, levels.doubt)
+    if proven is not None and about is not None:
+        about = replace(proven, estimated_tipping=about.tipping)
+    return Gain(certified, likely), about or proven
+
+
+def _gain_bins(weighted: WeightedRows, totals: Mapping[str, float], tau: float, levels: Levels) -> GainBins:
     rate = gain.usable_rate(weighted.table, levels.rate)
-    by_u = weighted.engine.fetch(gain.events_by_u(weighted.table, weighted.groups, tau, rate))
-    gains = gain.gain_sums(by_u, totals["supported"], known=rate is not None)
-    return gain.certified_gain(totals, gains, weighted.events, levels)
+    binned = weighted.engine.fetch(gain.events_by_coefficient(weighted.table, weighted.groups, tau, rate))
+    columns = {name: np.array([row[name] for row in binned], dtype=np.float64) for name in gain.BINNED}
+    return gain.gain_bins(columns, totals["supported"], known=rate is not None)

@@ -8,20 +8,23 @@ s(x) is the policy's supported share in a context. See intervals.gain_bets for t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import ibis
 import numpy as np
 
 from warmstart.core import BEFORE, EPOCH, PROBABILITY
+from warmstart.engine import float_literal
 from warmstart.estimators.intervals import (
-    Coefficients,
     EpochTotals,
-    GainSums,
+    GainBins,
+    LoggingTotals,
     UnitTotals,
     bin_ends,
+    first_bin,
     gain_ends,
+    relative_ends,
     unit_gain_ends,
 )
 from warmstart.estimators.moments import Term, Terms
@@ -31,14 +34,17 @@ from warmstart.results import CertifiedGain
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    from numpy.typing import NDArray
 
-    from warmstart.engine import Row
+    Floats = NDArray[np.float64]
 
 # How finely u is told apart, and the smallest one that is.
 RATIO, SMALLEST = 1.05, 1e-4
 # Expected rewards b are multiples of 1 / LEVELS, and each context's is shrunk by so many events of the average.
 LEVELS, STRENGTH = 32, 20.0
-NUMBERS = ("positive", "level", "n", "weight", "rewards", "won", "variance")
+BINNED = ("d_bin", "e_bin", "level", "n", "rewards", "d", "e", "d_won", "e_won", "dd", "de", "ee")
+# The bin of a part of u that is zero; less than this is rounding.
+NO_PART, ROUNDING = first_bin(RATIO, SMALLEST) - 1, 1e-12
 
 
 def sums(rows: ir.Table, tau: Clip) -> dict[str, ir.Value]:
@@ -51,7 +57,7 @@ def sums(rows: ir.Table, tau: Clip) -> dict[str, ir.Value]:
 
 
 def certified_gain(
-    totals: Mapping[str, float], gains: GainSums | UnitTotals | EpochTotals | None, events: float, levels: Levels
+    totals: Mapping[str, float], gains: GainBins | UnitTotals | EpochTotals | None, events: float, levels: Levels
 ) -> CertifiedGain:
     """Return D and its finite-sample interval; logging itself (no ``gains``) gains nothing over logging, for certain.
 
@@ -73,16 +79,19 @@ def certified_gain(
         share * end for some in (ends, joint) for end in (min(some[0], difference), max(some[1], difference))
     )
     means = share, contested, value, logging, share * difference
-    return CertifiedGain(*means, lower, upper, "finite-sample", joint_lower, joint_upper)
+    relative = None
+    if levels.against is not None and isinstance(gains, GainBins):
+        relative = relative_ends(gains.plain, levels.against, levels.choice, levels.limits)
+    return CertifiedGain(*means, lower, upper, "finite-sample", joint_lower, joint_upper, relative)
 
 
-def _ends(gains: GainSums | UnitTotals | EpochTotals | None, traffic: float, delta: float) -> tuple[float, float]:
+def _ends(gains: GainBins | UnitTotals | EpochTotals | None, traffic: float, delta: float) -> tuple[float, float]:
     if gains is None:
         return 0.0, 0.0
     if isinstance(gains, EpochTotals):
         lower, upper = gains.ends(delta)
         return lower / traffic, upper / traffic
-    return unit_gain_ends(gains, traffic, delta) if isinstance(gains, UnitTotals) else gain_ends(gains, delta)
+    return unit_gain_ends(gains, traffic, delta) if isinstance(gains, UnitTotals) else gain_ends(gains.plain, delta)
 
 
 @dataclass(frozen=True)
@@ -90,8 +99,9 @@ class Levels:
     """``delta``: the share of intervals that may miss; ``looks``: how many policies and taus share it in joint ends.
 
     ``rate``, ``icc``: the mean reward, and the intraclass correlation of rewards of a unit, that were known before the
-    window, if any. ``outcomes``: how many of them are told of each policy; ``part``: of a look's delta, that its gain
-    has, where the rest is for logging's mean.
+    window, if any. ``outcomes``: how many of them are told of each policy. Where guards are relative to logging's mean:
+    ``limits``, theirs; ``against``, what is known of that mean; ``part``, of a look's delta, that the gain has if the
+    mean needs an interval of its own. ``doubt``: what certified bounds allow for; 1 for none (see intervals.doubt).
     """
 
     delta: float
@@ -100,6 +110,13 @@ class Levels:
     icc: float | None = None
     outcomes: int = 1
     part: float = 1.0
+    against: LoggingTotals | None = None
+    limits: tuple[float, ...] = ()
+    doubt: float = 1.0
+
+    def of_segments(self, segments: int) -> Levels:
+        """Return the levels of so many segments, of which guards say nothing."""
+        return replace(self, looks=self.looks * segments, outcomes=1, part=1.0, against=None)
 
     @property
     def joint(self) -> float:
@@ -116,11 +133,13 @@ class Levels:
         return self.part * self.delta / self.looks
 
 
-def events_by_u(rows: ir.Table, groups: Sequence[str], tau: Clip, rate: float | None) -> ir.Table:
-    """Sum events and rewards by the sign and logarithm of u and by expected reward, where actions could be compared.
+def events_by_coefficient(rows: ir.Table, groups: Sequence[str], tau: Clip, rate: float | None) -> ir.Table:
+    """Sum events and rewards by the two parts of u = d - e and by expected reward, where actions could be compared.
 
-    Those of a context that the policy does not choose, or that are not supported, have u = -s(x). Where rewards are
-    not all known, ``if_negative`` makes them the worst they could be: those of negative u are at the other end.
+    A shown event of an action that the policy may take stands for d = probability * (1 - propensity) / propensity
+    others of its context, and e = s(x) - probability of it stays with logging; events of other actions, or not
+    supported ones, have d = 0 and e = s(x). Where rewards are not all known, ``if_negative`` makes them the worst they
+    could be: those of negative u are at the other end.
 
     Args:
         rows: The weighted table.
@@ -140,32 +159,32 @@ def events_by_u(rows: ir.Table, groups: Sequence[str], tau: Clip, rate: float | 
         expected=chosen[BEFORE].max(),
     )
     own = chosen.join(contexts, list(groups))
-    own = own.mutate(u=supported_ratio(own, tau) - own.share)
+    h = own[PROBABILITY]
+    own = own.mutate(d=_above_rounding(supported_ratio(own, tau) - h), e=_above_rounding(own.share - h))
     rewards = own.reward_sum
     if IF_NEGATIVE in rows.columns:
-        rewards += (own.u < 0).ifelse(own[IF_NEGATIVE], 0.0)
+        rewards += (own.d < own.e).ifelse(own[IF_NEGATIVE], 0.0)
     epoch = [name for name in groups if name == EPOCH]
-    parts = ibis.union(
-        own.select("n", "expected", *epoch, "u", rewards=rewards),
-        contexts.select("expected", *epoch, u=-contexts.share, n=contexts.rest, rewards=contexts.rest_rewards).select(
-            "n", "expected", *epoch, "u", "rewards"
-        ),
-        distinct=False,
-    )
-    size, doubt = parts.u.abs(), parts.expected * (1.0 - parts.expected)
-    bins = {"positive": parts.u > 0, "bin": log_bin(size, RATIO, SMALLEST), "level": level(parts.expected)}
+    columns = ["n", "expected", *epoch, "d", "e", "rewards"]
+    rest = contexts.mutate(d=float_literal(0), e=contexts.share, n=contexts.rest, rewards=contexts.rest_rewards)
+    parts = ibis.union(own.mutate(rewards=rewards).select(*columns), rest.select(*columns), distinct=False)
+    bins = {"d_bin": _bin(parts.d), "e_bin": _bin(parts.e), "level": level(parts.expected)}
     bins |= {name: parts[name] for name in epoch}
-    return (
-        parts.group_by(**bins)
-        .agg(
-            n=parts.n.sum(),
-            weight=(size * parts.n).sum(),
-            rewards=parts.rewards.sum(),
-            won=(size * parts.rewards).sum(),
-            variance=(size * size * parts.n * doubt).sum(),
-        )
-        .order_by(*bins)
-    )
+    n, uncertain = parts.n, parts.n * parts.expected * (1.0 - parts.expected)
+    sums = {"n": n, "rewards": parts.rewards, "d": parts.d * n, "e": parts.e * n}
+    sums |= {"d_won": parts.d * parts.rewards, "e_won": parts.e * parts.rewards}
+    sums |= {"dd": parts.d**2 * uncertain, "de": parts.d * parts.e * uncertain, "ee": parts.e**2 * uncertain}
+    return parts.group_by(**bins).agg(**{name: part.sum() for name, part in sums.items()}).order_by(*bins)
+
+
+def _above_rounding(part: ir.Value) -> ir.Value:
+    """Return a part of u, zero where it is only rounding."""
+    return (part > ROUNDING).ifelse(part, 0.0)
+
+
+def _bin(part: ir.Value) -> ir.Value:
+    """Return the bin of a part of u; zero has one of its own."""
+    return (part > 0).ifelse(log_bin(part, RATIO, SMALLEST), NO_PART)
 
 
 def share_at(i: int) -> str:
@@ -240,12 +259,24 @@ def level(expected: ir.Value) -> ir.Value:
     return LEVELS // 2 + (off < 0).ifelse(-steps, steps)
 
 
-def gain_sums(rows: Sequence[Row], traffic: float, *, known: bool) -> GainSums:
-    """Read the rows of ``events_by_u``; ``known``: whether expected rewards are."""
-    columns = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in NUMBERS}
-    ends = bin_ends(np.array([row["bin"] for row in rows], dtype=np.int64), RATIO, SMALLEST)
-    by_u = Coefficients.of_bins(ends, (columns["n"], columns["weight"]), (columns["rewards"], columns["won"]))
-    signs, levels = (np.tile(columns[name], 2) for name in ("positive", "level"))
-    by_u = Coefficients(np.where(signs > 0, 1.0, -1.0) * by_u.values, by_u.events, by_u.rewards)
-    variance = float(columns["variance"].sum())
-    return GainSums(by_u, levels / LEVELS if known else None, traffic, variance if known else 4 * variance)
+def gain_bins(columns: Mapping[str, Floats], traffic: float, *, known: bool) -> GainBins:
+    """Read the columns of ``events_by_coefficient``; ``known``: whether expected rewards are."""
+    stands_for, against = (_part_ends(columns[name]) for name in ("d_bin", "e_bin"))
+    products = tuple(columns[name] * (1.0 if known else 4.0) for name in ("dd", "de", "ee"))
+    return GainBins(
+        stands_for=stands_for,
+        against=against,
+        n=columns["n"],
+        rewards=columns["rewards"],
+        sums=(columns["d"], columns["e"]),
+        won=(columns["d_won"], columns["e_won"]),
+        products=(products[0], products[1], products[2]),
+        baselines=columns["level"] / LEVELS if known else None,
+        traffic=traffic,
+    )
+
+
+def _part_ends(bins: Floats) -> tuple[Floats, Floats]:
+    low, high = bin_ends(bins.astype(np.int64), RATIO, SMALLEST)
+    nothing = bins == NO_PART
+    return np.where(nothing, 0.0, low), np.where(nothing, 0.0, high)

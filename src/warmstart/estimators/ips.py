@@ -80,9 +80,22 @@ def unweighted(totals: Mapping[str, float], events: float) -> Coefficients:
     return Coefficients(np.ones(1), np.array([events]), np.array([totals["propensity_reward"]]))
 
 
-def events_by_weight(engine: Engine, rows: ir.Table, tau: Clip, propensity: str) -> Coefficients:
-    """Return the histogram of events and rewards over the logarithm of their weight, in steps of RATIO."""
+def events_by_weight(
+    engine: Engine, rows: ir.Table, tau: Clip, propensity: str, slope: float | None = None
+) -> Coefficients:
+    """Return the histogram of events and rewards over the logarithm of their weight, in steps of RATIO.
+
+    Args:
+        engine: The engine that holds the rows.
+        rows: The weighted table.
+        tau: The clipping constant.
+        propensity: The column of propensities.
+        slope: What the others that a shown event stands for count, if not as much as itself (see intervals.doubt).
+    """
     c = clipped(rows, tau, propensity)
+    if slope is not None:
+        p = rows[propensity]
+        c *= p + (1.0 - p) * float_literal(slope)
     shown = rows.mutate(c=c).filter(rows.n > 0, c > 0)
     bins = shown.group_by(bin=log_bin(shown.c, RATIO, SMALLEST))
     sums = {"n": shown.n, "weight": shown.c * shown.n, "rewards": shown.reward_sum, "won": shown.c * shown.reward_sum}

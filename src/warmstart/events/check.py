@@ -141,6 +141,7 @@ def _out_of_range(log: LogTable, name: str, rows: int) -> RewardRangeError | Pro
         return RewardRangeError(
             f"{log.where}: {word} {values} [{outcome.low:g}, {outcome.high:g}] ({example}).",
             f"Pass ranges={{{column!r}: (lowest, highest)}} (--range {shortened(column)}=LO:HI) if that is its scale.",
+            column,
         )
     return PropensityRangeError(
         f"{log.where}: the propensity {values} (0, 1] ({example}).",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -13,7 +14,7 @@ import ibis
 from warmstart.core import REWARD, TIME, DataError, EmptyWindowError, with_given_names, write_output, write_parquet
 from warmstart.engine import example_rows
 from warmstart.joining.inputs import InputTable, count_true
-from warmstart.results import Duplicates, Outcomes, Repeated
+from warmstart.results import DELAYS, Delay, Duplicates, Outcomes, Repeated
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -93,6 +94,19 @@ class Attribution:
         count = self.rewards[COUNT]
         rewarding = self.rewards.agg(rewarding=count.count(), duplicates=(count - 1).sum().coalesce(0))
         return Outcomes(self.outcomes.rows, self.outcomes.with_nulls, **fetch(unrewarding)[0], **fetch(rewarding)[0])
+
+    def count_delays(self) -> tuple[Delay, ...]:
+        """Count rewarded impressions by how late their first outcome came; none without times."""
+        if TIME not in self.impressions.given:
+            return ()
+        delay = self.rewards[OUTCOME_TIME] - self.rewards[SHOWN_AT]
+        within = {f"within_{edge}": count_true(delay <= edge * 1_000_000) for edge in DELAYS}
+        found = self.impressions.engine.fetch(self.rewards.agg(**within, every=self.rewards.count()))[0]
+        so_far = [0, *(int(found[name]) for name in within), int(found["every"])]
+        # Up to the last of them: beyond a window there are none.
+        last = so_far.index(so_far[-1])
+        delays = zip((*DELAYS, None), pairwise(so_far), strict=True)
+        return tuple(Delay(edge, b - a) for edge, (a, b) in delays)[:last]
 
     def count_too_young(self) -> int:
         """Count the impressions that are too young; refuse to leave out all."""

@@ -107,11 +107,12 @@ def join(
     with open_attribution(left, right, Rules(duplicates, span, known_until, keep_young)) as attribution:
         attribution.check(repeated)
         counts, young = attribution.count_outcomes(), attribution.count_too_young()
+        delays = attribution.count_delays()
         on_progress("writing")
         written = attribution.write(path)
     sizes = Impressions(left.rows, left.with_nulls, young, written, counts.rewarding)
     until_is_last_outcome = span is not None and until is None
-    return Joined(path, sizes, counts, duplicates, span, known_until, until_is_last_outcome, keep_young)
+    return Joined(path, sizes, counts, duplicates, span, known_until, until_is_last_outcome, keep_young, delays)
 
 
 def _key_columns(on: str | Sequence[str] | Mapping[str, str]) -> tuple[list[str], list[str]]:

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from warmstart.pipeline.audit import recommended_epoch as recommended_epoch
     from warmstart.pipeline.compare import compare_propensities as compare_propensities
     from warmstart.pipeline.evaluate import evaluate as evaluate
-    from warmstart.pipeline.evaluate import policy_table as policy_table
-    from warmstart.pipeline.evaluate import true_value as true_value
     from warmstart.pipeline.fit import fit as fit
     from warmstart.pipeline.monitor import monitor as monitor
+    from warmstart.pipeline.plan import plan as plan
+    from warmstart.pipeline.policy_tables import policy_table as policy_table
+    from warmstart.pipeline.policy_tables import true_value as true_value
     from warmstart.pipeline.progressive import evaluate_progressively as evaluate_progressively
     from warmstart.pipeline.settings import EngineSettings as EngineSettings
     from warmstart.pipeline.settings import LogSettings as LogSettings
@@ -30,9 +31,11 @@ _door = Door.to(
     {
         "audit": "audit recommended_epoch",
         "compare": "compare_propensities",
-        "evaluate": "evaluate policy_table true_value",
+        "evaluate": "evaluate",
+        "policy_tables": "policy_table true_value",
         "fit": "fit",
         "monitor": "monitor",
+        "plan": "plan",
         "progressive": "evaluate_progressively",
         "settings": "EngineSettings LogSettings WindowSettings",
         "trained": "parse_trained_until",

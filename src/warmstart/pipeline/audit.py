@@ -26,6 +26,7 @@ from warmstart.auditing import (
 from warmstart.core import Progress, __version__, silent
 from warmstart.estimators import open_weighted_rows
 from warmstart.events import Events, open_cells, open_daily_cells, open_strata, unit_visits
+from warmstart.pipeline.assumptions import LogChecks, audit_assumptions
 from warmstart.pipeline.checks import check_events
 from warmstart.pipeline.sources import check_folds, choose_source, contexts_repeat, with_propensities
 from warmstart.policy import build_policy, parse_policies
@@ -52,12 +53,17 @@ def audit(events: Events, *, on_progress: Progress = silent) -> Audit:
     if events.columns.time is None:
         step("summing events into cells")
         with open_cells(events) as cells:
-            return _answers(cells, None, None, step)
+            return _with_assumptions(_answers(cells, None, None, step), events, step)
     step("looking for duplicates")
     twice = duplicates(events)
     step("summing events into cells by day")
     with open_daily_cells(events) as daily:
-        return _answers(daily.cells, daily, twice, step)
+        return _with_assumptions(_answers(daily.cells, daily, twice, step), events, step)
+
+
+def _with_assumptions(audit: Audit, events: Events, step: Progress) -> Audit:
+    step("checking the log")
+    return replace(audit, assumptions=audit_assumptions(LogChecks.of(events), audit))
 
 
 def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Progress) -> Audit:

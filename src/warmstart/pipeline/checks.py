@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from numbers import Real
 from typing import Any
@@ -12,6 +13,9 @@ from warmstart.events import Cells, Events, Strata, window_counts
 from warmstart.pipeline.sources import REPEATING, contexts_repeat
 from warmstart.policy import NamedPolicy
 from warmstart.results import Tau, ValueEstimate
+
+# Beyond this a doubt is none: nothing is known of what was not shown.
+MOST_DOUBT = 1e6
 
 
 def check_events(*windows: Any) -> None:
@@ -49,6 +53,17 @@ def check_level(delta: float, interval: str, estimators: Sequence[str]) -> None:
     for name in estimators:
         if name not in ESTIMATORS:
             raise UsageError(f"There is no estimator {quoted(name)}.", f"Choose among {', '.join(ESTIMATORS)}.")
+
+
+def check_amounts(margin: float | None, doubt: float | None) -> None:
+    """Refuse a margin or a doubt that is none."""
+    if margin is not None and not 0 < margin < math.inf:
+        raise UsageError(f"The margin must be above 0, and is {margin:g}.", "It is a change of the reward per event.")
+    if doubt is not None and not (isinstance(doubt, int | float) and 1 <= doubt < MOST_DOUBT):
+        raise UsageError(
+            f"The doubt must be a number from 1 to {MOST_DOUBT:g}, and is {doubt}.",
+            "It is how many times as much events that were shown an action could earn as the others: 1.5, say.",
+        )
 
 
 def check_per(per: str, events: Events) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from warmstart.pipeline.prepare import EvaluationInputs
     from warmstart.pipeline.valuing import Valued, Valuing
     from warmstart.policy import NamedPolicy, PolicyTable
+    from warmstart.results import ValueEstimate
 
 
 def value_each(
@@ -50,9 +51,20 @@ def value_each(
             with ExitStack() as held:
                 valued = (valuing if own is inputs else opened(own, held)).value(built)
             check_decides(policy, valued.estimates[0])
+            if policy.column is not None:
+                valued = replace(valued, estimates=[_without(one, policy.column) for one in valued.estimates])
             unknown = unknown_share(built, own.cells) if allow_unknown and policy.names_actions else 0.0
-            answers[policy.name] = replace(valued, unknown=unknown)
+            unseen = valued.estimates[0].support.undecided if policy.is_ranking else 0.0
+            answers[policy.name] = replace(valued, unknown=unknown, unseen=unseen)
     return answers
+
+
+def _without(estimate: ValueEstimate, column: str) -> ValueEstimate:
+    """Return an estimate whose doubt says nothing of leaving out the policy's own choices."""
+    if estimate.doubt is None:
+        return estimate
+    columns = tuple(one for one in estimate.doubt.columns if one.column != column)
+    return replace(estimate, doubt=replace(estimate.doubt, columns=columns))
 
 
 def inputs_of_each(

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import Any, Literal
 
 from warmstart.core import (
     ACTION,
-    EPOCH,
-    PROBABILITY,
     Moment,
     Outcome,
     Progress,
-    UsageError,
     WindowName,
     __version__,
     silent,
@@ -27,12 +25,13 @@ from warmstart.events import (
     epochs_known,
     in_one_engine,
     open_cells,
-    open_epoch_strata,
     per_unit,
     window_counts,
     with_utility,
 )
+from warmstart.pipeline.assumptions import LogChecks, evaluation_assumptions
 from warmstart.pipeline.checks import (
+    check_amounts,
     check_coarser,
     check_epochs,
     check_events,
@@ -42,7 +41,7 @@ from warmstart.pipeline.checks import (
     checked_taus,
     feasible_window,
 )
-from warmstart.pipeline.each_policy import value_each, window_of
+from warmstart.pipeline.each_policy import value_each
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import EvaluationInputs, Learning, prepare
 from warmstart.pipeline.remarks import evaluation_remarks
@@ -50,28 +49,8 @@ from warmstart.pipeline.segments import Narrow, list_segments, segment_columns
 from warmstart.pipeline.sources import may_count
 from warmstart.pipeline.trained import training_of
 from warmstart.pipeline.valuing import Asked, Valued, Valuing
-from warmstart.policy import build_policy, parse_policies
-from warmstart.results import (
-    Evaluation,
-    Guard,
-    IntervalName,
-    LogSummary,
-    Tau,
-    Windows,
-)
-
-if TYPE_CHECKING:
-    import pyarrow as pa
-
-
-class World(Protocol):
-    """A simulated world, which knows its truth."""
-
-    def true_value(
-        self, policy: pa.Table, *, events: Events | None = None, per: Literal["event", "unit"] = "event"
-    ) -> float:
-        """Return the exact value of a policy's table."""
-        ...
+from warmstart.policy import parse_policies
+from warmstart.results import Evaluation, Guard, IntervalName, LogSummary, Tau, Windows
 
 
 def evaluate(
@@ -97,6 +76,8 @@ def evaluate(
     utility: str | None = None,
     by: str | Sequence[str] = (),
     contexts: Any = None,
+    margin: float | None = None,
+    doubt: float | None = None,
     on_progress: Progress = silent,
 ) -> Evaluation:
     """Estimate what policies would have earned on the events of a window: off-policy (counterfactual) evaluation.
@@ -137,6 +118,10 @@ def evaluate(
             log, which then join the context for the whole evaluation.
         contexts: A table of contexts with features, keyed as in the log: policies in Python get its columns too, and
             learned policies choose in contexts that their training never saw.
+        margin: A change of the reward per event up to this makes no difference that matters: verdicts may say "same".
+        doubt: Certified bounds and gains hold if, in a context, events that were shown an action would earn at most
+            this many times what the others would have earned with it, or that part of it, because of a hidden segment;
+            and the same of how far rewards stay below the largest.
         on_progress: Called with the step that begins.
 
     >>> import pyarrow as pa, warmstart as ws
@@ -151,6 +136,7 @@ def evaluate(
     check_per(per, events)
     taus = checked_taus(tau)
     check_level(delta, interval, estimators)
+    check_amounts(margin, doubt)
     check_coarser(coarser, events)
     by = _texts(by)
     feasible_from = feasible_window(feasible_from, train)
@@ -160,7 +146,8 @@ def evaluate(
     asked = Asked(taus, interval, estimators, _guards(guards, events.log.outcomes), contributions)
     training = training_of(named, trained_until, events, train)
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
-    levels = known_levels(delta, looks, events, train, returning=training.returning)
+    levels = replace(known_levels(delta, looks, events, train, returning=training.returning), doubt=doubt or 1.0)
+    checks = LogChecks.of(events)
     if per == "unit":
         on_progress("counting the events of units")
         events, train = per_unit(events, train)
@@ -190,16 +177,17 @@ def evaluate(
         remarks = evaluation_remarks(inputs, training, answers, narrow.added)
     return Evaluation(
         **_gathered(answers.values()),
-        outcomes=events.log.outcomes,
         by=tuple(by),
-        windows=_windows(events, train, feasible_from=feasible_from, live=live),
+        **_about(events, train, feasible_from=feasible_from, live=live),
         log=summary,
-        reward_range=events.log.reward_range,
         version=__version__,
         learned_here=training.learned,
         propensities=inputs.source,
         remarks=remarks,
         per=per,
+        margin=margin,
+        doubt=doubt,
+        assumptions=evaluation_assumptions(checks, inputs, training, answers),
     )
 
 
@@ -210,14 +198,16 @@ def _gathered(answers: Iterable[Valued]) -> dict[str, Any]:
     return {name: tuple(one for valued in listed for one in getattr(valued, part)) for name, part in names.items()}
 
 
-def _windows(events: Events, train: Events | None, *, feasible_from: WindowName, live: bool) -> Windows:
-    return Windows(
+def _about(events: Events, train: Events | None, *, feasible_from: WindowName, live: bool) -> dict[str, Any]:
+    """Return what is valued, and on which events."""
+    windows = Windows(
         evaluated=events.window,
         train=None if train is None else train.window,
         feasible_from=feasible_from,
         live=live,
         whole_log=len(events) == events.log.rows,
     )
+    return {"windows": windows, "outcomes": events.log.outcomes, "reward_range": events.log.reward_range}
 
 
 def _with_utility(events: Events, train: Events | None, utility: str | None) -> tuple[Events, Events | None]:
@@ -236,80 +226,11 @@ def _texts(given: str | Sequence[str]) -> Sequence[str]:
     return [given] if isinstance(given, str) else given
 
 
-def policy_table(
-    policy: Any,
-    events: Events,
-    *,
-    train: Events | None = None,
-    feasible_from: WindowName | None = None,
-    live: bool = True,
-    contexts: Any = None,
-) -> pa.Table:
-    """Return what one policy would choose on a window: the context columns, the action, its probability.
-
-    In a log with epochs, ``uniform`` and learned policies choose anew in each of them: a column ``epoch`` says which.
-    Other parameters are those of ``evaluate``.
-    """
-    check_events(events, *([] if train is None else [train]))
-    feasible_from = feasible_window(feasible_from, train)
-    named = parse_policies(policy)
-    if len(named) > 1:
-        raise UsageError("Ask for the table of one policy at a time.")
-    events, train = window_of(named[0], events, train)
-    given = events.columns.fixed_to_given
-    if PROBABILITY in (given[key] for key in events.columns.keys):
-        raise UsageError("A context or action column called 'probability' is in the way.", "Rename it.")
-    live = live and days_known(events, train)
-    by_epoch = named[0].may_be_live and epochs_known(events)
-    with open_cells(events, train, live=live and not by_epoch, by_epoch=by_epoch) as cells, ExitStack() as resources:
-        if named[0].keyword == "uniform":
-            check_uniform(cells, feasible_from)
-        strata = None
-        if by_epoch:
-            strata = resources.enter_context(open_epoch_strata(cells, None))
-        choice: dict[str, Any] = {"feasible_from": feasible_from, "live": live, "strata": strata}
-        built = build_policy(named[0], cells, allow_unknown=named[0].is_decisions, contexts=contexts, **choice)
-        table = cells.engine.fetch_arrow(built.choices(cells))
-    if strata is not None and strata.epochs is not None and EPOCH in table.column_names:
-        labels = dict(zip(strata.epochs.numbers.tolist(), strata.epochs.labels, strict=True))
-        named_epochs = [labels[number] for number in table[EPOCH].to_pylist()]
-        table = table.set_column(table.column_names.index(EPOCH), EPOCH, [named_epochs])
-    return table.rename_columns([given.get(name, name) if name != EPOCH else EPOCH for name in table.column_names])
-
-
-def true_value(
-    policy: Any,
-    world: World,
-    *,
-    events: Events | None = None,
-    train: Events | None = None,
-    feasible_from: WindowName | None = None,
-    live: bool = True,
-    per: Literal["event", "unit"] = "event",
-) -> float:
-    """Return what a policy is expected to earn in a simulated world: exactly, not by sampling.
-
-    Per event, or per unit of a world with users, on the traffic of ``events``, or in the population without them. A
-    policy by name (``uniform``) needs ``events``; a table needs only the world. Where the policy says nothing it earns
-    nothing.
-    """
-    if hasattr(policy, "column_names"):
-        return world.true_value(policy, events=events, per=per)
-    if events is None:
-        raise UsageError("What a named policy chooses depends on a window.", "Pass events=...")
-    weighed, earlier = per_unit(events, train) if per == "unit" else (events, train)
-    table = policy_table(policy, weighed, train=earlier, feasible_from=feasible_from, live=live)
-    if EPOCH in table.column_names:
-        raise UsageError(
-            "This policy chooses anew in every epoch, and worlds value policies by context.",
-            "Value the epochs one by one, or read the log without epochs.",
-        )
-    return world.true_value(table, events=events, per=per)
-
-
 def _summary(cells: Cells) -> LogSummary:
-    table = cells.table
+    table, outcomes = cells.table, cells.evaluated.log.outcomes
     total, in_context = window_counts(table, "all")
+    numbers = range(1, len(outcomes))
+    known = {k: table[f"n_of_{k}"] if f"n_of_{k}" in table.columns else table.n for k in numbers}
     totals = cells.engine.fetch(
         table.agg(
             # Every event adds 1 / (events of its context): the contexts, without grouping by them.
@@ -317,10 +238,14 @@ def _summary(cells: Cells) -> LogSummary:
             cells=table.count(),
             evaluated=table.n.sum(),
             alone=(table.context_actions == 1).ifelse(table.n, 0.0).sum(),
+            rewards=table.reward_sum.sum(),
+            **{f"mean_{k}": table[f"reward_sum_of_{k}"].sum() / known[k].sum() for k in numbers},
         )
     )[0]
     actions = table.select(ACTION).distinct()
     kinds = cells.engine.fetch(actions.agg(actions=actions.count()))[0]["actions"]
+    means = [totals["rewards"] / totals["evaluated"], *(totals[f"mean_{k}"] for k in numbers)]
+    means = [one.low + one.width * (mean or 0.0) for one, mean in zip(outcomes, means, strict=True)]
     same_log = cells.train is None or cells.train.log is cells.evaluated.log
     dropped = cells.evaluated.dropped + (0 if same_log or cells.train is None else cells.train.dropped)
     return LogSummary(
@@ -331,4 +256,7 @@ def _summary(cells: Cells) -> LogSummary:
         dropped=dropped,
         one_action_share=totals["alone"] / totals["evaluated"],
         unit=cells.columns.unit,
+        source=cells.evaluated.log.where,
+        mean_reward=means[0],
+        other_means=tuple(means[1:]),
     )

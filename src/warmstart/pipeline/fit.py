@@ -13,9 +13,11 @@ from warmstart.core import ACTION, REWARD, TIME, Progress, UsageError, silent, t
 from warmstart.engine import is_partitioned
 from warmstart.events import Events, maximized, open_cells
 from warmstart.features import KeyEncoder, read_features
+from warmstart.pipeline.departure import departure_of
 from warmstart.pipeline.fit_distributed import DistributedFit
 from warmstart.pipeline.fitted import ChosenTau, Fit, check_feasible, check_rewards
 from warmstart.policy import FittedPolicy, RankingInMemory
+from warmstart.results import fields_of
 from warmstart.reward import CELL_PASSES, Examples, FitSettings, Learner, Stream, event_stream, rank_feasible
 
 
@@ -128,7 +130,9 @@ class LocalFit(Fit):
         columns = [*keys, actions.values.take(to_arrow(examples.actions[chosen]))]
         names = [*events.columns.context, events.columns.action, "rank", "score"]
         ranking = pa.table([*columns, to_arrow(rank), to_arrow(learned.scores[chosen])], names=names)
+        departure = departure_of(examples, learned.scores, chosen[rank == 1], actions.values, learned.factors)
         counts = {"events": int(examples.n.sum()), "cells": len(examples), "contexts": x.report()}
+        counts |= {"departure": fields_of(departure)}
         ranked = RankingInMemory(ranking)
         return self.policy(ranked, learned, actions, a, context_settings=x.settings, tau=tau, counts=counts)
 

@@ -23,7 +23,7 @@ def known_levels(delta: float, looks: int, events: Events, train: Events | None,
     """
     if returning > 0:
         return Levels(delta, looks)
-    return Levels(delta, looks, _known_rate(train), _known_icc(train, events))
+    return Levels(delta, looks, _known_rate(train), known_icc(train, events))
 
 
 def _known_rate(train: Events | None) -> float | None:
@@ -33,7 +33,7 @@ def _known_rate(train: Events | None) -> float | None:
     return train.engine.fetch(train.table.agg(rate=train.table[REWARD].mean()))[0]["rate"] or None
 
 
-def _known_icc(train: Events | None, events: Events) -> float | None:
+def known_icc(train: Events | None, events: Events) -> float | None:
     """Return the intraclass correlation of rewards by unit in the training window; None if nobody knows it."""
     if train is None or not events.columns.unit or len(train.columns.unit) != len(events.columns.unit):
         return None

@@ -10,7 +10,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import DataError, UsageError, printable, quoted, write_output
+from warmstart.core import SavedFileError, UsageError, printable, quoted, write_output
 from warmstart.estimators import EpochState
 from warmstart.results import EpochEstimate, FollowedPolicy, MonitorLine, fields_of
 
@@ -40,7 +40,7 @@ def read_lines(path: Path, settings: Mapping[str, Any]) -> tuple[dict[str, str],
         found = [_line(line) for line in lines]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
         hint = "Restore it, or name a new file and begin again."
-        raise DataError(f"{printable(path)} is not what a monitor wrote: {printable(error)}.", hint) from error
+        raise SavedFileError(f"{printable(path)} is not what a monitor wrote: {printable(error)}.", hint) from error
     for name, value in settings.items():
         if known.get(name) != value:
             raise UsageError(
@@ -48,7 +48,7 @@ def read_lines(path: Path, settings: Mapping[str, Any]) -> tuple[dict[str, str],
                 "Bounds hold for one set of settings: name another file to begin again.",
             )
     if any(later.number <= earlier.number for earlier, later in pairwise(found)):
-        raise DataError(f"{printable(path)} has epochs out of order.", "Restore it, or name a new file.")
+        raise SavedFileError(f"{printable(path)} has epochs out of order.", "Restore it, or name a new file.")
     return marks, found
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warmstart.core import EmptyWindowError, quoted
-from warmstart.estimators import estimate_policy
+from warmstart.estimators import LoggingTotals, estimate_policy
 from warmstart.events import outcome_view
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import EvaluationInputs, Learning
@@ -63,7 +63,8 @@ class OutcomeInputs:
         bounded = [one.between(low, high, self.known) for one, low, high in zip(*found.values(), strict=True)]
         inputs = self.views["known"]
         # What units and epochs gain is not told apart by sign, so that nobody knows which end would be the worst.
-        apart = inputs.strata is None and inputs.visits is None
+        # Nor is it known under doubt, which changes signs.
+        apart = inputs.strata is None and inputs.visits is None and self.levels.doubt == 1
         return bounded if apart else [replace(one, gain=replace(one.gain, certified=None)) for one in bounded]
 
 
@@ -101,7 +102,7 @@ def open_outcomes(
             )
         view = cells.of_outcome(k, "known", known)
         own = known_levels(levels.delta, levels.looks, view.evaluated, view.train, returning=returning)
-        own = guarded_levels(replace(own, outcomes=levels.outcomes), outcome.name, guards)
+        own = replace(own, outcomes=levels.outcomes, doubt=levels.doubt)
         views = {
             fill: inputs.of_outcome(
                 k,
@@ -113,11 +114,31 @@ def open_outcomes(
             )
             for fill in fills
         }
+        own = guarded_levels(own, outcome, views["known"], guards)
         found.append(OutcomeInputs(k, outcome, known / total, own, views))
     return found
 
 
-def guarded_levels(levels: Levels, outcome: str, guards: Sequence[Guard]) -> Levels:
-    """Return levels that leave something to logging's mean, where a guard on the outcome is relative to it."""
-    relative = any(guard.relative and guard.outcome == outcome for guard in guards)
-    return replace(levels, part=PART_OF_GAIN) if relative else levels
+def guarded_levels(levels: Levels, outcome: Outcome, inputs: EvaluationInputs, guards: Sequence[Guard]) -> Levels:
+    """Return levels with what is known of logging's mean, where a guard on the outcome is relative to it.
+
+    Units, epochs, nulls and doubt have no test of change and mean together, nor have means that could be negative:
+    there the mean has a part of delta.
+
+    Args:
+        levels: The levels without guards.
+        outcome: The outcome.
+        inputs: What policies are valued with, for this outcome.
+        guards: The guards on all outcomes.
+    """
+    limits = tuple(guard.limit for guard in guards if guard.relative and guard.outcome == outcome.name)
+    if not limits or not inputs.source.counted:
+        return levels
+    divided = inputs.strata is not None or inputs.visits is not None
+    if divided or outcome.known < 1 or outcome.low < 0 or levels.doubt > 1:
+        return replace(levels, part=PART_OF_GAIN)
+    cells = inputs.cells
+    rewards = float(cells.engine.fetch(cells.table.agg(rewards=cells.table.reward_sum.sum()))[0]["rewards"] or 0.0)
+    usable = levels.rate if levels.rate is not None and 0 < levels.rate < 1 else None
+    logging = LoggingTotals(cells.evaluated.total, rewards, outcome.low / outcome.width, usable)
+    return replace(levels, against=logging, limits=limits)

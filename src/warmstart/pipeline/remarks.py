@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from warmstart.pipeline.valuing import Valued
     from warmstart.results import Remark
 
+# Less undecided traffic than this changes no number that is shown.
+TOLD_FROM = 0.0005
+
 
 def evaluation_remarks(
     inputs: EvaluationInputs, training: Training, answers: Mapping[str, Valued], joined: Sequence[str]
@@ -36,6 +39,7 @@ def evaluation_remarks(
     found += [remarks.overlapping_epochs()] if inputs.overlapping else []
     found += [remarks.alarm(policy, one.alarms) for policy, one in answers.items() if one.alarms.rings]
     found += [remarks.unknown_actions(policy, one.unknown) for policy, one in answers.items() if one.unknown > 0]
+    found += [remarks.unseen_contexts(policy, one.unseen) for policy, one in answers.items() if one.unseen > TOLD_FROM]
     found += [remarks.joined_context(joined)] if joined else []
     found += outcome_remarks(inputs.cells.evaluated.log.outcomes)
     if not contexts_repeat(inputs.cells):

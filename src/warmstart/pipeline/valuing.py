@@ -8,14 +8,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from warmstart.estimators import check_weights, chosen_taus, estimate_policy, top_contributions
+from warmstart.estimators import check_weights, chosen_taus, estimate_policy, left_out_columns, top_contributions
 from warmstart.pipeline.outcomes import OutcomeInputs, guarded_levels, open_outcomes
 from warmstart.pipeline.remarks import unproven_epochs
 from warmstart.policy import build_policy, parse_policies
 from warmstart.results import PART_OF_GAIN, Alarms
 
 if TYPE_CHECKING:
-    from warmstart.estimators import Levels
+    from warmstart.estimators import Levels, WeightedRows
     from warmstart.pipeline.prepare import EvaluationInputs, Learning
     from warmstart.pipeline.segments import Segment
     from warmstart.pipeline.trained import Training
@@ -40,7 +40,8 @@ class Asked:
 class Valued:
     """The answers for one policy: the first outcome's estimates by tau, those of others and of segments, and alarms.
 
-    ``unknown``: the share of its traffic on actions that the log never shows.
+    ``unknown``: the share of its traffic on actions that the log never shows; ``unseen``: the share on which a learned
+    policy chooses nothing.
     """
 
     estimates: list[ValueEstimate]
@@ -49,6 +50,7 @@ class Valued:
     contributions: list[Contribution]
     alarms: Alarms
     unknown: float = 0.0
+    unseen: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +93,8 @@ class Valuing:
         others = open_outcomes(
             inputs, levels, resources, guards=asked.guards, learn=learn, returning=training.returning
         )
-        return cls(asked, inputs, guarded_levels(levels, first[0].name, asked.guards), training, others, segments)
+        levels = guarded_levels(levels, first[0], inputs, asked.guards)
+        return cls(asked, inputs, levels, training, others, segments)
 
     def value(self, policy: PolicyTable) -> Valued:
         """Value a policy."""
@@ -111,11 +114,12 @@ class Valuing:
                     for one in estimate_policy(
                         weighted.only(segment.of, segment.events),
                         taus=taus,
-                        levels=replace(self.levels, looks=self.levels.looks * len(self.segments), outcomes=1, part=1.0),
+                        levels=self.levels.of_segments(len(self.segments)),
                         method=asked.method,
                         estimators=asked.estimators,
                     )
                 ]
+                valued = self._with_left_out(valued, weighted)
                 if asked.contributions and not policy.is_logging and inputs.source.counted:
                     parts = top_contributions(weighted, valued[0], most=asked.contributions)
             others = [
@@ -130,6 +134,14 @@ class Valuing:
         valued = [self._guarded(one, [some[i] for some in of_outcomes]) for i, one in enumerate(of_outcomes[0])]
         return Valued(valued, [one for estimates in of_outcomes[1:] for one in estimates], segments, parts, alarms)
 
+    def _with_left_out(self, valued: list[ValueEstimate], weighted: WeightedRows) -> list[ValueEstimate]:
+        """Return estimates with the doubts that context columns would have made, where a doubt was asked for."""
+        counted = self.inputs.source.counted and self.inputs.strata is None
+        if self.levels.doubt == 1 or weighted.is_logging or not counted:
+            return valued
+        columns = left_out_columns(weighted, self.inputs.cells)
+        return [replace(one, doubt=one.doubt and replace(one.doubt, columns=columns)) for one in valued]
+
     def _judged(self, estimate: ValueEstimate, alarms: Alarms, *, unproven: bool) -> ValueEstimate:
         estimate = estimate if self.inputs.source.counted else estimate.judged(alarms)
         return estimate.uncertified() if unproven else estimate
@@ -142,31 +154,32 @@ class Valuing:
         results = []
         for guard in self.asked.guards:
             gain = by_name[guard.outcome].gain.certified
-            proven = gain is not None and gain.joint_lower is not None and gain.joint_upper is not None
-            ends = (gain.joint_lower, gain.joint_upper) if gain is not None and proven else None
-            results.append(guard.judge(ends, self._logging_ends.get(guard.outcome)))  # type: ignore[arg-type]
+            if gain is None or gain.joint_lower is None or gain.joint_upper is None:
+                results.append(guard.judge(None, None))
+            else:
+                ends = gain.joint_lower, gain.joint_upper
+                results.append(guard.judge(ends, self._logging_ends.get(guard.outcome), gain.relative))
         return replace(estimate, guards=tuple(results))
 
     @cached_property
     def _logging_ends(self) -> dict[str, Ends]:
-        """Return the ends of logging's mean of the outcomes with relative guards, at the level that gains leave."""
-        names = {guard.outcome for guard in self.asked.guards if guard.relative}
-        if not names or not self.inputs.source.counted:
-            return {}
+        """Return the ends of logging's mean where relative guards need them, at the level that gains leave to it."""
         cells = self.inputs.cells
+        first = OutcomeInputs(0, cells.evaluated.log.outcomes[0], 1.0, self.levels, {"known": self.inputs})
+        needed = [outcome for outcome in (first, *self.outcomes) if outcome.levels.part < 1]
+        if not needed or not self.inputs.source.counted:
+            return {}
         [logging] = parse_policies("logging")
         built = build_policy(logging, cells, feasible_from="evaluated", live=False, strata=self.inputs.by_epoch)
         delta = (1 - PART_OF_GAIN) * self.levels.delta / self.levels.looks
         found: dict[str, Ends] = {}
         with ExitStack() as resources:
             base = self.inputs.open_base(built, resources)
-            first = OutcomeInputs(0, cells.evaluated.log.outcomes[0], 1.0, self.levels, {"known": self.inputs})
-            for outcome in (first, *self.outcomes):
-                if outcome.outcome.name in names:
-                    levels = replace(outcome.levels, delta=delta, looks=1, outcomes=1)
-                    [one] = replace(outcome, levels=levels).value(
-                        built, base, [(1.0, None)], method=self.asked.method, estimators=()
-                    )
-                    if one.certified_lower is not None and one.certified_upper is not None:
-                        found[outcome.outcome.name] = (one.certified_lower, one.certified_upper)
+            for outcome in needed:
+                levels = replace(outcome.levels, delta=delta, looks=1, outcomes=1)
+                [one] = replace(outcome, levels=levels).value(
+                    built, base, [(1.0, None)], method=self.asked.method, estimators=()
+                )
+                if one.certified_lower is not None and one.certified_upper is not None:
+                    found[outcome.outcome.name] = (one.certified_lower, one.certified_upper)
         return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, overload
 
@@ -12,11 +12,22 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from warmstart.core import PROBABILITY, Columns, UsageError, Window, no_such_column, quoted, to_arrow, to_numpy
+from warmstart.core import (
+    PROBABILITY,
+    Columns,
+    UsageError,
+    Window,
+    __version__,
+    no_such_column,
+    quoted,
+    to_arrow,
+    to_numpy,
+)
 from warmstart.events import Folds
 from warmstart.features import CONSTANT, CONSTANT_VALUE, FeatureRows, FeatureSettings, buckets, feature_rows
 from warmstart.policy.epsilon_greedy import Explored, check_exploration, epsilon_greedy
 from warmstart.policy.ranking_store import RankingStore
+from warmstart.results import Learned, plain, read_record
 from warmstart.reward import ProductModel
 
 _Rows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]
@@ -205,28 +216,15 @@ class FittedPolicy:
         known = {"actions": self.actions.take(to_arrow(places)), "action_rows": self.action_rows.take(places)}
         return replace(self, **known, factors=self.factors[places])
 
+    @property
+    def learned(self) -> Learned:
+        """Return what was learned from what, and where it departs from logging, as a result to show and save."""
+        about = {"columns": asdict(self.columns), "window": self.window.to_dict(), "warmstart_version": __version__}
+        return read_record(Learned, plain({**self.report, **about}), "The policy's report")
+
     def summary(self) -> list[str]:
         """Return a few lines of text: what was learned from what."""
-        about = self.report
-        lines = [f"Learned from {about['events']:,} events in {about['cells']:,} cells ({about['learned_from']})."]
-        for side in ("contexts", "actions"):
-            numbers = about[side]
-            columns = ", ".join(map(quoted, numbers["columns"])) or "no columns"
-            line = f"{numbers['known']:,} {side}; features from {columns}"
-            if numbers["without_features"]:
-                line += f"; {numbers['without_features']:,} without a row, known by their id alone"
-            if numbers["features"]:
-                shared = f"{numbers['sharing_a_bucket']:.0%} share a bucket"
-                estimated = "about " if numbers.get("estimated") else ""
-                line += f"; {estimated}{numbers['features']:,} features in {numbers['buckets']:,} buckets ({shared})"
-            if numbers["left_out"]:
-                line += f"; left out: {', '.join(map(quoted, numbers['left_out']))}"
-            lines.append(line + ".")
-        tried = f", chosen among {', '.join(about['fit_taus_tried'])}" if about["fit_taus_tried"] else ""
-        lines.append(f"Fit tau {about['fit_tau']:g}{tried}; learning rate {about['rate']}; seed {about['seed']}.")
-        if about.get("minimized"):
-            lines.append(f"It makes {quoted(self.columns.reward)} small: a score is what is left of its range, 0 to 1.")
-        return lines
+        return self.learned.notes
 
     @cached_property
     def action_keys(self) -> list[Any]:

@@ -33,7 +33,12 @@ class NamedPolicy:
     @property
     def may_be_live(self) -> bool:
         """Tell whether it can choose anew every day among the actions that are live."""
-        return self.keyword in ("uniform", "uniform-all") or isinstance(self.source, FittedPolicy)
+        return self.keyword in ("uniform", "uniform-all") or self.is_ranking
+
+    @property
+    def is_ranking(self) -> bool:
+        """Tell whether it is a learned policy, which ranks what was feasible in the contexts of training."""
+        return isinstance(self.source, FittedPolicy)
 
     @property
     def fitted(self) -> FittedPolicy | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from warmstart.core import Columns, SourceError, printable
+from warmstart.core import Columns, SavedFileError, printable
 from warmstart.engine import Engine, PartitionedEngine
 
 RANK, SCORE = "rank", "score"
@@ -59,7 +59,7 @@ class RankingFile(RankingStore):
         try:
             return pq.ParquetFile(self.path).read()
         except (OSError, pa.ArrowException) as error:
-            raise SourceError(f"{printable(self.path)} is damaged: {printable(error)}", "Fit again.") from error
+            raise SavedFileError(f"{printable(self.path)} is damaged: {printable(error)}", "Fit again.") from error
 
     def opened(self, engine: Engine) -> ir.Table:
         """Let an engine read it; not in a folder that looks like a Hive partition, which would add a column."""

@@ -11,7 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from warmstart.core import Columns, SourceError, UsageError, Window, __version__, check_output, printable, write_output
+from warmstart.core import (
+    Columns,
+    LaterVersionError,
+    SavedFileError,
+    SourceError,
+    UsageError,
+    Window,
+    __version__,
+    check_output,
+    printable,
+    write_output,
+)
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, FeatureSettings
 from warmstart.policy.fitted import FittedPolicy
@@ -78,7 +89,8 @@ def load_policy(folder: str | Path) -> FittedPolicy:
     try:
         about = json.loads((path / ABOUT).read_text(encoding="utf-8"))
         if about["format"] > FORMAT:
-            raise SourceError(f"{where} was written by a later version of warmstart ({about['warmstart_version']}).")
+            later = f"{where} was written by a later version of warmstart ({about['warmstart_version']})."
+            raise LaterVersionError(later, "Load it with that version.")
         decided = pq.read_schema(path / DECISIONS).names
         folds = about.get("folds")
         policy = FittedPolicy(
@@ -96,7 +108,7 @@ def load_policy(folder: str | Path) -> FittedPolicy:
             report=about["report"],
         )
     except (OSError, ValueError, KeyError, TypeError, pa.ArrowException) as error:
-        raise SourceError(f"{where} is damaged: {printable(error)}", "Fit again.") from error
+        raise SavedFileError(f"{where} is damaged: {printable(error)}", "Fit again.") from error
     _check(policy, where, decided)
     return policy
 
@@ -114,7 +126,7 @@ def _check(policy: FittedPolicy, where: str, decided: list[str]) -> None:
         and decided == columns
     )
     if not fits:
-        raise SourceError(f"{where} is damaged: its parts do not fit together.", "Fit again.")
+        raise SavedFileError(f"{where} is damaged: its parts do not fit together.", "Fit again.")
 
 
 def _columns(saved: dict[str, Any]) -> Columns:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from warmstart.core import counted, more, percent
 from warmstart.report import charts
+from warmstart.report.decision import assumptions_section
 from warmstart.report.glossary import glossary
 from warmstart.report.page import Card, Page, Section
 from warmstart.results import audit_notes as words
@@ -28,9 +29,10 @@ def audit_page(audit: Audit) -> Page:
     else:
         sections += [_calendar(audit), _assumptions(audit), *_epochs(audit), _coming_and_going(audit)]
     in_the_log = Section("What is in the log", words.about_the_log(audit), None, [tables.log_table(audit)])
-    sections += [_power(audit), _explore(audit), in_the_log]
+    sections += [_power(audit), _explore(audit), *assumptions_section(audit.assumptions), in_the_log]
     log = audit.log
-    source = f"{log.source}: {counted(log.events, 'event')}, {counted(log.contexts, 'context')}"
+    span = "" if log.first is None else f", {log.first} to {log.last} UTC"
+    source = f"{log.source}: {counted(log.events, 'event')}{span}, {counted(log.contexts, 'context')}"
     return Page(
         title="What this log can tell about other policies",
         source=f"{source}, {counted(log.actions, 'action')}",
@@ -45,8 +47,8 @@ def _choice(audit: Audit) -> Section:
     exploration = audit.exploration
     rows = [{"actions": row.actions, "share": row.traffic} for row in exploration.by_actions]
     several = 1 - exploration.by_actions[0].traffic
-    titles = {"x_title": "actions shown in the context", "y_title": "share of traffic"}
-    chart = charts.bars(rows, x="actions", y="share", order=[row.actions for row in exploration.by_actions], **titles)
+    titles = {"x_title": "actions shown in the context", "y_title": "share of traffic", "x": "actions", "y": "share"}
+    chart = charts.bars(rows, order=[row.actions for row in exploration.by_actions], shares=True, **titles)
     text = (
         "Where only one action was ever shown, a log cannot say what another would have earned. On average it holds "
         f"as much choice as {exploration.effective_actions:.2f} equally frequent actions a context."

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any
 
 import altair as alt
 
-HEIGHT = 260
+from warmstart.results import TextTable
+
+HEIGHT, MOST_NUMBERS = 260, 100
 Rows = Sequence[dict[str, Any]]
 # Distinguishable for the colour-blind, on light and on dark (Okabe and Ito).
 COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999"]
@@ -19,15 +22,18 @@ WHOLE = alt.Scale(domain=[0, 1])
 SHARES, PLAIN_NUMBERS, UPRIGHT = alt.Axis(format="%"), alt.Axis(format="~g"), alt.Axis(labelAngle=0)
 
 
-def bars(rows: Rows, *, x: str, y: str, x_title: str, y_title: str, order: Sequence[str]) -> dict[str, Any]:
-    """Bars of shares, in a given order."""
+def bars(
+    rows: Rows, *, x: str, y: str, x_title: str, y_title: str, order: Sequence[str], shares: bool = True
+) -> dict[str, Any]:
+    """Bars of shares, or of counts, in a given order."""
+    axis, shape = (SHARES, ".2%") if shares else (alt.Axis(format="~s"), ",.2r")
     chart = (
         _chart(rows)
         .mark_bar(color=COLOURS[0], cornerRadiusEnd=2)
         .encode(
             x=alt.X(x, type="nominal", sort=list(order), title=x_title, axis=UPRIGHT),
-            y=alt.Y(y, type="quantitative", title=y_title, axis=SHARES),
-            tooltip=[_tip(x, x_title), _tip(y, y_title, ".2%")],
+            y=alt.Y(y, type="quantitative", title=y_title, axis=axis),
+            tooltip=[_tip(x, x_title), _tip(y, y_title, shape)],
         )
     )
     return _whole(chart)
@@ -61,16 +67,17 @@ def days(rows: Rows, *, y_title: str) -> dict[str, Any]:
     return _whole(chart)
 
 
-def effects(rows: Rows, *, x_title: str, x_format: str = "+%") -> dict[str, Any]:
-    """Points with intervals, one a row, against zero."""
+def effects(rows: Rows, *, x_title: str, x_format: str = "+%", span: Sequence[float] = ()) -> dict[str, Any]:
+    """Points with intervals, one a row, against zero; on a scale that spans given numbers too, if any."""
     base = _chart(rows).encode(
         y=alt.Y("what:N", sort=None, title=None),
         color=alt.Color("colour:N", title=None, legend=None, scale=None),
         tooltip=[_tip("what", "what"), _tip("value", x_title, x_format), *_ends(x_format)],
     )
-    ends = alt.X("lower:Q", title=x_title, axis=alt.Axis(format=x_format))
+    scale = alt.Scale(domainMin=min(0, *span), domainMax=max(0, *span)) if span else alt.Undefined
+    ends = alt.X("lower:Q", title=x_title, axis=alt.Axis(format=x_format, labelOverlap=True), scale=scale)
     line = base.mark_rule(strokeWidth=2).encode(x=ends, x2="upper")
-    point = base.mark_point(filled=True, size=80).encode(x=alt.X("value:Q", title=x_title))
+    point = base.mark_point(filled=True, size=80, opacity=1).encode(x=alt.X("value:Q", title=x_title))
     zero = _chart([{"zero": 0}]).mark_rule(**DASHES).encode(x=alt.X("zero:Q", title=x_title))
     return _whole(zero + line + point, height=max(90, 34 * len(rows)))
 
@@ -102,7 +109,7 @@ def values_by_tau(rows: Rows, *, logging: float | None, y_title: str) -> dict[st
     )
     line = base.mark_rule(strokeWidth=2).encode(y=alt.Y("lower:Q", title=y_title), y2="upper")
     point = base.mark_point(filled=True, size=70).encode(y=alt.Y("value:Q", title=y_title))
-    layers = line + point.add_params(pick)
+    layers = line.add_params(pick) + point
     if logging is not None:
         layers += _chart([{"logging": logging}]).mark_rule(**DASHES).encode(y=alt.Y("logging:Q", title=y_title))
     return _whole(layers)
@@ -130,11 +137,7 @@ def over_epochs(rows: Rows, *, order: Sequence[str], x: str = "epoch:O", x_title
         opacity=alt.condition(pick, alt.value(1), alt.value(0.1)),
     )
     tips = [_tip("policy", "policy"), _tip("epoch", "epoch"), _tip("value", "value", ".4~g"), *_ends(".4~g")]
-    so_far = [
-        _tip("so_far", "so far", ".4~g"),
-        _tip("lower_so_far", "from", ".4~g"),
-        _tip("upper_so_far", "to", ".4~g"),
-    ]
+    so_far = [_tip("so_far", "so far", ".4~g"), *_ends(".4~g", "_so_far")]
     band = base.mark_area(opacity=0.18).encode(
         y=alt.Y("lower_so_far:Q", title=y_title),
         y2="upper_so_far",
@@ -143,7 +146,7 @@ def over_epochs(rows: Rows, *, order: Sequence[str], x: str = "epoch:O", x_title
     line = base.mark_line(strokeWidth=2).encode(y=alt.Y("so_far:Q", title=y_title), tooltip=[*tips[:2], *so_far])
     own = base.mark_rule(strokeWidth=1).encode(y=alt.Y("lower:Q", title=y_title), y2="upper", tooltip=tips)
     point = base.mark_point(filled=True, size=35).encode(y=alt.Y("value:Q", title=y_title), tooltip=tips)
-    return _whole(band + own + point + line.add_params(pick))
+    return _whole(own.add_params(pick) + band + point + line)
 
 
 def support_over_epochs(rows: Rows, *, order: Sequence[str]) -> dict[str, Any]:
@@ -180,8 +183,8 @@ def trade_off(rows: Rows, *, frontier: Rows, x_title: str, y_title: str) -> dict
     words = ("gain", "from", "to", "rise", "from", "to")
     tips = [_tip(name, word, "+.4~g") for name, word in zip((*gains, *rises), words, strict=True)]
     base = _chart(rows).encode(color=_policies(), tooltip=[_tip("policy", "policy"), *tips])
-    axes = [alt.Axis(format="+~g", labelOverlap=True, tickCount=count) for count in (6, 6)]
-    x, y = (alt.X("rise:Q", title=x_title, axis=axes[0]), alt.Y("gain:Q", title=y_title, axis=axes[1]))
+    axis = alt.Axis(format="+~g", labelOverlap=True, tickCount=6)
+    x, y = alt.X("rise:Q", title=x_title, axis=axis), alt.Y("gain:Q", title=y_title, axis=axis)
     across = base.mark_rule(strokeWidth=2).encode(x=alt.X("rise_lower:Q", title=x_title), x2="rise_upper", y=y)
     upwards = base.mark_rule(strokeWidth=2).encode(x=x, y=alt.Y("gain_lower:Q", title=y_title), y2="gain_upper")
     points = base.mark_point(filled=True, size=90, opacity=1).encode(x=x, y=y)
@@ -193,32 +196,65 @@ def trade_off(rows: Rows, *, frontier: Rows, x_title: str, y_title: str) -> dict
     return _whole(hull + across + upwards + mark + name + points, height=320)
 
 
+def waterfall(rows: Rows, *, x_title: str) -> dict[str, Any]:
+    """Bars from start to end, one after the other, against zero; the last may reach beyond the picture."""
+    kinds = list(dict.fromkeys(row["kind"] for row in rows))
+    inside = [end for row in rows[:4] for end in (row["start"], row["end"]) if row["kind"] != "left open"] or [0.0]
+    room = 0.35 * (max(*inside, 0.0) - min(*inside, 0.0)) or 1.0
+    scale = alt.Scale(domain=[min(*inside, 0.0) - room, max(*inside, 0.0) + room])
+    shades = {"certified": GOOD, "measured, not certified": COLOURS[4], "a model's guess": COLOURS[1]}
+    shades["together"] = PLAIN
+    colours = alt.Scale(domain=kinds, range=[shades.get(kind, COLOURS[6]) for kind in kinds])
+    base = _chart(rows).encode(y=alt.Y("what:N", sort=None, title=None))
+    bars = base.mark_bar(clip=True, cornerRadius=2).encode(
+        x=alt.X("start:Q", title=x_title, scale=scale, axis=alt.Axis(format="+~g")),
+        x2="end",
+        color=alt.Color("kind:N", title=None, scale=colours),
+        tooltip=[_tip("what", "part"), _tip("start", "from", "+.3~g"), _tip("end", "to", "+.3~g")],
+    )
+    zero = _chart([{"zero": 0}]).mark_rule(**DASHES).encode(x=alt.X("zero:Q", title=x_title))
+    return _whole(bars + zero, height=34 * len(rows) + 10)
+
+
 def by_segment(rows: Rows, *, wholes: Rows, x_title: str) -> dict[str, Any]:
-    """Gains by segment, certified and estimated beside each other, with rules at zero and at those of all traffic."""
+    """Gains by segment, certified and estimated, with rules at zero and at those of all traffic."""
     kinds = ["certified", "estimated", "drawn"]
     colours = alt.Scale(domain=kinds, range=[COLOURS[0], COLOURS[1], COLOURS[3]])
+    colour = alt.Color("kind:N", title=None, scale=colours)
     shapes = alt.Scale(domain=kinds, range=["circle", "square", "triangle-up"])
     x = alt.X("value:Q", title=x_title, axis=alt.Axis(format="+~g"))
     base = _chart(rows).encode(
         y=alt.Y("segment:N", sort=None, title=None),
         yOffset=alt.YOffset("kind:N", sort=kinds),
-        color=alt.Color("kind:N", title=None, scale=colours),
+        color=colour,
         tooltip=[
             *(_tip("segment", "segment"), _tip("kind", "gain"), _tip("value", "gain over logging", "+.4~g")),
-            *(*_ends("+.4~g"), _tip("share", "share of traffic", ".1%"), _tip("told", "proven")),
+            *(*_ends("+.4~g"), _tip("share", "share of traffic", ".1%"), _tip("proven", "proven")),
         ],
     )
     lines = base.mark_rule(strokeWidth=2).encode(x=alt.X("lower:Q", title=x_title), x2="upper")
-    points = base.mark_point(filled=True, size=60, opacity=1).encode(
-        x=x, shape=alt.Shape("kind:N", title=None, scale=shapes)
-    )
-    whole = (
-        _chart(wholes)
-        .mark_rule(strokeWidth=1.5, opacity=0.8)
-        .encode(x=x, color=alt.Color("kind:N", title=None, scale=colours), tooltip=[_tip("what", "what")])
-    )
+    shape = alt.Shape("kind:N", title=None, scale=shapes)
+    points = base.mark_point(filled=True, size=60, opacity=1).encode(x=x, shape=shape)
+    rule = _chart(wholes).mark_rule(strokeWidth=1.5, opacity=0.8)
+    whole = rule.encode(x=x, color=colour, tooltip=[_tip("what", "what")])
     zero = _chart([{"zero": 0}]).mark_rule(**DASHES).encode(x=alt.X("zero:Q", title=x_title))
     return _whole(zero + whole + lines + points, height=max(120, 46 * len({row["segment"] for row in rows})))
+
+
+def numbers(chart: dict[str, Any]) -> TextTable:
+    """Return the data that a chart is drawn from as a table: its longest series, or the first rows of that."""
+    rows = max(chart["datasets"].values(), key=len)
+    names = [name for name in rows[0] if name not in ("colour", "place")]
+    cells = [[_shown(row.get(name)) for name in names] for row in rows[:MOST_NUMBERS]]
+    left = len(list(takewhile(lambda name: isinstance(rows[0][name], str), names)))
+    title = "What is drawn" if len(cells) == len(rows) else f"What is drawn, the first {len(cells)} of {len(rows)} rows"
+    return TextTable(title, [name.replace("_", " ") for name in names], cells, left=left)
+
+
+def _shown(cell: object) -> str:
+    if cell is None or isinstance(cell, bool):
+        return "-" if cell is None else "yes" if cell else "no"
+    return f"{cell:.4g}" if isinstance(cell, float) else str(cell)
 
 
 def _chart(rows: Rows) -> alt.Chart:
@@ -229,8 +265,8 @@ def _policies() -> alt.Color:
     return alt.Color("policy:N", sort=None, title=None, scale=alt.Scale(range=COLOURS))
 
 
-def _ends(shape: str) -> list[alt.Tooltip]:
-    return [_tip("lower", "from", shape), _tip("upper", "to", shape)]
+def _ends(shape: str, which: str = "") -> list[alt.Tooltip]:
+    return [_tip(f"lower{which}", "from", shape), _tip(f"upper{which}", "to", shape)]
 
 
 def _tip(name: str, title: str, shape: str | None = None) -> alt.Tooltip:

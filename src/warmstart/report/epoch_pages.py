@@ -40,17 +40,17 @@ def by_epoch(evaluation: Evaluation) -> list[Section]:
 def monitor_page(monitor: Monitor) -> Page:
     """Say of every policy whether it is better than logging, then show it epoch by epoch."""
     names = [one.name for one in monitor.last.policies] if monitor.last else []
-    told = {
+    by_policy = {
         name: [one.estimate for line in monitor.lines for one in line.policies if one.name == name] for name in names
     }
-    shown = [(shortened(name, 30), epochs) for name, epochs in told.items()]
+    shown = [(shortened(name, 30), epochs) for name, epochs in by_policy.items()]
     order = [line.epoch for line in monitor.lines]
     others = [(name, epochs) for name, epochs in shown if name != "logging"]
     gains = [row for name, epochs in others for row in _gains(name, epochs)]
     values = [row for name, epochs in shown for row in _values(name, epochs)]
     support = [{"what": name, "epoch": e.epoch, "share": e.supported} for name, epochs in others for e in epochs]
     cards = [Card("Alarm", alarm, warning=True) for alarm in monitor.alarms]
-    cards += [Card("", sentence) for sentence in monitor.verdict]
+    cards += [Card("Verdict", sentence) for sentence in monitor.verdict]
     sections = []
     if gains:
         chart = charts.over_epochs(gains, order=order, x_title="epoch", y_title="gain over logging, reward per event")
@@ -64,7 +64,7 @@ def monitor_page(monitor: Monitor) -> Page:
     sections += [Section("All alarms so far", past)] if past else []
     return Page(
         title="Policies on a growing log",
-        source=f"{counted(len(monitor.lines), 'epoch')} reported",
+        source=f"{counted(len(order), 'epoch')} reported" + (f", {order[0]} to {order[-1]}" if order else ""),
         cards=cards or [Card("Monitor", "No epoch is over yet.")],
         sections=[*sections, Section("What the numbers are, and what they rest on", monitor.notes)],
         glossary=glossary(),

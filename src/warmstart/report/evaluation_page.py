@@ -2,86 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from warmstart.core import percent, quoted, shortened
+from warmstart.core import percent, shortened
 from warmstart.report import charts
+from warmstart.report.decision import assumptions_section, cards, decision_section, headline, waterfall_section
+from warmstart.report.doubt_pages import doubt_section
 from warmstart.report.epoch_pages import by_epoch
 from warmstart.report.glossary import glossary
-from warmstart.report.outcome_pages import gain_rows, is_better, keeps_guards, named, outcome_sections, selected_card
-from warmstart.report.page import Card, Page, Section
-from warmstart.results import TextTable, outcome_notes
+from warmstart.report.outcome_pages import gain_rows, named, outcome_sections
+from warmstart.report.page import Page, Section, Step
+from warmstart.results import TextTable
 from warmstart.results import evaluation_tables as tables
 
 if TYPE_CHECKING:
     from warmstart.results import Contribution, Evaluation, Selection, ValueEstimate
 
+EXPLORATORY = (
+    "Every tau is a look of its own. What is called proven holds for all of them together. The interval of one tau "
+    "that is picked here because it looks best does not hold as often as it says."
+)
 KINDS = ("supported", "clipped", "unsupported", "undecided")
 
 
 def evaluation_page(evaluation: Evaluation, selection: Selection | None = None) -> Page:
-    """Say which policy was selected and which are better than logging, then show on what that rests."""
-    sections = [_gains(evaluation), *outcome_sections(evaluation), _values(evaluation)]
+    """Say what to do, then show on what that rests."""
+    sections = [*decision_section(evaluation), *waterfall_section(evaluation)]
+    gains = [_gains(evaluation)] if _others(evaluation) else []
+    sections += [*gains, *doubt_section(evaluation), *outcome_sections(evaluation), _values(evaluation)]
     if (estimates := tables.estimates_table(evaluation)) is not None:
         text = "Point estimates, unsupported traffic included: no bounds, with approximate confidence intervals."
         sections.append(Section("Best estimates of all traffic", [text], None, [estimates]))
     sections += [_traffic(evaluation), *by_epoch(evaluation), *_taus(evaluation)]
     if (weight_ratio := tables.weight_ratio_table(evaluation)) is not None:
         sections.append(Section("Weights from another window bend the estimate", (), None, [weight_ratio]))
-    sections += [*_contributions(evaluation), Section("What the numbers are, and what they rest on", evaluation.notes)]
+    sections += [*_contributions(evaluation), *assumptions_section(evaluation.assumptions)]
+    sections.append(Section("What the numbers are, and what they rest on", evaluation.notes))
     return Page(
         title="What other policies would have earned",
-        source=f"Evaluated: {evaluation.windows.evaluated}. {_goal(evaluation)}",
-        cards=[*([] if selection is None else [selected_card(selection)]), *_cards(evaluation)],
+        source=evaluation.headline[-1],
+        cards=cards(evaluation, selection),
         sections=sections,
         glossary=glossary(),
+        headline=headline(evaluation),
         footer=f"Made by warmstart {evaluation.version}. This page fetches nothing and can be sent as it is.",
     )
 
 
-def _goal(evaluation: Evaluation) -> str:
-    """Name what policies are judged by."""
-    less = ", of which less is better" if evaluation.reward.minimize else ""
-    return f"Judged by {shortened(evaluation.reward.name, 60)}{less}."
-
-
 def _others(evaluation: Evaluation) -> list[ValueEstimate]:
     return [estimate for estimate in evaluation if not estimate.is_logging]
-
-
-def _cards(evaluation: Evaluation) -> list[Card]:
-    """Warn; then one sentence a policy, at the first tau: to take the best of several would flatter it."""
-    cards = []
-    if names := ", ".join(shortened(name, 30) for name in evaluation.learned_here):
-        cards.append(Card("Warning", f"{names} learned from these very events: its value is too high.", warning=True))
-    for name in dict.fromkeys(estimate.policy for estimate in _others(evaluation)):
-        first = evaluation[name]
-        certified = first.gain.certified
-        proven = certified is not None and is_better(evaluation.reward, certified.lower, certified.upper)
-        told = {"fails": "fails", "cannot-tell": "is not proven"}
-        broken = [f" Guard {quoted(one.guard)} {told[one.status]}." for one in first.guards if one.status in told]
-        text = _sentence(evaluation, first) + "".join(broken)
-        cards.append(Card(shortened(name, 30), text, warning=not proven or not keeps_guards(first)))
-    return cards
-
-
-def _sentence(evaluation: Evaluation, estimate: ValueEstimate) -> str:
-    gain, certified = estimate.gain.decisive, estimate.gain.certified
-    if gain is None or gain.lower is None or gain.upper is None or gain.difference is None:
-        return "The log cannot compare it with logging."
-    if certified is not None and certified.contested <= 0:
-        return "Where the log supports it, it does what logging did: there is nothing to compare."
-    lower, upper = (evaluation.number(end, signed=True) for end in (gain.lower, gain.upper))
-    where = f"Used where the log supports it ({percent(estimate.support.supported)} of traffic)"
-    kind = "certified"
-    if gain is not certified:
-        where, kind = "By the best estimate", "approximate"
-    span = f"{kind} confidence interval {lower} to {upper}"
-    if gain.lower > 0 or gain.upper < 0:
-        verb, size = ("costs" if evaluation.reward.minimize else "earns"), evaluation.number(abs(gain.difference))
-        more = "more" if gain.lower > 0 else "less"
-        return f"{where} it {verb} {size} {more} per {evaluation.per} than logging ({span})."
-    return f"{where} it cannot be told from logging: {evaluation.number(gain.difference, signed=True)} ({span})."
 
 
 def _values(evaluation: Evaluation) -> Section:
@@ -99,47 +69,51 @@ def _values(evaluation: Evaluation) -> Section:
     chart = charts.values_by_tau(rows, logging=logging, y_title=y_title) if rows else None
     text = (
         f"What each policy would have earned per {evaluation.per}, counting nothing where the log cannot tell: a "
-        "policy that is better where it is supported may still lie below logging here. The bound in the title holds "
-        "for all policies and taus at once."
+        "policy that is better where it is supported may still lie below logging here."
     )
     if evaluation.reward.minimize:
         text += " What the log does not know of a cost is missing from it, not from the bound."
     line = chart is not None and logging is not None
     texts = [text, "The dashed line is what the logging policy earned."] if line else [text]
-    return Section(_bound(evaluation), texts, chart, [tables.values_table(evaluation)])
-
-
-def _bound(evaluation: Evaluation) -> str:
-    """Say what the best policy earns at least, or costs at most."""
-    reward = evaluation.reward
-    own = [(e, outcome_notes.joint_bound(evaluation, e)) for e in _others(evaluation) or evaluation]
-    ends = [(end, e.policy) for e, end in own if end is not None]
-    if not evaluation.propensities.certified or not ends:
-        return "What the policies would have earned, without a certified end"
-    end, name = min(ends) if reward.minimize else max(ends, key=lambda pair: pair[0])
-    shown = evaluation.number(end)
-    if float(shown) == (reward.high if reward.minimize else reward.low):
-        return "The log guarantees nothing for any of them"
-    verb = "costs at most" if reward.minimize else "earns at least"
-    return f"{shortened(name, 30)} {verb} {shown} per {evaluation.per}, on all traffic"
+    title = "What is known to be earned, nothing being counted where the log cannot tell"
+    return Section(title, texts, chart, [tables.values_table(evaluation)])
 
 
 def _gains(evaluation: Evaluation) -> Section:
-    rows, reward = gain_rows(evaluation), evaluation.reward
-    gains = [(shortened(e.policy, 30), e.gain.certified) for e in _others(evaluation)]
-    better = [name for name, gain in gains if gain is not None and is_better(reward, gain.lower, gain.upper)]
+    """Show gains over logging; of several taus one at a time, by a slider."""
+    reward = evaluation.reward
+    verdicts = [evaluation.verdict_on(e) for e in _others(evaluation)]
+    better = [shortened(one.policy, 30) for one in verdicts if (one.kind, one.evidence) == ("better", "certified")]
     names = ", ".join(dict.fromkeys(better))
-    title = f"Better than logging where supported: {names}" if better else "None is proven better than logging"
+    title = f"Proven better than what was shown: {names}" if better else "None is proven better than what was shown"
     what = "change against logging" if reward.minimize else "gain over logging"
     x_title = f"{what}, {shortened(reward.name, 30)} per {evaluation.per}"
-    chart = charts.effects(rows, x_title=x_title, x_format="+.4~g") if rows else None
     text = (
         f"Policy and logging on the same traffic, per {evaluation.per} of all of it. Certified: the policy where the "
         "log supports it, logging elsewhere. Estimated: the best estimate of the policy on all traffic, less logging's "
-        "mean; its intervals are approximate."
+        "mean; its intervals are approximate. Each interval is for its row alone; green is proven better for all rows "
+        "together, by the wider bounds of the decision table."
     )
-    table = tables.gain_table(evaluation)
-    return Section(title, [text], chart, [] if table is None else [table])
+    taus = list(dict.fromkeys(e.tau for e in _others(evaluation)))
+    several = len(taus) > 1
+    rows = gain_rows(evaluation)
+    ends = [end for row in rows for end in (row["lower"], row["upper"])]
+
+    def step(title: str, shown: Evaluation) -> Step:
+        own = gain_rows(shown)
+        span = ends if several else ()
+        chart = charts.effects(own, x_title=x_title, x_format="+.4~g", span=span) if own else None
+        table = tables.gain_table(shown)
+        return Step(title, (), chart, [] if table is None else [table])
+
+    if not several:
+        only = step(title, evaluation)
+        return Section(title, [text], only.chart, only.tables)
+    steps = [
+        step(f"tau = {tau:g}", replace(evaluation, policies=tuple(e for e in evaluation if e.tau == tau)))
+        for tau in taus
+    ]
+    return Section(title, [text], steps=steps, slider="tau", exploratory=EXPLORATORY)
 
 
 def _taus(evaluation: Evaluation) -> list[Section]:

@@ -1,4 +1,4 @@
-"""Parts of an evaluation's page: further outcomes, guards, trade-offs, segments, and what was selected."""
+"""Parts of an evaluation's page: further outcomes, guards, trade-offs, segments."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from warmstart.core import percent, shortened
 from warmstart.report import charts
-from warmstart.report.page import Card, Section
-from warmstart.results import SegmentGain, segment_gains
+from warmstart.report.page import Section
+from warmstart.results import CertifiedGain, SegmentGain, segment_gains
 from warmstart.results import outcome_tables as tables
 from warmstart.results import tradeoffs as prices
 
 if TYPE_CHECKING:
     from warmstart.core import Outcome
-    from warmstart.results import Evaluation, Selection, ValueEstimate
+    from warmstart.results import Evaluation, ValueEstimate
 
 ABOUT_GUARDS = (
     "About all traffic: the policy where the log supports it, logging elsewhere, against logging. A guard holds if the "
@@ -31,14 +31,8 @@ ABOUT_SEGMENTS = (
 )
 
 
-def selected_card(selection: Selection) -> Card:
-    """Say first which policy was selected, or that none was."""
-    text = " ".join(selection.notes).removeprefix("SELECTED: ")
-    return Card("Selected", text[:1].upper() + text[1:], warning=selection.policy is None, wide=True)
-
-
 def outcome_sections(evaluation: Evaluation) -> list[Section]:
-    """Show what there is beside the reward of all traffic."""
+    """Show guards, trade-offs, segments and further outcomes."""
     others = [_outcome(evaluation.of_outcome(outcome.name)) for outcome in evaluation.outcomes[1:]]
     return [*_guards(evaluation), *_tradeoffs(evaluation), *_segments(evaluation), *others]
 
@@ -56,7 +50,8 @@ def gain_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
         for kind, gain in (("certified", e.gain.certified), ("estimated", e.gain.estimated)):
             if not e.is_logging and gain is not None and gain.lower is not None:
                 ends = {"value": gain.difference, "lower": gain.lower, "upper": gain.upper}
-                better = is_better(evaluation.reward, gain.lower, gain.upper)
+                joint = (gain.joint_lower, gain.joint_upper) if isinstance(gain, CertifiedGain) else (None, None)
+                better = is_better(evaluation.reward, *joint)
                 colour = charts.GOOD if better else charts.PLAIN
                 what = named(evaluation, e.policy, e.tau, ", ")
                 rows.append({"what": f"{what}, {kind}", **ends, "colour": colour})
@@ -78,14 +73,14 @@ def _outcome(evaluation: Evaluation) -> Section:
     """Show one further outcome: the changes against logging, and the table."""
     outcome = evaluation.reward
     name = shortened(outcome.name, 30)
-    told: dict[str, list[str]] = {"rise": [], "fall": []}
+    proven: dict[str, list[str]] = {"rise": [], "fall": []}
     for e in evaluation:
         gain = e.gain.certified
         if gain is not None and not e.is_logging:
-            told["rise"] += [shortened(e.policy, 30)] if (gain.joint_lower or 0) > 0 else []
-            told["fall"] += [shortened(e.policy, 30)] if (gain.joint_upper or 0) < 0 else []
-    found = [f"proven to {verb} under {', '.join(dict.fromkeys(names))}" for verb, names in told.items() if names]
-    title = f"{name}: {'; '.join(found)}" if found else f"{name}: no change is proven"
+            proven["rise"] += [shortened(e.policy, 30)] if (gain.joint_lower or 0) > 0 else []
+            proven["fall"] += [shortened(e.policy, 30)] if (gain.joint_upper or 0) < 0 else []
+    changes = [f"proven to {verb} under {', '.join(dict.fromkeys(names))}" for verb, names in proven.items() if names]
+    title = f"{name}: {'; '.join(changes)}" if changes else f"{name}: no change is proven"
     better = "Less of it is better." if outcome.minimize else "More of it is better."
     texts = [f"{better} Its change against logging, per {evaluation.per} of all traffic; titles go by joint bounds."]
     known = min((e.known for e in evaluation), default=1.0)
@@ -136,8 +131,8 @@ def _point(evaluation: Evaluation, one: prices.Tradeoff) -> dict[str, Any]:
     gain = evaluation[key].gain
     rise = next(e for e in evaluation.others if (e.policy, e.tau) == key and e.outcome == one.outcome).gain
     row: dict[str, Any] = {"policy": named(evaluation, *key), "gain": one.gain, "rise": one.rise}
-    for what, found in (("gain", gain), ("rise", rise)):
-        part = found.estimated or found.certified
+    for what, own in (("gain", gain), ("rise", rise)):
+        part = own.estimated or own.certified
         row |= {f"{what}_lower": part and part.lower, f"{what}_upper": part and part.upper}
     return row
 
@@ -169,8 +164,9 @@ def _segments(evaluation: Evaluation) -> list[Section]:
 
 
 def _segment_rows(one: SegmentGain) -> list[dict[str, Any]]:
-    name, told = tables.segment_name(one), tables.proven_words(one)
-    about = {"segment": f"{name} ({percent(one.estimate.share)})", "share": one.estimate.share, "told": told}
+    share = one.estimate.share
+    name = f"{tables.segment_name(one)} ({percent(share)})"
+    about = {"segment": name, "share": share, "proven": tables.proven_words(one)}
     gain = one.estimate.gain
     rows = [
         {**about, "kind": kind, "value": part.difference, "lower": part.lower, "upper": part.upper}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -11,17 +11,28 @@ from rich.text import Text
 if TYPE_CHECKING:
     from warmstart.results import TextTable
 
-IMPORTANT = ("VERDICT", "CONCLUSION", "WARNING", "SELECTED")
+IMPORTANT = ("VERDICT", "ALARM", "CONCLUSION", "WARNING", "SELECTED")
 
 
-def show(tables: Iterable[TextTable], notes: Iterable[str]) -> None:
-    """Print tables, then notes: plain in a file or a pipe; on a terminal wrapped, and never with a number cut."""
+def show(tables: Iterable[TextTable], notes: Iterable[str], headline: Sequence[str] = ()) -> None:
+    """Print what to read first, tables, then notes: plain in a file or a pipe; on a terminal never with a number cut.
+
+    Args:
+        tables: What people look at.
+        notes: What the numbers are and what they rest on.
+        headline: The verdict and its reason.
+    """
     console = Console()
     if not console.is_terminal:
-        console.file.write("\n\n".join([*(table.text() for table in tables), "\n".join(notes)]) + "\n")
+        texts = ["\n".join(headline), *(table.text() for table in tables), "\n".join(notes)]
+        console.file.write("\n\n".join(text for text in texts if text) + "\n")
         return
+    for text in headline:
+        console.print(Text(text, style="bold" if text.startswith(IMPORTANT) else ""))
+    if headline:
+        console.print()
     for table in tables:
-        title, *lines = (table.text() if table.width <= console.width else table.records()).split("\n")
+        title, *lines = table.fitted(console.width).split("\n")
         console.print(Text(title, style="bold"))
         console.print(Text("\n".join(lines)), end="\n\n")
     for note in notes:

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from warmstart.results import audit_notes, audit_tables
-from warmstart.results.display import SCHEMA, Result, fields_of
+from warmstart.results.display import Result, fields_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from warmstart.results.assumptions import Assumption
     from warmstart.results.audit_epochs import EpochFacts
     from warmstart.results.audit_units import PossibleUnit, UnitFacts
     from warmstart.results.display import TextTable
@@ -284,17 +285,23 @@ class Audit(Result):
     version: str
     units: UnitFacts | None = None
     epochs: EpochFacts | None = None
+    assumptions: tuple[Assumption, ...] = ()
 
     @property
     def verdict(self) -> tuple[str, str, str]:
         """Say what can be asked of this log, what cannot, and which tau to begin with."""
         return audit_notes.verdict(self)
 
+    @property
+    def headline(self) -> list[str]:
+        """Return the verdict, to be read first."""
+        return [f"VERDICT: {sentence}" for sentence in self.verdict]
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it; non-finite numbers are None."""
         parts = fields_of(self)
         version = parts.pop("version")
-        return {"schema": SCHEMA, **parts, "verdict": list(self.verdict), "warmstart_version": version}
+        return {**self._head(), "verdict": list(self.verdict), **parts, "warmstart_version": version}
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row for row in super()._rows() if not row["name"].startswith("explore.rows.")]
@@ -306,5 +313,5 @@ class Audit(Result):
 
     @property
     def notes(self) -> list[str]:
-        """Return in plain words what the numbers say, the verdict last."""
+        """Return in plain words what the numbers say."""
         return audit_notes.notes(self)

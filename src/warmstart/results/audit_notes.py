@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core import counted, more, percent, quoted
+from warmstart.results.assumptions import assumption_notes
 from warmstart.results.audit_units import STICKY
 from warmstart.results.propensities import WORDS
 from warmstart.results.remarks import possible_units, unique_columns
@@ -12,6 +13,8 @@ from warmstart.results.remarks import possible_units, unique_columns
 if TYPE_CHECKING:
     from warmstart.results.audit import Audit, Check
 
+# Assumptions that have sentences of their own: drift, reaction, units.
+TOLD = ("WS102", "WS107", "WS111")
 # Below this share of traffic with a choice, there is next to nothing to compare.
 TOO_LITTLE = 0.01
 # A gain that would have to be larger than this is none that a log can be said to prove.
@@ -79,7 +82,7 @@ def _where_to_begin(audit: Audit) -> str:
 
 
 def notes(audit: Audit) -> list[str]:
-    """Return in plain words what the numbers say, the verdict last."""
+    """Return in plain words what the numbers say."""
     lines = [*about_the_log(audit), *about_units(audit), about_evenness(audit)]
     if audit.origin is None:
         lines.append(
@@ -90,8 +93,8 @@ def notes(audit: Audit) -> list[str]:
         lines += [*about_the_origin(audit), *about_checks(audit), *about_epochs(audit)]
         lines += [*about_contexts(audit), *about_churn(audit)]
     lines.append(f"Nobody can tell from a log {HIDDEN}; if it did, every estimate from this log is off.")
-    lines += [*about_power(audit), *about_exploring(audit)]
-    return [*lines, *(f"VERDICT: {sentence}" for sentence in verdict(audit))]
+    lines += [*about_power(audit), *about_exploring(audit), *assumption_notes(audit.assumptions, but=TOLD)]
+    return lines
 
 
 def about_the_log(audit: Audit) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core import counted, more, percent, shortened
+from warmstart.results.assumptions import assumptions_table
 from warmstart.results.display import TextTable
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ def tables(audit: Audit) -> list[TextTable]:
         *([switch_days_table(audit)] if switches_worth_showing(audit) else []),
         *([checks_table(audit)] if audit.checks else []),
         *([audit.epochs.table] if audit.epochs is not None and audit.epochs.lengths else []),
+        *([assumptions_table(audit.assumptions)] if audit.assumptions else []),
         power_table(audit),
         *([explore_table(audit)] if audit.explore.rows and audit.exploration.overlap is None else []),
     ]

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from html import escape
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 # Version of the JSON contract: fields are added, never renamed, while it stays.
 SCHEMA = 1
+# A number that may be infinite, which is null in JSON.
+Unbounded = Annotated[float, "null where infinite"]
 # Columns that hold text even where every row lacks it; other columns without a value hold numbers.
 TEXT_COLUMNS = ("policy", "best_estimator")
 CAPTION = "text-align: left; font-weight: bold; white-space: nowrap"
@@ -44,10 +48,35 @@ class TextTable:
             lines.append("  ".join(padded).rstrip())
         return "\n".join(lines)
 
-    @property
-    def width(self) -> int:
-        """Return how many characters wide the laid-out table is."""
-        return sum(self._widths()) + 2 * (len(self.header) - 1)
+    def fitted(self, width: int) -> str:
+        """Lay the table out for a screen so wide: columns that do not fit go below, their row's names repeated.
+
+        >>> print(TextTable("Fruit", ("name", "weight", "price"), [("fig", "12", "3")], left=1).fitted(14))
+        Fruit
+        name  weight
+        ----  ------
+        fig       12
+        <BLANKLINE>
+        name  price
+        ----  -----
+        fig       3
+        """
+        widths = self._widths()
+        names = list(range(self.header.index("tau") + 1 if "tau" in self.header[:3] else self.left))
+        blocks, groups = [list(names)], list[list[int]]()
+        for i in range(len(names), len(widths)):
+            if groups and self.header[i].startswith("interval"):  # stays with its number
+                groups[-1].append(i)
+            else:
+                groups.append([i])
+        for group in groups:
+            if sum(widths[i] + 2 for i in (*blocks[-1], *group)) - 2 > width and blocks[-1] != names:
+                blocks.append(list(names))
+            blocks[-1] += group
+        if any(sum(widths[i] + 2 for i in block) - 2 > width for block in blocks):
+            return self.records()
+        parts = [replace(self, header=_some(self.header, b), rows=[_some(row, b) for row in self.rows]) for b in blocks]
+        return "\n\n".join([parts[0].text(), *(part.text().removeprefix(f"{self.title}\n") for part in parts[1:])])
 
     def records(self) -> str:
         """Lay each row out below the other, for a screen too narrow for the table.
@@ -81,6 +110,10 @@ class TextTable:
         return f"<tr>{row}</tr>"
 
 
+def _some(cells: Sequence[str], places: Sequence[int]) -> list[str]:
+    return [cells[i] for i in places]
+
+
 class Result:
     """A dataclass with ``tables`` or ``notes`` that prints, shows in a notebook and converts to other formats."""
 
@@ -90,13 +123,18 @@ class Result:
         return []
 
     @property
+    def headline(self) -> list[str]:
+        """Return what to read first: the verdict and its reason."""
+        return []
+
+    @property
     def notes(self) -> list[str]:
         """Return in plain words what the numbers are and what they rest on."""
         return []
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it; non-finite numbers are None."""
-        return {"schema": SCHEMA, **fields_of(self)}
+        return {**self._head(), **fields_of(self)}
 
     def to_json(self) -> str:
         """Return everything as JSON."""
@@ -118,18 +156,43 @@ class Result:
         """Return the rows as a pandas frame."""
         return self.to_arrow().to_pandas()
 
+    def save(self, path: str | Path, *, force: bool = False) -> Path:
+        """Write the result to a file, whole or not at all: a page, or JSON that ``load_result`` reads, or its rows.
+
+        Args:
+            path: The file, whose name ends in .html, .json or .parquet. A result that was saved there is replaced.
+            force: Replace any other file too, but never one that the result was made from.
+        """
+        from warmstart.results.saving import save_result
+
+        return save_result(self, path, force=force)
+
+    @classmethod
+    def kind(cls) -> str:
+        """Return what JSON calls this kind of result, such as ``evaluation``."""
+        return re.sub(r"(?<!^)(?=[A-Z])", "-", cls.__name__).lower()
+
+    def _head(self) -> dict[str, Any]:
+        """Return how JSON begins: by the version of its schema, and the kind of result."""
+        return {"schema": SCHEMA, "kind": self.kind()}
+
     def _rows(self) -> list[dict[str, Any]]:
         """Return flat rows for a data frame; by default one per number, named by its path in ``to_dict``."""
         return [{"name": name, "value": value} for name, value in _numbers(self.to_dict()) if name != "schema"]
 
     def __str__(self) -> str:
-        return "\n\n".join([*(table.text() for table in self.tables), *(["\n".join(self.notes)] if self.notes else [])])
+        texts = ["\n".join(self.headline), *(table.text() for table in self.tables), "\n".join(self.notes)]
+        return "\n\n".join(text for text in texts if text)
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return "".join([*(table.html() for table in self.tables), *(f"<p>{escape(note)}</p>" for note in self.notes)])
+        first, *reasons = self.headline or [""]
+        parts = [f"<p><strong>{escape(first)}</strong></p>"] if first else []
+        parts += [f"<p>{escape(text)}</p>" for text in reasons]
+        parts += [*(table.html() for table in self.tables), *(f"<p>{escape(note)}</p>" for note in self.notes)]
+        return "".join(parts)
 
 
 def plain(value: Any) -> Any:

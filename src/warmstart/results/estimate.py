@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from warmstart.results.display import fields_of, plain
+from warmstart.results.display import Unbounded, fields_of, plain
+from warmstart.results.doubt import Doubt
 from warmstart.results.epochs import EpochEstimate
 from warmstart.results.guards import GuardResult
 from warmstart.results.propensities import Alarms
@@ -68,7 +69,8 @@ class CertifiedGain:
     ``difference`` and its ends are per event of all traffic; ``joint_lower`` and ``joint_upper`` hold for all policies
     and taus at once. ``value`` and ``logging`` are what the two earn per event of the traffic where the policy
     is supported, a ``share`` of all; ``contested`` is the share of all traffic that is supported and lies in contexts
-    with more than one action: elsewhere the two cannot differ.
+    with more than one action: elsewhere the two cannot differ. ``relative``: joint ends of the change as a share of
+    logging's mean, where a guard asked for them and one test could tell.
     """
 
     share: float
@@ -81,11 +83,12 @@ class CertifiedGain:
     guarantee: Guarantee
     joint_lower: float | None = None
     joint_upper: float | None = None
+    relative: tuple[float, Unbounded] | None = None
 
     def uncertified(self) -> CertifiedGain:
         """Return the gain of a policy about which nothing is proven: its ends are withheld."""
         plain = replace(self, guarantee="approximate", lower=None, upper=None)
-        return replace(plain, joint_lower=None, joint_upper=None)
+        return replace(plain, joint_lower=None, joint_upper=None, relative=None)
 
 
 @dataclass(frozen=True)
@@ -181,7 +184,7 @@ class ValueEstimate:
     in which it is. Where that is below 1, values and estimates are of these events, and bounds of all, unknown outcomes
     being the worst that they could be. ``guards``: which limits on outcomes are proven to be kept.
     ``segment``: the part of the traffic that the estimate is of, by its values of the segments' columns; None for all.
-    ``share``: how much of the traffic that is.
+    ``share``: how much of the traffic that is. ``doubt``: what hidden segments could do to the gain.
     """
 
     policy: str
@@ -215,6 +218,7 @@ class ValueEstimate:
     guards: tuple[GuardResult, ...] = ()
     segment: tuple[str, ...] | None = None
     share: float = 1.0
+    doubt: Doubt | None = None
 
     @property
     def best(self) -> PointEstimate | None:
@@ -263,6 +267,7 @@ class ValueEstimate:
             events=low.events,
             support=low.support,
             gain=replace(self.gain, certified=gain),
+            doubt=None,
         )
 
     def uncertified(self) -> ValueEstimate:
@@ -271,7 +276,7 @@ class ValueEstimate:
         gain = replace(self.gain, certified=certified)
         epochs = tuple(epoch.uncertified() for epoch in self.by_epoch)
         plain = replace(self, guarantee="approximate", gain=gain, by_epoch=epochs)
-        return replace(plain, certified_lower=None, certified_upper=None)
+        return replace(plain, certified_lower=None, certified_upper=None, doubt=None)
 
     def scaled(self, reward_range: tuple[float, float]) -> ValueEstimate:
         """Return the estimate on the user's own scale of rewards."""
@@ -286,7 +291,8 @@ class ValueEstimate:
         error = self.propensity_error and _scaled(self.propensity_error, low, width, differences="paper tight")
         epochs = tuple(epoch.scaled(low, width) for epoch in self.by_epoch)
         scaled = _scaled(self, low, width, levels=levels)
-        scaled = replace(scaled, gain=gain, propensity_error=error, by_epoch=epochs)
+        doubt = self.doubt and self.doubt.scaled(width)
+        scaled = replace(scaled, gain=gain, propensity_error=error, by_epoch=epochs, doubt=doubt)
         return scaled.with_estimates(self.estimates, reward_range)
 
     def to_dict(self) -> dict[str, Any]:

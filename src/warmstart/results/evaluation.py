@@ -6,14 +6,18 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from warmstart.core import Outcome, Window, WindowName, shortened
 from warmstart.results import evaluation_notes, evaluation_tables
-from warmstart.results.display import SCHEMA, Result, TextTable, fields_of
+from warmstart.results.assumptions import Assumption
+from warmstart.results.display import Result, TextTable, fields_of, plain
 from warmstart.results.estimate import ValueEstimate
 from warmstart.results.propensities import PropensitySource
 from warmstart.results.remarks import Remark
+
+if TYPE_CHECKING:
+    from warmstart.results.verdict import Verdict
 
 REWARD_ONLY = (Outcome("reward"),)
 
@@ -22,7 +26,9 @@ REWARD_ONLY = (Outcome("reward"),)
 class LogSummary:
     """The whole log given: training and evaluated windows together.
 
-    ``unit``: the columns of whoever comes back, if they were named.
+    ``unit``: the columns of whoever comes back, if they were named. ``source``: the file or table, as it was named.
+    ``mean_reward``: what logging earned per event (or unit) of the evaluated window, which policies are compared with;
+    ``other_means``: the same of the further outcomes, where they are known.
     """
 
     events: int
@@ -32,6 +38,9 @@ class LogSummary:
     dropped: int
     one_action_share: float
     unit: tuple[str, ...] = ()
+    source: str = ""
+    mean_reward: float = 0.0
+    other_means: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -63,8 +72,9 @@ class Evaluation(Result):
     """Estimates for several policies and taus on one window. Iterates over its estimates of the reward.
 
     ``others``: the same for further outcomes; ``outcomes``: what they are, the reward (or utility) first. ``segments``:
-    the same for parts of the traffic, told apart ``by`` columns. ``to_arrow`` and ``to_pandas`` give one row per
-    policy, outcome, segment and tau.
+    the same for parts of the traffic, told apart ``by`` columns. ``margin``: changes of the reward up to this make no
+    difference that matters, if one was given. ``assumptions``: what all of it rests on. ``to_arrow`` and ``to_pandas``
+    give one row per policy, outcome, segment and tau.
     """
 
     policies: tuple[ValueEstimate, ...]
@@ -81,6 +91,9 @@ class Evaluation(Result):
     outcomes: tuple[Outcome, ...] = REWARD_ONLY
     by: tuple[str, ...] = ()
     segments: tuple[ValueEstimate, ...] = ()
+    margin: float | None = None
+    doubt: float | None = None
+    assumptions: tuple[Assumption, ...] = ()
 
     def __iter__(self) -> Iterator[ValueEstimate]:
         return iter(self.policies)
@@ -95,11 +108,34 @@ class Evaluation(Result):
 
     def of_outcome(self, name: str) -> Evaluation:
         """Return the same evaluation with another outcome in the place of the reward."""
-        outcome = next((outcome for outcome in self.outcomes if outcome.name == name), None)
-        if outcome is None:
+        place = next((i for i, outcome in enumerate(self.outcomes) if outcome.name == name), None)
+        if place is None:
             raise KeyError(name)
-        own = tuple(one for one in (*self.policies, *self.others) if one.outcome == name)
-        return replace(self, policies=own, others=(), outcomes=(outcome,), reward_range=outcome.range, segments=())
+        outcome, means = self.outcomes[place], (self.log.mean_reward, *self.log.other_means)
+        estimates = tuple(one for one in (*self.policies, *self.others) if one.outcome == name)
+        log = replace(self.log, mean_reward=means[place], other_means=())
+        # A margin is an amount of the reward.
+        margin = self.margin if place == 0 else None
+        own = replace(self, policies=estimates, others=(), segments=(), outcomes=(outcome,), reward_range=outcome.range)
+        return replace(own, margin=margin, log=log)
+
+    @cached_property
+    def verdict(self) -> Verdict | None:
+        """Return what to do: about the selected policy, else the most promising one; None for logging alone."""
+        from warmstart.results.verdict import first_verdict
+
+        return first_verdict(self)
+
+    def verdict_on(self, estimate: ValueEstimate) -> Verdict:
+        """Return what to do about one policy at one tau."""
+        from warmstart.results.verdict import verdict_of
+
+        return verdict_of(self, estimate)
+
+    @property
+    def headline(self) -> list[str]:
+        """Return the verdict, its reason, what would settle an open question, and what all is about."""
+        return evaluation_notes.headline(self)
 
     def __getitem__(self, key: str | tuple[str, float]) -> ValueEstimate:
         """Return the estimate of a policy by its name (at the first tau asked for), or by name and tau."""
@@ -111,20 +147,27 @@ class Evaluation(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it; non-finite numbers are None."""
+        from warmstart.results.segments import segment_gains
+        from warmstart.results.tradeoffs import tradeoffs
+
         parts = fields_of(self)
-        return {
-            "schema": SCHEMA,
+        verdicts = [None if one.is_logging else fields_of(self.verdict_on(one)) for one in self.policies]
+        own = [{**one, "verdict": verdict} for one, verdict in zip(parts.pop("policies"), verdicts, strict=True)]
+        others = [{**one, "verdict": None} for one in parts.pop("others")]
+        gains = {id(one.estimate): one.to_dict() for one in segment_gains(self)}
+        others += [
+            {**one, "verdict": None, **gains.get(id(estimate), {})}
+            for one, estimate in zip(parts.pop("segments"), self.segments, strict=True)
+        ]
+        first: dict[str, Any] = {
+            "verdict": None if self.verdict is None else fields_of(self.verdict),
             "reward": self.reward.name,
-            "outcomes": parts["outcomes"],
-            "policies": [*parts["policies"], *parts["others"], *parts["segments"]],
-            "windows": parts["windows"],
-            "log": {**parts["log"], "reward_range": parts["reward_range"]},
-            "propensities": parts["propensities"],
-            "per": self.per,
-            "notes": parts["remarks"],
-            "warmstart_version": self.version,
-            **({"contributions": parts["contributions"]} if self.contributions else {}),
         }
+        first |= {"outcomes": parts.pop("outcomes"), "policies": [*own, *others]}
+        more = {"notes": parts.pop("remarks"), "warmstart_version": parts.pop("version")}
+        more |= {"tradeoffs": plain(tradeoffs(self)), "headline": self.headline, "explanations": self.notes}
+        log = {**parts.pop("log"), "reward_range": parts["reward_range"]}
+        return {**self._head(), **first, **parts, "log": log, **more}
 
     def _rows(self) -> list[dict[str, Any]]:
         return [estimate.row() for estimate in (*self.policies, *self.others, *self.segments)]

@@ -5,16 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core import counted, quoted, shortened
+from warmstart.results.amounts import Amounts
+from warmstart.results.assumptions import assumption_notes
+from warmstart.results.doubt import doubt_line
 from warmstart.results.outcome_notes import at_once, joint_bound, outcome_notes
 
 if TYPE_CHECKING:
     from warmstart.results.evaluation import Evaluation
 
-ASSUMPTIONS = (
-    "It rests on this: (1) the context columns hold everything the logging policy used that also predicts the "
-    "reward - this cannot be tested from the log; (2) an action's mean reward in a context does not drift "
-    "inside {window}; (3) nothing inside {window} reacts to rewards inside it{later}; (4) the policy was not "
-    "chosen with this window's rewards; and rewards are independent across {independent}."
+CERTIFIED = (
+    "{what} holds with a confidence of {sure}{together}, if the assumptions do: above all, that everything the logging "
+    "policy chose by is in the context columns{doubt}."
 )
 # What repeated users do to bounds by event: users of 20 visits who keep their action and context, their chances of a
 # reward gamma distributed with shape .25 or .1; among 20 policies that gain nothing. ``python -m studies.assumptions``.
@@ -34,6 +35,43 @@ BEST_ESTIMATES = {
 DOUBLY_ROBUST = "the reward model's expectation, corrected by the log where it has evidence (doubly robust)"
 
 
+def headline(evaluation: Evaluation) -> list[str]:
+    """Return the verdict, its reason, what would settle an open question, and what all of it is about."""
+    verdict, about = evaluation.verdict, _about(evaluation)
+    if verdict is None:
+        return [about]
+    sure = f"{100 * (1 - evaluation.first.delta):.6g} %"
+    what = "'at least'" if verdict.kind in ("better", "worse") else "this interval"
+    spared = f", a doubt of {evaluation.doubt:g} aside" if evaluation.doubt and evaluation.doubt > 1 else ""
+    proven = CERTIFIED.format(sure=sure, what=what, together=_together(evaluation), doubt=spared)
+    evidence = {
+        "certified": f"Certified: {proven}",
+        "estimated": f"Estimated: by an approximate {sure} interval; no certified bound decides.",
+        "unsupported": "Unsupported: nothing here is evidence for or against it.",
+    }
+    settle = [f"What would settle it: {'; '.join(verdict.settle)}."] if verdict.settle else []
+    doubt = doubt_line(evaluation, verdict)
+    doubts = [] if doubt is None else [doubt]
+    return [f"VERDICT: {verdict.title}.", verdict.text, evidence[verdict.evidence], *doubts, *settle, about]
+
+
+def _together(evaluation: Evaluation) -> str:
+    looks = sum(1 for _ in evaluation.shown())
+    return f", for {'both' if looks == 2 else f'all {looks}'} rows of the table together" if looks > 1 else ""
+
+
+def _about(evaluation: Evaluation) -> str:
+    """Name the reward, the baseline, the log and its span."""
+    reward, amounts = evaluation.reward, Amounts.of(evaluation)
+    goal = "less is better" if reward.minimize else "more is better"
+    mean = f"{amounts.number(evaluation.log.mean_reward)} {amounts.unit}"
+    log = f" Log: {evaluation.log.source}." if evaluation.log.source else ""
+    train = evaluation.windows.train
+    before = f" Training: {counted(train.events, 'event')} before." if train is not None else ""
+    about = f"{quoted(reward.name)}: {goal}; what was shown got {mean}.{log}"
+    return f"{about} Evaluated: {evaluation.windows.evaluated}.{before}"
+
+
 def notes(evaluation: Evaluation) -> list[str]:
     """Return in plain words what the numbers are and what they rest on."""
     return [
@@ -48,7 +86,8 @@ def notes(evaluation: Evaluation) -> list[str]:
         *outcome_notes(evaluation),
         *_about_units(evaluation),
         *_about_epochs(evaluation),
-        _about_assumptions(evaluation),
+        *_about_doubt(evaluation),
+        *assumption_notes(evaluation.assumptions),
     ]
 
 
@@ -63,10 +102,21 @@ def _about_epochs(evaluation: Evaluation) -> list[str]:
     return [f"Propensities are counted within {number}. {average}. {looks}, if the epochs stay the same."]
 
 
-def _about_assumptions(evaluation: Evaluation) -> str:
-    by_epoch = evaluation.propensities.epoch is not None
-    window, later = ("an epoch", "; later epochs may") if by_epoch else ("the window", "")
-    return ASSUMPTIONS.format(window=window, later=later, independent="units" if evaluation.log.unit else "events")
+def _about_doubt(evaluation: Evaluation) -> list[str]:
+    """Say what a doubt is, and which bounds allow for the one that was asked for."""
+    if all(e.doubt is None for e in evaluation):
+        return []
+    meaning = (
+        "A doubt of 1.5 says that, in a context, events that were shown an action would earn up to 1.5 times what the "
+        "others would have earned with it, or as much less, because of something that the context columns lack, and "
+        "the same of how far rewards stay below the largest; the conclusion of a gain tips where that could make it 0."
+    )
+    if not evaluation.doubt or evaluation.doubt == 1:
+        return [meaning]
+    allowed = f"'At least', 'at most', gains and what is proven by them allow for a doubt of {evaluation.doubt:g}"
+    divided = evaluation.log.unit or evaluation.propensities.epoch is not None
+    unknown = " By unit and by epoch nothing is certified under doubt: gains are approximate." if divided else ""
+    return [f"{meaning} {allowed}; values and their intervals do not.{unknown}"]
 
 
 def _warnings(evaluation: Evaluation) -> list[str]:
@@ -121,7 +171,7 @@ def _about_intervals(evaluation: Evaluation) -> list[str]:
     if not source.counted:
         return []
     if first.interval in APPROXIMATE:
-        return [f"The interval '{first.interval}' is approximate, so no end is certified; 'bets' gives ends that are."]
+        return [f"The interval '{first.interval}' is approximate: no end of a value is certified; those of 'bets' are."]
     if not source.certified:
         ratio = "the weight ratio = its share in this window / the propensity used; above 1 it counts too much"
         ends = "'at least' and 'at most' use the evaluated window's own counts"
@@ -129,6 +179,9 @@ def _about_intervals(evaluation: Evaluation) -> list[str]:
     names = dict.fromkeys(e.policy for e in evaluation if e.certified_lower is not None)
     if not names:
         return ["No end is certified."]
+    if evaluation.doubt and evaluation.doubt > 1:
+        # Bounds for all rows together are of values that allow for no doubt.
+        return []
     sure = f"With probability {1 - first.delta:.6g}, for {at_once(evaluation)}"
     less = evaluation.reward.minimize
     what = f"expected {quoted(evaluation.reward.name)} on this window's traffic is"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from warmstart.core import percent, shortened
+from warmstart.results.amounts import Amounts
+from warmstart.results.assumptions import assumptions_table
 from warmstart.results.display import TextTable
-from warmstart.results.estimate import CertifiedGain
+from warmstart.results.doubt import doubt_table, left_out_table
+from warmstart.results.estimate import CertifiedGain, PointEstimate
 
 if TYPE_CHECKING:
     from warmstart.results.estimate import EstimatedGain, ValueEstimate
@@ -15,12 +19,66 @@ if TYPE_CHECKING:
 def tables(evaluation: Evaluation) -> list[TextTable]:
     """Return what people look at, in order."""
     shown = [
-        *(values_table(evaluation), estimates_table(evaluation), traffic_table(evaluation)),
+        *(decision_table(evaluation), values_table(evaluation), estimates_table(evaluation), traffic_table(evaluation)),
         *(gain_table(evaluation), weight_ratio_table(evaluation)),
     ]
+    # Where conclusions tip without a doubt, the verdict says.
+    shown += [doubt_table(evaluation), left_out_table(evaluation)] if evaluation.doubt else []
     from warmstart.results.outcome_tables import outcome_tables
 
-    return [*(table for table in shown if table is not None), *outcome_tables(evaluation)]
+    rests = [assumptions_table(evaluation.assumptions)] if evaluation.assumptions else []
+    return [*(table for table in shown if table is not None), *outcome_tables(evaluation), *rests]
+
+
+def decision_table(evaluation: Evaluation) -> TextTable | None:
+    """Show what to decide by, a row a policy and tau: estimates, bounds, support, guards, and the verdict."""
+    if all(e.is_logging for e in evaluation):
+        return None
+    amounts, sign = Amounts.of(evaluation), evaluation.reward.sign
+    guarded = any(e.guards for e in evaluation)
+    one_tau = len({e.policy for e in evaluation}) == sum(1 for _ in evaluation.shown())
+    rows = []
+    for names, e in evaluation.shown():
+        best, change, certified = e.best, e.gain.estimated, e.gain.certified
+        verdict = "what was shown" if e.is_logging else evaluation.verdict_on(e).words
+        cells = [*(names[:1] if one_tau else names), verdict]
+        if e.is_logging:
+            own = "-" if best is None else amounts.number(best.value) + _ends(amounts, best)
+            rows.append((*cells, "-", "-", "-", *(["-"] if guarded else []), "-", own))
+            continue
+        proven = None if certified is None else certified.joint_lower if sign > 0 else certified.joint_upper
+        cells += [
+            "-" if certified is None or certified.difference is None else amounts.signed_number(certified.difference),
+            "-" if proven is None else amounts.bound(proven, sign),
+            percent(e.support.supported),
+        ]
+        cells += [f"{sum(one.status == 'holds' for one in e.guards)} of {len(e.guards)}"] if guarded else []
+        everywhere = "-" if change is None else amounts.signed_number(change.difference) + _ends(amounts, change)
+        rows.append((*cells, everywhere, _level(evaluation, e)))
+    end = "at most" if evaluation.reward.minimize else "at least"
+    header = ("policy", *([] if one_tau else ["tau"]), "verdict", "where supported", end, "supported")
+    header = (*header, *(["guards kept"] if guarded else []), "everywhere", "level everywhere")
+    name = shortened(evaluation.reward.name, 30)
+    title = f"Decision table: change of {name} {amounts.unit} of all traffic, against what was shown"
+    return TextTable(title, header, rows, left=1)
+
+
+def _level(evaluation: Evaluation, estimate: ValueEstimate) -> str:
+    """Show what all traffic would have by the best estimate: what was shown, and the change everywhere."""
+    amounts, change, best = Amounts.of(evaluation), estimate.gain.estimated, estimate.best
+    if change is None:
+        return "-" if best is None else amounts.number(best.value) + _ends(amounts, best)
+    mean = evaluation.log.mean_reward
+    level = amounts.number(mean + change.difference)
+    if change.lower is None or change.upper is None:
+        return level
+    return f"{level} [{amounts.number(mean + change.lower)}, {amounts.number(mean + change.upper)}]"
+
+
+def _ends(amounts: Amounts, of: PointEstimate | EstimatedGain) -> str:
+    """Show an interval behind its number, if there is one."""
+    show = amounts.number if isinstance(of, PointEstimate) else amounts.signed_number
+    return "" if of.lower is None or of.upper is None else f" [{show(of.lower)}, {show(of.upper)}]"
 
 
 def values_table(evaluation: Evaluation) -> TextTable:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Literal
 
 from warmstart.core import UsageError, quoted
@@ -17,9 +18,15 @@ Ends = tuple[float, float]
 
 WRITTEN = re.compile(r"^\s*(?P<outcome>.+?)\s*(?P<sense><=|>=)\s*(?P<limit>[+-]?\s*[0-9.eE+-]+?)\s*(?P<percent>%?)\s*$")
 HOW = "Write OUTCOME<=+X or OUTCOME>=-X, or X% of logging's mean: 'cost<=+2%', 'complaint<=+0.001', 'click>=-1%'."
-# Of the error that a guard relative to logging may have, the part of the gain; the rest is logging's mean's, which is
-# known far better.
+# Of the error that a guard relative to logging may have, the part of the gain, where logging's mean has an interval of
+# its own: it has the rest, since it is known far better.
 PART_OF_GAIN = 0.9
+
+
+def guarded_outcome(text: str) -> str | None:
+    """Return the outcome that a guard names; None if the text is no guard."""
+    found = WRITTEN.match(text)
+    return found["outcome"] if found else None
 
 
 @dataclass(frozen=True)
@@ -38,35 +45,39 @@ class Guard:
     @classmethod
     def parse(cls, text: str, outcomes: Sequence[str]) -> Guard:
         """Read a guard; refuse what is none, and outcomes that the log does not have."""
-        found = WRITTEN.match(text)
+        match = WRITTEN.match(text)
         try:
-            limit = float(found["limit"].replace(" ", "")) if found else float("nan")
+            limit = float(match["limit"].replace(" ", "")) if match else float("nan")
         except ValueError:
             limit = float("nan")
-        if found is None or not abs(limit) < float("inf"):
+        if match is None or not abs(limit) < float("inf"):
             raise UsageError(f"{quoted(text)} is no guard.", HOW)
-        if limit and found["limit"][0] not in "+-":
+        if limit and match["limit"][0] not in "+-":
             raise UsageError(
                 f"{quoted(text)} does not say whether its limit is a change.",
                 "Guards are changes against logging: write + or - before the number.",
             )
-        if found["outcome"] not in outcomes:
+        if match["outcome"] not in outcomes:
             listed = ", ".join(map(quoted, outcomes))
             raise UsageError(
-                f"The guard {quoted(text)} names {quoted(found['outcome'])}, which is no outcome of the log.",
+                f"The guard {quoted(text)} names {quoted(match['outcome'])}, which is no outcome of the log.",
                 f"Its outcomes are {listed}; --also names more.",
             )
-        relative = bool(found["percent"])
-        sense: Literal["<=", ">="] = "<=" if found["sense"] == "<=" else ">="
-        return cls(found["outcome"], sense, limit / 100 if relative else limit, relative, text.strip())
+        relative = bool(match["percent"])
+        sense: Literal["<=", ">="] = "<=" if match["sense"] == "<=" else ">="
+        return cls(match["outcome"], sense, limit / 100 if relative else limit, relative, text.strip())
 
-    def judge(self, gain: Ends | None, logging: Ends | None) -> GuardResult:
+    def judge(self, gain: Ends | None, logging: Ends | None, relative: Ends | None = None) -> GuardResult:
         """Tell whether the guard is kept, from ends of the change and of logging's mean that hold together.
 
         Args:
             gain: The ends of the outcome's change, per event of all traffic; None if nothing is proven.
             logging: The ends of logging's mean, for a relative guard.
+            relative: The ends of the change as a share of that mean, which is not negative, where one test gave them.
         """
+        if self.relative and relative is not None:
+            # Shares of the mean, of which the limit is one.
+            gain, logging = relative, (1.0, 1.0)
         if gain is None or (self.relative and logging is None):
             return GuardResult(self.text, "cannot-tell", None, None)
         # The limits that logging's mean leaves possible: the strictest must be kept, the loosest broken.
@@ -77,15 +88,17 @@ class Guard:
         else:
             holds, fails = gain[0] >= max(limits), gain[1] < min(limits)
         status: Status = "holds" if holds else "fails" if fails else "cannot-tell"
-        return GuardResult(self.text, status, *(shown or (None, None)))
+        lower, upper = shown or (None, None)
+        return GuardResult(self.text, status, lower, upper if upper is None or isfinite(upper) else None)
 
 
 @dataclass(frozen=True)
 class GuardResult:
-    """Whether a policy keeps a guard, and the ends of the change that this was told by.
+    """Whether a policy keeps a guard, and the ends of the change that decided it.
 
-    They are in the guard's own terms, a share of logging's mean where it is relative, and hold for all policies and
-    taus at once.
+    They are in the guard's own terms, a share of logging's mean where it is relative. They hold for all policies and
+    taus at once, one guard at a time: each end fails somewhere with probability at most delta / 2. No upper end:
+    nothing is ruled out above the lower one; no end: nothing is proven.
     """
 
     guard: str

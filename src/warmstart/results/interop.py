@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core import counted, printable
-from warmstart.results.display import SCHEMA, Result, plain
+from warmstart.results.display import Result, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -67,7 +67,7 @@ class Imported(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``about.json`` says, and the folder."""
-        return {"schema": SCHEMA, "folder": str(self.folder), **plain(self.about)}
+        return {**self._head(), "folder": str(self.folder), **plain(self.about)}
 
     @property
     def notes(self) -> list[str]:

@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from warmstart.core import counted, iso, printable
-from warmstart.results.display import SCHEMA, Result, TextTable, fields_of
+from warmstart.results.display import Result, TextTable, fields_of, plain
 
 Duplicates = Literal["first", "sum", "max", "error"]
 Repeated = Literal["last", "error"]
+# Seconds: a minute, ten, an hour, six, a day, three, a week, four.
+DELAYS = (60, 600, 3_600, 21_600, 86_400, 259_200, 604_800, 2_419_200)
+SPANS = ((604_800, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
 @dataclass(frozen=True)
@@ -46,11 +49,25 @@ class Outcomes:
     duplicates: int
 
 
+@dataclass(frozen=True)
+class Delay:
+    """Rewarded impressions whose first outcome came within so many seconds, and not sooner; None: later than all."""
+
+    within_seconds: int | None
+    impressions: int
+
+    @property
+    def words(self) -> str:
+        """Say how late that is."""
+        return f"within {_span(self.within_seconds)}" if self.within_seconds else f"after {_span(DELAYS[-1])}"
+
+
 @dataclass(frozen=True, repr=False)
 class Joined(Result):
     """A file of impressions with their rewards, and the count of everything that is not in it.
 
     ``window`` is in microseconds and ``until`` in microseconds since 1970: the moment up to which outcomes are known.
+    ``delays``: how late the first outcomes came, with times.
     """
 
     path: Path
@@ -61,17 +78,22 @@ class Joined(Result):
     until: int | None = None
     until_is_last_outcome: bool = False
     kept_young: bool = False
+    delays: tuple[Delay, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON shows them."""
         return {
-            "schema": SCHEMA,
+            **self._head(),
             "path": str(self.path),
             "impressions": fields_of(self.impressions),
             "outcomes": fields_of(self.outcomes),
             "duplicates": self.duplicates,
+            "window": self.window,
             "window_seconds": None if self.window is None else self.window / 1_000_000,
             "until": iso(self.until),
+            "until_is_last_outcome": self.until_is_last_outcome,
+            "kept_young": self.kept_young,
+            "delays": plain(self.delays),
             "too_young": None if self.window is None else ("kept" if self.kept_young else "left out"),
         }
 
@@ -89,10 +111,31 @@ class Joined(Result):
             "rewarding": "one for each rewarded impression",
             "duplicates": {"first": "later ones", "sum": "further ones, added"}.get(self.duplicates, "further ones"),
         }
-        return [
-            TextTable(title, ("", "rows"), [(names.get(name, name), f"{n:,}") for name, n in vars(counts).items()], 1)
-            for title, counts in (("Impressions", self.impressions), ("Outcomes", self.outcomes))
+        counts = [
+            TextTable(title, ("", "rows"), [(names.get(name, name), f"{n:,}") for name, n in vars(one).items()], 1)
+            for title, one in (("Impressions", self.impressions), ("Outcomes", self.outcomes))
         ]
+        return counts if self.delay_table is None else [*counts, self.delay_table]
+
+    @property
+    def delay_table(self) -> TextTable | None:
+        """Return how late the first outcomes of rewarded impressions came."""
+        total, so_far, rows = sum(one.impressions for one in self.delays), 0, []
+        for one in self.delays:
+            so_far += one.impressions
+            rows.append((one.words, f"{one.impressions:,}", f"{so_far / total:.1%}" if total else "-"))
+        title = "How late the first outcome came"
+        return TextTable(title, ("after the impression", "impressions", "so far"), rows, 1) if rows else None
+
+    @property
+    def half_within(self) -> str | None:
+        """Return the time within which half of the rewarded impressions had their outcome."""
+        total, so_far = sum(one.impressions for one in self.delays), 0
+        for one in self.delays:
+            so_far += one.impressions
+            if total and 2 * so_far >= total:
+                return _span(one.within_seconds) if one.within_seconds else None
+        return None
 
     @property
     def notes(self) -> list[str]:
@@ -108,3 +151,9 @@ class Joined(Result):
         if not self.impressions.rewarded:
             lines.append("WARNING: No outcome belongs to any impression. Are the keys of both tables the same?")
         return lines
+
+
+def _span(seconds: int) -> str:
+    """Say how long so many seconds are, in the largest unit that divides them."""
+    size, noun = next((size, noun) for size, noun in SPANS if seconds % size == 0)
+    return counted(seconds // size, noun)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from warmstart.core import counted, percent, quoted, shortened
-from warmstart.results.display import Result, TextTable
+from warmstart.results.amounts import Amounts
+from warmstart.results.display import Result, TextTable, fields_of
 from warmstart.results.epochs import EpochEstimate
 
 TOO_MANY_ROWS = 14
@@ -67,6 +68,10 @@ class Monitor(Result):
     reward_range: tuple[float, float]
     version: str
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain dictionaries, as ``--json`` prints it."""
+        return {**self._head(), "verdict": self.verdict, **fields_of(self)}
+
     def _rows(self) -> list[dict[str, Any]]:
         return [
             {"policy": one.name, "since": one.since, "delta": one.delta, **vars(one.estimate)}
@@ -87,7 +92,17 @@ class Monitor(Result):
     @property
     def verdict(self) -> list[str]:
         """Say of every policy whether it is better than logging, as of the newest line."""
-        return [] if self.last is None else [_verdict(one) for one in self.last.policies if one.name != "logging"]
+        if self.last is None:
+            return []
+        (low, high), events = self.reward_range, sum(line.events for line in self.lines)
+        mean = low + (high - low) * sum(line.rewards for line in self.lines) / events
+        amounts = Amounts.by_mean(mean, low)
+        return [_verdict(one, amounts) for one in self.last.policies if one.name != "logging"]
+
+    @property
+    def headline(self) -> list[str]:
+        """Return what is known of every policy, and the newest alarms."""
+        return [*(f"VERDICT: {sentence}" for sentence in self.verdict), *(f"ALARM: {alarm}" for alarm in self.alarms)]
 
     @property
     def tables(self) -> list[TextTable]:
@@ -115,7 +130,7 @@ class Monitor(Result):
         """Return what happened since the last look, and what the numbers are."""
         total = f"{counted(len(self.lines), 'epoch')} reported, {self.new} of them new."
         waiting = "" if self.waiting is None else f" {self.waiting} is not over, or may not be, and waits."
-        lines = [*self.verdict, *(f"ALARM: {alarm}" for alarm in self.alarms), total + waiting]
+        lines = [total + waiting]
         gaps = [(line.epoch, ", ".join(line.missing)) for line in self.lines if line.missing]
         lines += [f"Without events before {epoch}: {missing}." for epoch, missing in gaps]
         for what, rows in (
@@ -133,18 +148,20 @@ class Monitor(Result):
         return lines
 
 
-def _verdict(one: FollowedPolicy) -> str:
+def _verdict(one: FollowedPolicy, amounts: Amounts) -> str:
     estimate, name = one.estimate, quoted(one.name)
     lower, upper = estimate.gain_lower_so_far, estimate.gain_upper_so_far
     since = f"since {one.since}, supported on {percent(estimate.supported)} of the newest traffic"
     if lower is None or upper is None:
         return f"{name}: nothing is certified, units come back in later epochs ({since})."
-    span = f"certified {lower:+.4g} to {upper:+.4g}; {since}"
-    if lower > 0:
-        return f"{name} is better than logging where supported: {estimate.gain_so_far:+.4g} per event ({span})."
-    if upper < 0:
-        return f"{name} is worse than logging where supported: {estimate.gain_so_far:+.4g} per event ({span})."
-    return f"{name} cannot be told from logging yet: {estimate.gain_so_far:+.4g} per event ({span})."
+    if lower == upper:
+        return f"{name} does what logging did wherever an epoch supports it: there is nothing to compare ({since})."
+    if lower > 0 or upper < 0:
+        least, about = amounts.at_least(min(abs(lower), abs(upper))), amounts.about(abs(estimate.gain_so_far))
+        kind = "better" if lower > 0 else "worse"
+        return f"{name} is {kind} than logging where supported, by at least {least}; best estimate {about}; {since}."
+    ends = f"certified {amounts.bound(lower, 1)} to {amounts.bound(upper, -1)}"
+    return f"{name} cannot be told from logging yet: {amounts.signed(estimate.gain_so_far)}, {ends}; {since}."
 
 
 def _number(value: float, shape: str) -> str:

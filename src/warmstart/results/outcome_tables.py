@@ -61,11 +61,10 @@ def guards_table(evaluation: Evaluation) -> TextTable | None:
 
 def guard_ends(guard: GuardResult) -> str:
     """Show the ends of a guarded change in the guard's own terms."""
-    if guard.lower is None or guard.upper is None:
+    if guard.lower is None:
         return "-"
-    if guard.guard.endswith("%"):
-        return f"[{guard.lower:+.2%}, {guard.upper:+.2%}]"
-    return f"[{guard.lower:+.4g}, {guard.upper:+.4g}]"
+    shape = "+.2%" if guard.guard.endswith("%") else "+.4g"
+    return f"[{guard.lower:{shape}}, {'any' if guard.upper is None else format(guard.upper, shape)}]"
 
 
 def tradeoffs_table(evaluation: Evaluation, only: str | None = None) -> TextTable | None:

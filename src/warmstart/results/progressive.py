@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 
 from warmstart.core import Window, counted, quoted
-from warmstart.results.display import Result, TextTable
+from warmstart.results.amounts import Amounts
+from warmstart.results.display import Result, TextTable, fields_of
 from warmstart.results.epochs import EpochEstimate
 from warmstart.results.estimate import ValueEstimate
 
@@ -98,7 +99,8 @@ class Progressive(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it."""
         along = ("value", "lower", "upper", "gain", "gain_lower", "gain_upper")
-        return {**super().to_dict(), "along_the_way": {name: getattr(self, name) for name in along}}
+        ends = {name: getattr(self, name) for name in along}
+        return {**self._head(), "verdict": self.verdict, **fields_of(self), "along_the_way": ends}
 
     def _rows(self) -> list[dict[str, Any]]:
         return [{"learned_from": step.learned_from, **vars(step.epoch)} for step in self.steps]
@@ -133,13 +135,19 @@ class Progressive(Result):
         """Say in one sentence whether what is learned from this log beats logging."""
         if self.gain_lower is None or self.gain_upper is None:
             return "Nothing is certified of what was learned along the way: units come back in later epochs."
-        span = f"{self.gain_lower:+.4g} to {self.gain_upper:+.4g}"
+        amounts = Amounts(1, "event", None)
+        span = f"{amounts.bound(self.gain_lower, 1)} to {amounts.bound(self.gain_upper, -1)}"
         who = "On average the policies learned along the way, used where supported,"
         if self.gain_lower > 0:
             return f"{who} earn {self.gain:.4g} more per event than logging (certified: {span})."
         if self.gain_upper < 0:
             return f"{who} earn {-self.gain:.4g} less per event than logging (certified: {span})."
         return f"{who} cannot be told from logging: {self.gain:+.4g} per event (certified: {span})."
+
+    @property
+    def headline(self) -> list[str]:
+        """Return whether what is learned from this log beats logging."""
+        return [f"VERDICT: {self.verdict}"]
 
     @property
     def notes(self) -> list[str]:
@@ -150,7 +158,6 @@ class Progressive(Result):
             f"Each of {counted(len(self.steps), 'epoch')} values the policy that was learned from all events before"
         )
         lines = [
-            self.verdict,
             *([] if self.trend is None else [self.trend.words]),
             f"{epochs} it (learned anew {often}): no event is held out, and no policy saw the rewards it is valued by.",
             f"The first policy was learned from {self.first_learned_from}. {AVERAGE}",

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal, Self, get_args
 
-from warmstart.results.display import Result, TextTable, fields_of
+from warmstart.results.display import Result, TextTable, Unbounded, fields_of
 
 SourceName = Literal["counts", "train", "all", "back-off", "model", "mixture", "logged"]
 SOURCE_NAMES: tuple[SourceName, ...] = get_args(SourceName)
@@ -164,7 +164,7 @@ class ComparedSource:
     """
 
     name: str
-    log_loss: float
+    log_loss: Unbounded
     without: float
     calibration: float | None = None
     noise: float | None = None

@@ -122,6 +122,15 @@ def unknown_actions(policy: str, share: float) -> Remark:
     return Remark("WS202", "warning", f"{percent(share)} of the traffic of {quoted(policy)} {unknown}.")
 
 
+def unseen_contexts(policy: str, share: float) -> Remark:
+    """Say on how much traffic a learned policy chooses nothing, why, and what to do."""
+    where = "in contexts that its training never saw, or where no action that it knows is live"
+    counts = "Values count nothing there, gains count logging"
+    cure = "With a table of contexts, contexts=... (--contexts FILE), it chooses in new ones by their features"
+    text = f"{quoted(policy)} chooses nothing on {percent(share)} of the traffic: {where}. {counts}. {cure}"
+    return Remark("WS216", "warning", f"{text}; a model of your own is not kept, and cannot.")
+
+
 def unique_columns(columns: Sequence[str]) -> Remark | None:
     """Point out context columns that differ in nearly every event; None if there are none."""
     if not columns:

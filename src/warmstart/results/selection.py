@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from warmstart.core import Outcome, quoted
-from warmstart.results.display import Result
+from warmstart.results.amounts import rounded
+from warmstart.results.display import Result, fields_of
 from warmstart.results.estimate import ValueEstimate
 from warmstart.results.evaluation import Evaluation
 from warmstart.results.segments import improvement
@@ -41,23 +42,32 @@ class Selection(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the selection as ``evaluate --select --json`` shows it, under ``selected``."""
+        parts = fields_of(self)
+        return {**self._head(), **self._first(), "outcome": parts.pop("reward"), **parts}
+
+    def _first(self) -> dict[str, Any]:
+        """Return the policy that was selected, and what for."""
         tau = None if self.estimate is None else self.estimate.tau
-        found: dict[str, Any] = {"policy": self.policy, "tau": tau, "gain_lower": self.gain_lower, "looks": self.looks}
-        found |= {"reward": self.reward.name, "unguarded": list(self.unguarded)}
-        return {**found, "segments": [list(segment) for segment in self.segments]}
+        return {"policy": self.policy, "tau": tau, "gain_lower": self.gain_lower, "reward": self.reward.name}
 
     def _rows(self) -> list[dict[str, Any]]:
         lists = {"unguarded": ", ".join(self.unguarded), "segments": "; ".join(map(", ".join, self.segments))}
-        return [{**self.to_dict(), **lists, "delta": self.delta}]
+        return [{**self._first(), "looks": self.looks, **lists, "delta": self.delta}]
+
+    @property
+    def reservations(self) -> str:
+        """Say which policies could not be selected."""
+        out = f" Nothing can be proven of {', '.join(map(quoted, self.left_out))}." if self.left_out else ""
+        if self.unguarded:
+            out += f" Guards are not proven to hold for {', '.join(map(quoted, self.unguarded))}."
+        return out
 
     @property
     def notes(self) -> list[str]:
         """Say which policy is selected, what it gains at least, and what could not be."""
-        sure = f"{1 - self.delta:.6g}" + (f", for all {self.looks} looked at together" if self.looks > 1 else "")
-        out = f" Nothing can be proven of {', '.join(map(quoted, self.left_out))}." if self.left_out else ""
-        if self.unguarded:
-            out += f" Guards are not proven to hold for {', '.join(map(quoted, self.unguarded))}."
-        chosen = self.estimate
+        every = "both" if self.looks == 2 else f"all {self.looks}"
+        sure = f"{1 - self.delta:.6g}" + (f", for {every} looked at together" if self.looks > 1 else "")
+        out, chosen = self.reservations, self.estimate
         if chosen is None or self.gain_lower is None:
             end = "upper end of a change is below 0" if self.reward.minimize else "lower end of a gain is above 0"
             why = f"no certified {end}" + (" with all guards kept" if self.unguarded else "")
@@ -67,7 +77,7 @@ class Selection(Result):
             named = ", ".join(" and ".join(map(quoted, segment)) for segment in self.segments)
             where = f"Used where it is proven better and supported (in {named}), with logging elsewhere"
         verb = "saves" if self.reward.minimize else "gains"
-        least = f"{verb} at least {self.gain_lower:.3g} of {quoted(self.reward.name)} per {self.per}"
+        least = f"{verb} at least {rounded(self.gain_lower, down=True)} of {quoted(self.reward.name)} per {self.per}"
         gain = f"it {least} over logging ({sure})"
         kept = ", and keeps its guards" if chosen.guards else ""
         return [f"SELECTED: {quoted(chosen.policy)} at tau {chosen.tau:g}. {where}, {gain}{kept}.{out}"]

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from warmstart.core import MICROSECONDS_PER_DAY, TIME, SourceError, UsageError, printable, quoted
+from warmstart.core import MICROSECONDS_PER_DAY, TIME, LaterVersionError, SourceError, UsageError, printable, quoted
 from warmstart.simulation.ad_population import Population, chunks
 from warmstart.simulation.ad_settings import FIRST_DAY, AdSettings
 from warmstart.simulation.users import Per
@@ -57,7 +57,7 @@ class AdWorld:
         try:
             about = json.loads((truth / "world.json").read_text())
             if about["format"] > FORMAT:
-                raise SourceError(f"{printable(folder)} was written by a later version of warmstart.")
+                raise LaterVersionError(f"{printable(folder)} was written by a later version of warmstart.")
             population = Population.load(truth, AdSettings.from_dict(about["settings"]), about["scale"])
             arrays = [np.load(truth / f"{name}.npy", mmap_mode="r") for name in ("chosen", "starts", "stops")]
         except (OSError, ValueError, KeyError, TypeError) as error:

@@ -4,14 +4,18 @@ Given contexts and actions, the terms ``coefficient * reward`` of the mean are i
 [0, its coefficient]; Hoeffding (1963) covers that case.
 """
 
-from warmstart.estimators.intervals.bets import bets_ends
+from warmstart.estimators.intervals.bets import bets_ends, chance_to_win
+from warmstart.estimators.intervals.bisection import last_ruled_out
+from warmstart.estimators.intervals.doubt import GainBins, doubted_gain_ends, tipping_point
 from warmstart.estimators.intervals.epoch_bets import EpochTotals, Points, Standing, Wealth
-from warmstart.estimators.intervals.gain_bets import UNKNOWN, GainSums, gain_ends
+from warmstart.estimators.intervals.gain_bets import UNKNOWN, GainSums, gain_chance, gain_ends
 from warmstart.estimators.intervals.kl import relative_entropy
 from warmstart.estimators.intervals.methods import METHODS, NEED_COEFFICIENTS, interval
 from warmstart.estimators.intervals.normal import normal_ends, score_ends
+from warmstart.estimators.intervals.relative_gain import LoggingTotals, relative_ends
 from warmstart.estimators.intervals.terms import RATIO, SMALLEST, Coefficients, TermSums, bin_ends, first_bin
 from warmstart.estimators.intervals.unit_bets import (
+    FEW,
     UnitTotals,
     affordable,
     certain_loss,
@@ -22,6 +26,7 @@ from warmstart.estimators.intervals.unit_bets import (
 )
 
 __all__ = [
+    "FEW",
     "METHODS",
     "NEED_COEFFICIENTS",
     "RATIO",
@@ -29,7 +34,9 @@ __all__ = [
     "UNKNOWN",
     "Coefficients",
     "EpochTotals",
+    "GainBins",
     "GainSums",
+    "LoggingTotals",
     "Points",
     "Standing",
     "TermSums",
@@ -39,14 +46,20 @@ __all__ = [
     "bets_ends",
     "bin_ends",
     "certain_loss",
+    "chance_to_win",
+    "doubted_gain_ends",
     "first_bin",
+    "gain_chance",
     "gain_ends",
     "gain_evidence",
     "interval",
+    "last_ruled_out",
     "log_sum",
     "normal_ends",
+    "relative_ends",
     "relative_entropy",
     "score_ends",
+    "tipping_point",
     "unit_gain_ends",
     "unit_value_ends",
 ]

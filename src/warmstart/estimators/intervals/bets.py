@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,6 +39,8 @@ FACTORS, WEIGHTS = np.array([0.25, 1.0, 4.0]), np.array([0.1, 0.8, 0.1])
 SPAN, SPANS = 1.2, 120
 # No bet risks more than this share on one event.
 MOST_AT_RISK = 0.99
+# Beyond so many standard deviations nothing happens.
+FAR = 40.0
 
 
 def bets_ends(terms: TermSums, delta: float) -> Ends:
@@ -109,3 +112,21 @@ def log_mean(logs: Floats, weights: Floats) -> float:
     """Return the logarithm of the averaged products."""
     top = float(logs.max())
     return top + math.log(float(weights @ np.exp(logs - top)))
+
+
+def chance_to_win(means: Floats, deviations: Floats, weights: Floats, limit: float) -> float:
+    """Return the chance (power) that averaged bets win ``limit``, before any reward is known.
+
+    What each bet wins is taken for normal, and all of them for winning or losing together: they bet on the same events.
+
+    Args:
+        means: What each bet is expected to win: the logarithm.
+        deviations: The standard deviations of that.
+        weights: The bets' weights.
+        limit: The logarithm of what they must win together.
+
+    >>> round(chance_to_win(np.array([4.0]), np.array([1.0]), np.array([1.0]), 4.0), 3)
+    0.5
+    """
+    short = last_ruled_out(lambda z: log_mean(means + deviations * z, weights) < limit, -FAR, FAR)
+    return NormalDist().cdf(-short)

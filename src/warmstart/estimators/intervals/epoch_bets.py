@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from warmstart.estimators.intervals.bets import log_mean
+from warmstart.estimators.intervals.bets import chance_to_win, log_mean
 from warmstart.estimators.intervals.bisection import last_ruled_out
 from warmstart.estimators.intervals.gain_bets import UNKNOWN
 from warmstart.estimators.intervals.unit_bets import MOST_AT_RISK, SMALLEST
@@ -53,6 +53,8 @@ MANY_WEIGHTS = np.array([1, 2, 4, 4, 6, 6, 6, 4, 2, 1, 1, 1, 1] + [0.25] * (len(
 # One more bet, that the largest event of the first epoch can lose nearly all of: for rewards that are rare, or rarely
 # fail to come.
 BOLD, BOLD_WEIGHT = 0.9, 2.0
+# How a first epoch's variance may differ from that of the average one, for what is planned before any is known.
+FIRST_EPOCHS = (0.6, 1.0, 1.6)
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,11 +104,37 @@ class Points:
         return np.array([log_mean(won, np.full(len(UNKNOWN), 1 / len(UNKNOWN))) for won in np.stack(chances, axis=1)])
 
     def _logs(self, bets: Floats, expected: Floats) -> Floats:
+        return self._each(bets, expected) @ self.events
+
+    def _each(self, bets: Floats, expected: Floats) -> Floats:
         risk, won = (np.outer(bets, self.size * share) for share in (expected, self.earned))
         risk[risk > MOST_AT_RISK] = 0.0
         # Of what is at risk nothing is lost for good: it comes back in the second term.
         each: Floats = np.log(np.maximum(1 + won - risk, SMALLEST)) + risk
-        return each @ self.events
+        return each
+
+    def chance(self, worst: Floats, epochs: float, delta: float) -> float:
+        """Return the chance (power) that a gain is proven after so many epochs, ``events`` being those expected of one.
+
+        The second half of the points are the same events as the first, rewarded in one and not in the other.
+
+        Args:
+            worst: What each event counts at the least: ``size`` where u is below 0, else 0.
+            epochs: How many epochs like this one.
+            delta: The share of intervals that may miss.
+        """
+        if self.variance <= 0:
+            return 0.0
+        # Bets are planned by a first epoch that is none like the average: doublings hit the best bet more or less.
+        others = [replace(self, variance=factor * self.variance) for factor in FIRST_EPOCHS]
+        return sum(one._chance(worst, epochs, delta) for one in others) / len(others)
+
+    def _chance(self, worst: Floats, epochs: float, delta: float) -> float:
+        wealth = Wealth.start().after(self)
+        each = self._each(wealth.bets, self.expected) - np.outer(wealth.bets, worst)
+        (first, second), (n, others) = np.split(each, 2, axis=1), np.split(self.events, 2)
+        means, variances = each @ self.events, (first - second) ** 2 @ (n * others / np.maximum(n + others, SMALLEST))
+        return chance_to_win(epochs * means, np.sqrt(epochs * variances), wealth.weights, math.log(2 / delta))
 
 
 @dataclass(frozen=True, eq=False)

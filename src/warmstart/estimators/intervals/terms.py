@@ -71,7 +71,8 @@ def first_bin(ratio: float, smallest: float) -> int:
 def _divided(ends: tuple[Floats, Floats], part: tuple[Floats, Floats]) -> Floats:
     low, high = ends
     count = np.maximum(part[0], 0.0)
-    above = np.clip((part[1] - low * count) / (high - low), 0.0, count)
+    # Of a bin that is a point, all events are at its end.
+    above = np.clip((part[1] - low * count) / np.where(high > low, high - low, np.inf), 0.0, count)
     return np.concatenate([count - above, above])
 
 

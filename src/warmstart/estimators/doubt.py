@@ -1,0 +1,229 @@
+"""Doubt applied to a policy: certified bounds, gains and tipping points if the context lacks what the logger used.
+
+What the log shows of a policy's own choices is what they earned; only what they stand for beside it is in doubt.
+See intervals.doubt for what a doubt means, and for the certified gain.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from warmstart.core import ACTION, PROBABILITY
+from warmstart.estimators import ips
+from warmstart.estimators.intervals import GainBins, TermSums, bets_ends, doubted_gain_ends, tipping_point
+from warmstart.estimators.weights import Clip, clipped
+from warmstart.results import CertifiedGain, Doubt, DoubtPoint, EstimatedGain, LeftOutColumn
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from warmstart.estimators.gain import Levels
+    from warmstart.estimators.intervals import Coefficients
+    from warmstart.estimators.rows import WeightedRows
+    from warmstart.events import Cells
+
+    Ends = tuple[float, float]
+
+# Of the events that an action was not shown to, so many must be in contexts where others were shown it.
+MOSTLY = 0.9
+# The doubts of a curve, beside the one that was asked for.
+CURVE = (1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0)
+
+
+def shown_sums(rows: ir.Table) -> dict[str, ir.Value]:
+    """Sum how often the policy's choices were shown, and what they earned there."""
+    h = rows[PROBABILITY]
+    return {"doubtless": (h * rows.n).sum(), "doubtless_reward": (h * rows.reward_sum).sum()}
+
+
+def certified_value_ends(weighted: WeightedRows, tau: Clip, propensity: str, lost: float, levels: Levels) -> Ends:
+    """Return certified bounds of what a policy is expected to earn on the window's traffic, under a doubt.
+
+    Betting intervals, whatever the method of the value's own. Without an expected reward both lines of
+    ``intervals.doubt`` are tried, each with half of delta.
+
+    Args:
+        weighted: The weighted table.
+        tau: The clipping constant.
+        propensity: The column of the window's own propensities.
+        lost: The share of traffic that is unsupported, clipped or undecided: rewards there may be anything.
+        levels: The confidence level, the doubt, and the mean reward that was known before the window, if any.
+    """
+    rows, engine, doubt = weighted.table, weighted.engine, levels.doubt
+    p, c = rows[propensity], clipped(rows, tau, propensity)
+    others = float(engine.fetch(rows.agg(others=(c * (1.0 - p) * rows.n).sum()))[0]["others"] or 0.0) / weighted.events
+    rate = levels.rate
+    # The slope and the start of lines below, and above, what events that were not shown the action would earn.
+    below = {1 / doubt: 0.0, doubt: 1 - doubt}
+    above = {doubt: 0.0, 1 / doubt: 1 - 1 / doubt}
+    if rate is not None:
+        below = dict([max(below.items(), key=lambda line: line[0] * rate + line[1])])
+        above = dict([min(above.items(), key=lambda line: line[0] * rate + line[1])])
+    delta = levels.delta if rate is not None else levels.delta / 2
+    ends = {}
+    for slope in {*below, *above}:
+        by_weight = ips.events_by_weight(engine, rows, tau, propensity, slope)
+        ends[slope] = bets_ends(_terms(by_weight, weighted.events), delta)
+    lower = max(ends[slope][0] + start * others for slope, start in below.items())
+    upper = min(ends[slope][1] + start * others for slope, start in above.items())
+    return max(lower, 0.0), min(upper + lost, 1.0)
+
+
+def _terms(by_weight: Coefficients, events: float) -> TermSums:
+    c, n, s = by_weight.values, by_weight.events, by_weight.rewards
+    weights = float((c * n).sum()), float((c * c * n).sum())
+    largest = float(c.max(initial=0.0))
+    return TermSums(events, float((c * s).sum()), float((c * c * s).sum()), *weights, largest, largest, by_weight)
+
+
+def doubted_certified(
+    gain: CertifiedGain | None, bins: GainBins | None, levels: Levels
+) -> tuple[CertifiedGain | None, Doubt | None]:
+    """Return the certified gain with ends that allow for the doubt that was asked for, and what doubt does to it.
+
+    Args:
+        gain: The certified gain without doubt.
+        bins: Its events; None where they are summed by unit or by epoch: nothing is certified under doubt then.
+        levels: The confidence level and the doubt.
+    """
+    if gain is None or gain.joint_lower is None or gain.joint_upper is None:
+        return gain, None
+    if bins is None:
+        return (gain, None) if levels.doubt == 1 else (gain.uncertified(), None)
+    above = gain.joint_lower > 0
+    sure = above or gain.joint_upper < 0
+    tipping = tipping_point(bins, levels.choice, above=above) if sure else None
+    if levels.doubt == 1:
+        return gain, Doubt(1.0, gain.joint_lower, gain.joint_upper, tipping, "finite-sample")
+    factors = sorted({*CURVE, levels.doubt})
+    curve = _curve(gain, bins, levels.choice, factors)
+    joint = next(point for point in curve if point.factor == levels.doubt)
+    if tipping is not None and tipping < levels.doubt:
+        # What was not sure at a smaller doubt is not sure at this one.
+        joint = replace(joint, lower=min(joint.lower, 0.0), upper=max(joint.upper, 0.0))
+    own = joint
+    if levels.choice != levels.delta:
+        own = _curve(gain, bins, levels.delta, [factor for factor in factors if factor <= levels.doubt])[-1]
+    doubted = Doubt(levels.doubt, joint.lower, joint.upper, tipping, "finite-sample", curve=curve)
+    gain = replace(gain, lower=own.lower, upper=own.upper, relative=None)
+    return replace(gain, joint_lower=joint.lower, joint_upper=joint.upper), doubted
+
+
+def _curve(gain: CertifiedGain, bins: GainBins, delta: float, factors: Sequence[float]) -> tuple[DoubtPoint, ...]:
+    """Return the ends at growing doubts, none nearer than at a smaller one: what holds under it, holds under less."""
+    lower = upper = gain.difference or 0.0
+    points = []
+    for factor in factors:
+        ends = [gain.share * end for end in doubted_gain_ends(bins, factor, delta)]
+        lower, upper = min(lower, ends[0]), max(upper, ends[1])
+        points.append(DoubtPoint(factor, lower, upper))
+    return tuple(points)
+
+
+def doubted_estimate(
+    gain: EstimatedGain | None, value: float, totals: Mapping[str, float], events: float, doubt: float
+) -> tuple[EstimatedGain | None, Doubt | None]:
+    """Return the estimated gain with an interval that allows for a doubt, and what doubt does to it: approximate.
+
+    What the policy's choices earned where they were shown is not in doubt; the rest of its value is.
+
+    Args:
+        gain: The estimated gain without doubt.
+        value: The best estimate of the policy's value.
+        totals: The sums of ``shown_sums``, and the decided traffic.
+        events: T, all events of the window.
+        doubt: rho.
+    """
+    if gain is None or gain.lower is None or gain.upper is None:
+        return gain, None
+    others = max(value - totals["doubtless_reward"] / events, 0.0)
+    most = max(totals["decided"] / events - totals["doubtless"] / events, others)
+    tipping = _tipping(gain.lower, gain.upper, others, most)
+    if doubt == 1:
+        return gain, Doubt(1.0, gain.lower, gain.upper, tipping, "approximate", tipping)
+    lower = gain.lower - others + max(others / doubt, doubt * others - (doubt - 1) * most)
+    upper = gain.upper - others + min(others * doubt, most - (most - others) / doubt)
+    lower, upper = max(lower, -1.0), min(upper, 1.0)
+    return replace(gain, lower=lower, upper=upper), Doubt(doubt, lower, upper, tipping, "approximate", tipping)
+
+
+def _tipping(lower: float, upper: float, others: float, most: float) -> float | None:
+    """Return the doubt at which an end of the gain reaches 0, where that is on one side of it.
+
+    Args:
+        lower: The lower end of the gain without doubt.
+        upper: The upper end.
+        others: The part of the policy's value that is in doubt.
+        most: What it would be if every reward there were the largest.
+    """
+    if lower > 0:
+        left = others - lower
+        return math.inf if left <= 0 else max(others / left, _ratio(most - left, most - others))
+    if upper < 0:
+        left = others - upper
+        return math.inf if left >= most else max(_ratio(left, others), _ratio(most - others, most - left))
+    return None
+
+
+def _ratio(part: float, whole: float) -> float:
+    return math.inf if whole <= 0 else part / whole
+
+
+def left_out_columns(weighted: WeightedRows, cells: Cells) -> tuple[LeftOutColumn, ...]:
+    """Return the doubt that each context column would have made, had it been hidden; none of a single column.
+
+    Without the column, contexts that differ by it alone are one. What events that were shown an action earned is
+    compared with what the others would have earned with it, by the means of the full contexts: on average over the
+    others, as often as the policy would take the action there. None where too many of them are in full contexts in
+    which the action was never shown.
+
+    Args:
+        weighted: The weighted table of the policy, its rows being cells.
+        cells: All cells of the window.
+    """
+    keys = cells.columns.context_keys
+    if len(keys) < 2:
+        return ()
+    names = zip(keys, cells.columns.context, strict=True)
+    return tuple(
+        LeftOutColumn(name, _doubt_without(weighted, cells, [key for key in keys if key != hidden]))
+        for hidden, name in names
+    )
+
+
+def _doubt_without(weighted: WeightedRows, cells: Cells, keys: list[str]) -> float | None:
+    """Return how much shown and other events differ in contexts of fewer columns; None if too little is known."""
+    groups, shown = [*keys, ACTION], cells.table.filter(cells.table.n > 0)
+    others = shown.context_n - shown.n
+    merged = shown.group_by(*groups).agg(
+        n=shown.n.sum(),
+        rewards=shown.reward_sum.sum(),
+        known=others.sum(),
+        known_rewards=(others * shown.reward_sum / shown.n).sum(),
+    )
+    whole = cells.contexts.group_by(*keys).agg(events=cells.contexts.context_n.sum())
+    rows = weighted.table
+    chosen = rows.group_by(*groups).agg(traffic=(rows[PROBABILITY] * rows.context_n).sum())
+    both = chosen.join(merged, groups).join(whole, keys)
+    # The events that the action was not shown to, as often as the policy would take it there.
+    away = both.traffic * (both.events - both.n) / both.events
+    told = both.known > 0
+    totals = weighted.engine.fetch(
+        both.agg(
+            all=away.sum(),
+            told=told.ifelse(away * both.known / (both.events - both.n), 0.0).sum(),
+            away=told.ifelse(away, 0.0).sum(),
+            own=told.ifelse(away * both.rewards / both.n, 0.0).sum(),
+            other=told.ifelse(away * both.known_rewards / both.known, 0.0).sum(),
+        )
+    )[0]
+    everything, known, traffic, own, other = (
+        float(totals[name] or 0.0) for name in ("all", "told", "away", "own", "other")
+    )
+    if known < MOSTLY * everything:
+        return None
+    pairs = ((own, other), (traffic - own, traffic - other))
+    return max((max(_ratio(a, b), _ratio(b, a)) for a, b in pairs if a > 0 or b > 0), default=1.0)

@@ -1,0 +1,107 @@
+"""A join of impressions with their outcomes, as a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from warmstart.core import __version__, counted, percent, printable
+from warmstart.report import charts
+from warmstart.report.epoch_pages import FOOTER
+from warmstart.report.page import Card, Page, Section
+
+if TYPE_CHECKING:
+    from warmstart.results import Joined
+
+WORDS = (
+    ("Impression", "A row of what was shown: the context, the action, and a key by which outcomes know it."),
+    ("Outcome", "A row of what came of it later, such as a click or an order, with the key of its impression."),
+    ("Of no impression", "No impression has the outcome's key: another log, or a key that was written differently."),
+    ("Before their impression", "All impressions of the outcome's key came later, so that none can have caused it."),
+    ("Window", "How long after its impression an outcome counts. The same for all, so that none has more time."),
+    ("Too young", "An impression whose window had not ended when the outcomes end: its outcome may still come."),
+    ("Reward", "What the outcomes of an impression are worth; 0 without any."),
+)
+
+# Short, for a narrow screen; the table has more words.
+FATES = {
+    "rewarding": "rewarding",
+    "duplicates": "further ones",
+    "outside_window": "after the window",
+    "of_too_young": "too young",
+    "before": "before it",
+    "never_shown": "of no impression",
+    "with_nulls": "with nulls",
+}
+
+
+def join_page(joined: Joined) -> Page:
+    """Say what matched and what did not, then how late outcomes came."""
+    shown, came = joined.impressions, joined.outcomes
+    lost = came.never_shown + came.before
+    cards = [
+        Card("Rewarded", f"{_of(shown.rewarded, shown.written)} of {counted(shown.written, 'written impression')}."),
+        Card(
+            "Outcomes that count",
+            f"{_of(came.rewarding + came.duplicates, came.read)} of {counted(came.read, 'outcome')}.",
+            warning=not shown.rewarded,
+        ),
+        Card("Without an impression", f"{_of(lost, came.read)} of the outcomes.", warning=lost > came.read / 2),
+    ]
+    cards += [Card("Warning", note.removeprefix("WARNING: "), True, True) for note in joined.notes if "WARNING" in note]
+    sections = [_outcomes(joined), _impressions(joined), *_delays(joined), Section("By which rules", joined.notes)]
+    return Page(
+        title="Impressions and what came of them",
+        source=f"{printable(joined.path)}: {counted(shown.written, 'event')}",
+        cards=cards,
+        sections=sections,
+        glossary=WORDS,
+        footer=FOOTER.format(version=__version__),
+    )
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part:,} ({percent(part / whole if whole else 0.0)})"
+
+
+def _outcomes(joined: Joined) -> Section:
+    came = joined.outcomes
+    table = joined.tables[1]
+    counts = [(words, getattr(came, name)) for name, words in FATES.items()]
+    rows = [{"what": words, "share": n / came.read} for words, n in counts if n]
+    kept = percent((came.rewarding + came.duplicates) / came.read if came.read else 0.0)
+    chart = _bars(rows, "share of all outcomes") if rows else None
+    return Section(f"{kept} of the outcomes belong to an impression that was written", (), chart, [table])
+
+
+def _impressions(joined: Joined) -> Section:
+    shown, table = joined.impressions, joined.tables[0]
+    share = percent(shown.rewarded / shown.written if shown.written else 0.0)
+    text = "An impression without an outcome that counts has reward 0."
+    return Section(f"{share} of the written impressions have an outcome", [text], None, [table])
+
+
+def _delays(joined: Joined) -> list[Section]:
+    table = joined.delay_table
+    if table is None:
+        return []
+    total = sum(one.impressions for one in joined.delays)
+    rows = [{"what": one.words, "share": one.impressions / max(total, 1)} for one in joined.delays]
+    late = joined.outcomes.outside_window
+    text = "The time from an impression to its first outcome that counts; each row without those above it. "
+    text += (
+        f"{counted(late, 'outcome')} came after the window."
+        if joined.window
+        else "There is no window: none is too late."
+    )
+    half = joined.half_within
+    title = "How late outcomes come" if half is None else f"Half of the rewards, or more, come within {half}"
+    return [Section(title, [text], _bars(rows, "share of the rewarded impressions"), [table])]
+
+
+def _bars(rows: list[dict[str, Any]], x_title: str) -> dict[str, Any]:
+    """Draw shares as lines from zero, one a row: names stay legible on a narrow screen."""
+    points = [
+        {"what": row["what"], "value": row["share"], "lower": 0.0, "upper": row["share"], "colour": charts.PLAIN}
+        for row in rows
+    ]
+    return charts.effects(points, x_title=x_title, x_format=".0%")

@@ -1,0 +1,71 @@
+"""A plan as a page: what to do first, then what each share takes, and where to explore."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warmstart.core import counted, percent, shortened
+from warmstart.report import charts
+from warmstart.report.epoch_pages import FOOTER
+from warmstart.report.page import Card, Page, Section
+
+if TYPE_CHECKING:
+    from warmstart.results import Plan
+
+WORDS = (
+    (
+        "Explore",
+        "Show a choice of the policy instead of what would have been shown, for a share of the events at random.",
+    ),
+    ("Share", "The chance with which an event of such a context explores."),
+    ("New events", "All events that must follow this log, explored or not, before the question is asked again."),
+    ("Supported", "The part of the policy's traffic on which the new events have enough examples of its choices."),
+    ("Tau", "How often an action must be shown in a context to be taken at face value; to be passed to evaluate."),
+    ("Exploring earns", "What exploration adds per event of all traffic, if the policy is as good as assumed."),
+    ("At worst", "The same, if the policy's choices earn the least possible."),
+    ("Chance (power)", "How often the certified gain of the new events will be above 0, if the gain is as assumed."),
+)
+
+
+def plan_page(plan: Plan) -> Page:
+    """Say what to do, then compare the shares and name the contexts."""
+    _, *texts = plan.headline
+    cards = [Card("What to do", plan.verdict, warning=plan.recommended is None, wide=True)]
+    cards += [Card("Now", text) for text in texts]
+    if plan.recommended is not None:
+        cards.append(Card("Then", plan.notes[0]))
+    others = plan.notes if plan.recommended is None else plan.notes[1:]
+    sections = [*_shares(plan), *_contexts(plan), Section("What this rests on", others)]
+    days = "" if plan.days is None else f", {counted(plan.days, 'day')}"
+    return Page(
+        title=f"What would decide about {shortened(plan.policy, 30)}",
+        source=f"{plan.source}: {counted(plan.events, 'event')}{days}",
+        cards=cards,
+        sections=[section for section in sections if section.texts or section.chart or section.tables],
+        glossary=WORDS,
+        footer=FOOTER.format(version=plan.version),
+    )
+
+
+def _shares(plan: Plan) -> list[Section]:
+    possible = [option for option in plan.options if option.events is not None]
+    if not possible:
+        return []
+    rows = [{"share": percent(option.share), "events": option.events} for option in possible]
+    titles = {"x_title": "share of events that explore", "y_title": "new events"}
+    chart = charts.bars(rows, x="share", y="events", order=[str(row["share"]) for row in rows], shares=False, **titles)
+    text = (
+        "A larger share decides sooner. Up to about a fifth, the number of events that explore until then hardly "
+        "depends on it, so that a small share spreads the same cost over a longer time."
+    )
+    title = "How long it takes" if len(possible) > 1 else f"It takes about {counted(possible[0].events or 0, 'event')}"
+    return [Section(title, [text] if len(possible) > 1 else [], chart, [plan.options_table])]
+
+
+def _contexts(plan: Plan) -> list[Section]:
+    option = plan.recommended
+    if option is None or not plan.rows:
+        return []
+    title = f"Explore in {counted(option.contexts, 'context')}, {percent(option.traffic)} of the events"
+    text = "The busiest of them, with the policy's choice there; the table of probabilities (--out) has them all."
+    return [Section(title, [text], None, [plan.contexts_table])]

@@ -1,0 +1,130 @@
+"""Doubt: what hidden segments, which the logging policy used and the context columns lack, could do to a conclusion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Literal
+
+from warmstart.core import shortened
+from warmstart.results.display import TextTable, Unbounded
+
+if TYPE_CHECKING:
+    from warmstart.results.evaluation import Evaluation
+    from warmstart.results.verdict import Verdict
+
+# Beyond this, nobody asks how much larger a tipping point is.
+LARGEST = 20.0
+# Means below this part of the largest reward are rare ones.
+RARE = 0.1
+
+
+@dataclass(frozen=True)
+class DoubtPoint:
+    """The ends of the gain, per event of all traffic, if hidden segments are no larger than ``factor``."""
+
+    factor: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True)
+class LeftOutColumn:
+    """The doubt that one of the context columns would have made, had it been left out; None if that cannot be told."""
+
+    column: str
+    factor: float | None
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """How much of a conclusion would stand if the context columns lacked something that the logging policy used.
+
+    A doubt of rho says: in a context, events that were shown an action would earn between 1 / rho and rho times what
+    the others would have earned with it, rewards being counted from the lowest possible; and the same of how far they
+    stay below the largest. ``factor``: the doubt that all certified bounds and the gains allow for;
+    1 if none was asked for. ``lower``, ``upper``: the ends of the gain at that doubt, per event of all traffic, None if
+    there are none. ``tipping``: the largest doubt at which the sign of the gain is still certain, None if it is not at
+    all. ``guarantee``: whether these are finite-sample or approximate, as for propensities that are no counts.
+    ``estimated_tipping``: the same of the estimated gain, approximate. ``curve``: the ends at several doubts, and
+    ``columns``: what each context column would have made if it were hidden, if a doubt was asked for.
+    """
+
+    factor: float
+    lower: float | None
+    upper: float | None
+    tipping: Unbounded | None
+    guarantee: Literal["finite-sample", "approximate"]
+    estimated_tipping: Unbounded | None = None
+    curve: tuple[DoubtPoint, ...] = ()
+    columns: tuple[LeftOutColumn, ...] = ()
+
+    def scaled(self, width: float) -> Doubt:
+        """Return the doubt with its ends on the user's own scale of rewards."""
+        lower, upper = (None if end is None else width * end for end in (self.lower, self.upper))
+        curve = tuple(replace(one, lower=width * one.lower, upper=width * one.upper) for one in self.curve)
+        return replace(self, lower=lower, upper=upper, curve=curve)
+
+
+def doubt_line(evaluation: Evaluation, verdict: Verdict) -> str | None:
+    """Say how large a hidden segment would have to be to overturn a verdict; None if it decides nothing."""
+    doubt = evaluation[verdict.policy, verdict.tau].doubt
+    if doubt is None or verdict.kind not in ("better", "worse") or verdict.segments:
+        return None
+    certified = verdict.evidence == "certified"
+    tipping = doubt.tipping if certified else doubt.estimated_tipping
+    if tipping is None:
+        return None
+    about = "" if certified and doubt.guarantee == "finite-sample" else "about "
+    allowed = f" The bounds here allow for {doubt.factor:g} already." if doubt.factor > 1 else ""
+    if tipping < 1.005:
+        return f"Doubt: something that the log does not record, however small, could overturn this.{allowed}"
+    better = verdict.kind == "better"
+    shown, others = "events that got its choices", "the other events of their contexts"
+    if better != (evaluation.reward.sign > 0):
+        shown, others = others.replace("their", "the same"), shown
+    good = "as good as" if evaluation.reward.sign > 0 else "as much as"
+    low, high = evaluation.reward_range
+    from_low = f", from {low:g}" if low else ""
+    # Rare rewards are far from the largest, whatever is hidden: the notes say the rest.
+    rare = not low and evaluation.log.mean_reward < RARE * high
+    nearer = "" if rare else f" (and at most as many times nearer to {high:g}{from_low})"
+    even = f"even if something that the log does not record made {shown} up to {about}{shown_factor(tipping)} times"
+    still = f"it would still be {verdict.kind}; with more, it might not be"
+    return f"Doubt: {even} {good} {others}{nearer}, {still}.{allowed}"
+
+
+def doubt_table(evaluation: Evaluation) -> TextTable | None:
+    """Show what a doubt does to gains, and where conclusions tip; None if nothing is known of that."""
+    rows = []
+    for names, estimate in evaluation.shown():
+        doubt = estimate.doubt
+        if doubt is None:
+            continue
+        ends = [evaluation.number(end, signed=True) for end in (doubt.lower, doubt.upper)]
+        span = f"[{ends[0]}, {ends[1]}]" + ("" if doubt.guarantee == "finite-sample" else " approx.")
+        rows.append((*names, f"{doubt.factor:g}", span, *map(shown_factor, (doubt.tipping, doubt.estimated_tipping))))
+    if not rows:
+        return None
+    header = ("policy", "tau", "doubt", "gain lies in", "tips at", "estimate tips at")
+    return TextTable("Doubt: what a hidden segment could do to the gain over logging", header, rows, left=1)
+
+
+def left_out_table(evaluation: Evaluation) -> TextTable | None:
+    """Show the doubts that context columns would have made if they had been hidden."""
+    columns = {e.policy: e.doubt.columns for e in reversed(evaluation.policies) if e.doubt is not None}
+    rows = [
+        (shortened(policy, 30), shortened(one.column, 30), "cannot tell" if one.factor is None else f"{one.factor:.2f}")
+        for policy in reversed(columns)
+        for one in columns[policy]
+    ]
+    if not rows:
+        return None
+    title = "What doubts are like: had a context column been hidden, it would have made this one"
+    return TextTable(title, ("policy", "column", "doubt"), rows, left=2)
+
+
+def shown_factor(tipping: float | None) -> str:
+    """Show a tipping point, rounded down: what is said to stand does."""
+    if tipping is None:
+        return "-"
+    return f"above {LARGEST:g}" if tipping >= LARGEST else f"{int(100 * tipping + 1e-9) / 100:.2f}"

@@ -1,0 +1,159 @@
+"""What ``fit`` learned: from which events, how it was chosen, and where it departs from logging."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from warmstart.core import Window, percent, quoted, shortened
+from warmstart.results.display import Result, TextTable, fields_of
+
+MOST_ACTIONS = 15
+
+
+@dataclass(frozen=True)
+class ActionShare:
+    """How often logging showed an action, and on how much of the same traffic the policy chooses it.
+
+    ``factor``: actual over expected rewards of the action (shrunk): what the model's features do not explain of it.
+    """
+
+    action: str
+    logging: float
+    policy: float
+    factor: float
+
+
+@dataclass(frozen=True)
+class Departure:
+    """Where the best actions of a policy are not what logging showed most; shares are of the training window's events.
+
+    ``same``: events in which logging showed what the policy chooses. ``departs``: events of contexts in which it
+    chooses another action than the one shown most, of which there are ``contexts``. ``one_action``: events of contexts
+    with a single action. ``undecided``: events of contexts without a feasible action. ``expected``,
+    ``expected_of_logging``: the model's own expectation of what is chosen and of what was shown, where the policy
+    decides, as a share of the reward's range; the first is too high, as the best of several guesses is.
+    ``mean_reward``: what logging earned there. ``actions``: those whose shares differ most.
+    """
+
+    same: float
+    departs: float
+    contexts: int
+    one_action: float
+    undecided: float
+    expected: float
+    expected_of_logging: float
+    mean_reward: float
+    actions: tuple[ActionShare, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class Learned(Result):
+    """What a learned policy rests on. ``contexts``, ``actions``: their features; ``fit_taus_tried``: values by tau.
+
+    ``departure`` is None for policies that a cluster learned, and for those of earlier versions.
+    """
+
+    columns: dict[str, Any]
+    window: Window
+    events: int
+    cells: int
+    contexts: dict[str, Any]
+    actions: dict[str, Any]
+    learned_from: str
+    fit_tau: float
+    fit_taus_tried: dict[str, float]
+    rate: float | None
+    training_loss: float | None
+    seed: int
+    sources: dict[str, str | None]
+    version: str
+    minimized: bool = False
+    departure: Departure | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain dictionaries; non-finite numbers are None."""
+        parts = fields_of(self)
+        version = parts.pop("version")
+        return {**self._head(), **parts, "warmstart_version": version}
+
+    @property
+    def tables(self) -> list[TextTable]:
+        """Return the values of the taus tried, and the actions whose shares change most."""
+        return [table for table in (taus_table(self), actions_table(self)) if table is not None]
+
+    @property
+    def notes(self) -> list[str]:
+        """Say what was learned from what, and where it departs from logging."""
+        return [*about_learning(self), *about_departure(self)]
+
+
+def taus_table(learned: Learned) -> TextTable | None:
+    """Show what the policies of all fit taus that were tried earned on the end of the window."""
+    rows = [
+        (f"{float(tau):g}", f"{value:.4g}", "chosen" if float(tau) == learned.fit_tau else "")
+        for tau, value in learned.fit_taus_tried.items()
+    ]
+    return TextTable("Fit taus tried", ("fit tau", "value", ""), rows) if rows else None
+
+
+def actions_table(learned: Learned) -> TextTable | None:
+    """Show the actions whose shares of the traffic change most."""
+    if learned.departure is None or not learned.departure.actions:
+        return None
+    rows = [
+        (shortened(one.action, 40), f"{one.logging:.1%}", f"{one.policy:.1%}", f"{one.factor:.2f}")
+        for one in learned.departure.actions
+    ]
+    title = "Actions whose shares of the traffic change most"
+    return TextTable(title, ("action", "logging", "policy", "own factor"), rows, left=1)
+
+
+def about_learning(learned: Learned) -> list[str]:
+    """Say what was learned from what."""
+    lines = [f"Learned from {learned.events:,} events in {learned.cells:,} cells ({learned.learned_from})."]
+    lines += [
+        _features(side, numbers) for side, numbers in (("contexts", learned.contexts), ("actions", learned.actions))
+    ]
+    tried = f", chosen among {', '.join(learned.fit_taus_tried)}" if learned.fit_taus_tried else ""
+    lines.append(f"Fit tau {learned.fit_tau:g}{tried}; learning rate {learned.rate}; seed {learned.seed}.")
+    if learned.minimized:
+        reward = quoted(learned.columns["reward"])
+        lines.append(f"It makes {reward} small: a score is what is left of its range, 0 to 1.")
+    return lines
+
+
+def _features(side: str, numbers: dict[str, Any]) -> str:
+    columns = ", ".join(map(quoted, numbers["columns"])) or "no columns"
+    line = f"{numbers['known']:,} {side}; features from {columns}"
+    if numbers["without_features"]:
+        line += f"; {numbers['without_features']:,} without a row, known by their id alone"
+    if numbers["features"]:
+        shared = f"{numbers['sharing_a_bucket']:.0%} share a bucket"
+        estimated = "about " if numbers.get("estimated") else ""
+        line += f"; {estimated}{numbers['features']:,} features in {numbers['buckets']:,} buckets ({shared})"
+    if numbers["left_out"]:
+        line += f"; left out: {', '.join(map(quoted, numbers['left_out']))}"
+    return line + "."
+
+
+def about_departure(learned: Learned) -> list[str]:
+    """Say where the policy departs from logging, and what the model expects of that; nothing if it is not known."""
+    departure = learned.departure
+    if departure is None:
+        return []
+    where = (
+        f"On {percent(departure.departs)} of the training traffic ({departure.contexts:,} contexts) it chooses another "
+        f"action than the one logging showed most; in {percent(departure.same)} of the events logging showed its "
+        f"choice. {percent(departure.one_action)} of the traffic is in contexts with a single action, where the two "
+        "cannot differ."
+    )
+    lines = [where]
+    if departure.undecided > 0:
+        lines.append(f"On {percent(departure.undecided)} of the traffic no action is feasible, and it says nothing.")
+    lines.append(
+        f"The model expects {departure.expected:.4g} of its choices and {departure.expected_of_logging:.4g} of what "
+        f"was shown (logging earned {departure.mean_reward:.4g}; shares of the reward's range). That is no estimate of "
+        "a gain: the best of several guesses is too high. Evaluate the policy on later events."
+    )
+    return lines

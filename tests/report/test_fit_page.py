@@ -1,0 +1,70 @@
+"""What was learned, as a page: what it says, in a browser and with hostile names."""
+
+import pyarrow as pa
+import pytest
+from tests.support.browser import HOSTILE, Visit, drawn
+from tests.support.logs import random_log, read
+
+import warmstart as ws
+from warmstart.report.fit_page import fit_page
+
+
+@pytest.fixture(scope="module")
+def policy():
+    return ws.fit(read(random_log(1), "duckdb"), weight_bits=8)
+
+
+def hostile():
+    names = list(HOSTILE.values())
+    pages = [names[i % 6] for i in range(120)]
+    log = {
+        "page": pages,
+        HOSTILE["x0"]: [names[i // 6 % 5] for i in range(120)],
+        "click": [i % 3 // 2 for i in range(120)],
+    }
+    events = ws.read_events(pa.table(log), context="page", action=HOSTILE["x0"], reward="click")
+    words = pa.table({"page": names, HOSTILE["x1"]: names})
+    return ws.fit(events, contexts=words, weight_bits=10)
+
+
+def test_a_policy_and_what_it_learned_have_the_same_page(policy, tmp_path):
+    one, other = ws.save_report(policy, tmp_path / "one.html"), policy.learned.save(tmp_path / "other.html")
+    assert one.read_bytes() == other.read_bytes()
+    loaded = ws.load_result(policy.learned.save(tmp_path / "learned.json"))
+    assert loaded.save(tmp_path / "loaded.html").read_bytes() == one.read_bytes()
+
+
+def test_it_says_where_the_policy_departs_and_that_nothing_is_evaluated(policy):
+    page, found = fit_page(policy), policy.learned.departure
+    assert page.cards[-1].warning
+    assert "Evaluate it on later events" in page.cards[-1].text
+    departs = page.sections[0]
+    assert departs.title.startswith("It departs from logging on")
+    shares = [row["share"] for row in drawn(departs.chart)]
+    assert sum(shares) == pytest.approx(1)
+    assert shares[1] == found.departs
+    assert [row["value"] for row in drawn(page.sections[1].chart)] == [
+        one.policy - one.logging for one in found.actions
+    ]
+    assert page.sections[2].title == f"How it was chosen: fit tau {policy.learned.fit_tau:g}"
+    assert [row[2] for row in page.sections[2].tables[0].rows].count("chosen") == 1
+
+
+def test_it_draws_and_fetches_nothing(browser, policy, tmp_path):
+    path = ws.save_report(policy, tmp_path / "fit.html")
+    with Visit(browser, path) as visit:
+        for width in (1280, 390):
+            if width == 390:
+                visit.change(width=width)
+            assert not visit.said
+            assert visit.asked == [path.as_uri()]
+            assert visit.page.locator(".chart svg, .chart canvas").count() == 2
+            assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_names_of_the_log_are_shown_not_obeyed(browser, tmp_path):
+    path = ws.save_report(hostile(), tmp_path / "fit.html")
+    with Visit(browser, path) as visit:
+        assert visit.page.title() == "What was learned from this log"
+        assert visit.page.locator("#planted").count() == 0
+        assert not visit.said
