@@ -68,3 +68,9 @@ def with_outcomes(log: Path, names: Sequence[str]) -> Path:
         duckdb.sql(f"COPY (SELECT *, {columns} FROM '{log}') TO '{temporary}' (FORMAT parquet)")
         temporary.rename(path)
     return path
+
+
+def first_action(log: Path) -> int:
+    """Return the action of the smallest number in a log."""
+    (row,) = duckdb.sql(f"SELECT min(ad) FROM '{log}'").fetchall()
+    return int(row[0])

@@ -38,12 +38,13 @@ def full(events: int = PAPER_EVENTS, runs: int = 3) -> dict[str, Benchmark]:
 
 
 def small(events: int = 5_000_000, runs: int = 3) -> dict[str, Benchmark]:
-    from benchmarks import doubly_robust, epochs, learning, paper_scale, units
+    from benchmarks import doubly_robust, epochs, learning, outcomes, paper_scale, units
 
     return {
         "paper-scale": Benchmark(paper_scale.costs, {"events": events, "runs": runs}),
         "units": Benchmark(units.costs, {"events": events, "units": events // 11, "runs": runs}),
         "epochs": Benchmark(epochs.costs, {"events": events, "runs": runs}),
+        "outcomes": Benchmark(outcomes.costs, {"events": events, "runs": runs}),
         "doubly-robust": Benchmark(doubly_robust.costs, {"events": doubly_robust.EVENTS, "seeds": runs}),
         "learning": Benchmark(learning.costs, {"events": 500_000, "examples": 20_000, "runs": 2 * runs}),
     }
