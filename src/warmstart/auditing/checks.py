@@ -89,7 +89,8 @@ def two_sided(z: float) -> float:
 
 def _test_sums(daily: DailyCells) -> ir.Table:
     """Return one row with the sums of both tests: within cells, then within contexts, then over all."""
-    cells, days = daily.cells, daily.days
+    # A cell with a single day has nothing to compare.
+    cells, days = daily.cells, daily.days.filter(daily.days.again)
     first = (cells.evaluated.window.first or 0) // MICROSECONDS_PER_DAY
     has_next = days.next_share.notnull()
     tests = {"drift": ((days[DAY] - first).cast("float64"), None), "reaction": (days.next_share, has_next)}

@@ -138,7 +138,8 @@ def length_sums(rows: ir.Table, contexts: Sequence[str], tau: float) -> ir.Table
 def _with_z(rows: ir.Table, contexts: list[str]) -> ir.Table:
     """Add z and the events that have one (``used``), with their rewards (``won``)."""
     cell = [*contexts, ACTION]
-    of_slice = ibis.window(group_by=[*contexts, EPOCH, SLICE])
+    # Ordered like the next one, so that rows are sorted once for both.
+    of_slice = ibis.range_window(preceding=0, following=0, group_by=[*contexts, EPOCH], order_by=SLICE)
     from_here = ibis.range_window(preceding=0, following=None, group_by=[*contexts, EPOCH], order_by=SLICE)
     own_from_here = ibis.range_window(preceding=0, following=None, group_by=[*cell, EPOCH], order_by=SLICE)
     rows = rows.mutate(

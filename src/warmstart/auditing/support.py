@@ -38,7 +38,9 @@ def exploration(weighted: WeightedRows, cells: Cells, *, live: bool) -> tuple[Ex
     costs = {at.tau: (at.lost, at.standard_error**2 / choice.rate) for at in choice.curve}
     taus = sorted({*TAUS, choice.tau})
     by_context = engine.fetch(_by_context(cells, taus))[0]
-    entropy = engine.fetch(table.agg(h=-(table.n * counted_propensity(table).ln()).sum()))[0]["h"] / events
+    of_cells = engine.fetch(_over_cells(table))[0]
+    by_context = {name: value or 0.0 for name, value in by_context.items()}
+    by_context |= {"contexts_0": of_cells["single"], "traffic_0": of_cells["single_traffic"]}
     counts = tuple(
         ActionCount(label, round(by_context[f"contexts_{j}"]), by_context[f"traffic_{j}"] / events)
         for j, (label, _, _) in enumerate(BINS)
@@ -52,11 +54,22 @@ def exploration(weighted: WeightedRows, cells: Cells, *, live: bool) -> tuple[Ex
     )
     tested = round(by_context["tested"])
     even = EvenShares(tested, by_context["rejected"] / tested if tested else 0.0)
-    return Exploration(counts, math.exp(entropy), support, even, live), choice.tau
+    return Exploration(counts, math.exp(of_cells["entropy"] / events), support, even, live), choice.tau
+
+
+def _over_cells(table: ir.Table) -> ir.Table:
+    """Return one row: the entropy of actions, and the contexts with a single action, whose cell says all of them."""
+    single = (table.context_actions == 1) & (table.n > 0)
+    return table.agg(
+        entropy=-(table.n * counted_propensity(table).ln()).sum(),
+        single=single.cast("float64").sum(),
+        single_traffic=single.ifelse(table.n, 0.0).sum(),
+    )
 
 
 def _by_context(cells: Cells, taus: Sequence[float]) -> ir.Table:
-    table = cells.table
+    """Return one row of sums over the contexts with several actions: most have one, and no choice."""
+    table = cells.table.filter(cells.table.context_actions > 1)
     propensity = counted_propensity(table)
     above = {f"above_{i}": (propensity >= tau).cast("float64").sum() for i, tau in enumerate(taus)}
     contexts = table.group_by(*cells.columns.context_keys).agg(
@@ -67,12 +80,12 @@ def _by_context(cells: Cells, taus: Sequence[float]) -> ir.Table:
     )
     n, actions = contexts.n, contexts.actions
     sums: dict[str, ir.Value] = {}
-    for j, (_, fewest, most) in enumerate(BINS):
+    for j, (_, fewest, most) in enumerate(BINS[1:], start=1):
         inside = actions >= fewest if math.isinf(most) else actions.between(fewest, most)
         sums |= {f"contexts_{j}": inside.cast("float64").sum(), f"traffic_{j}": inside.ifelse(n, 0.0).sum()}
     for i in range(len(taus)):
         sums[f"choice_{i}"] = (contexts[f"above_{i}"] >= 2).ifelse(n, 0.0).sum()
-    tested = (actions > 1) & (n >= EXPECTED_EACH * actions)
+    tested = n >= EXPECTED_EACH * actions
     rejected = tested & _uneven(n, actions, contexts.squares)
     sums |= {"tested": tested.cast("float64").sum(), "rejected": rejected.cast("float64").sum()}
     return contexts.agg(**sums)

@@ -21,7 +21,7 @@ class DailyCells:
 
     ``days``: a row for every (context, action, day): ``n, reward_sum, reward_sq_sum``; ``day_n``, the events of the
     context that day; ``next_day``, the context's next day with events, and ``next_share``, the action's share of it,
-    both null on its last day. ``traffic``: a row for every (context, day): ``n``; ``actions``, how many; ``same``, the
+    both null on its last day; ``again``, whether the action has another day in the context. ``traffic``: a row for every (context, day): ``n``; ``actions``, how many; ``same``, the
     sum of n * (n - 1) over actions; ``next_day, next_n``.
     """
 
@@ -73,10 +73,16 @@ def _with_next_day(days: ir.Table, traffic: ir.Table, events: Events) -> ir.Tabl
     contexts, keys = list(events.columns.context_keys), list(events.columns.keys)
     joined = days.join(traffic.select(*contexts, DAY, "next_day", "next_n", day_n=traffic.n), [*contexts, DAY])
     again = ibis.window(group_by=keys, order_by=DAY)
-    joined = joined.mutate(again_day=joined[DAY].lead().over(again), again_n=joined.n.lead().over(again))
+    joined = joined.mutate(
+        again_day=joined[DAY].lead().over(again),
+        again_n=joined.n.lead().over(again),
+        before_day=joined[DAY].lag().over(again),
+    )
     shown_again = (joined.again_day == joined.next_day).fill_null(False)
     share = joined.next_day.isnull().ifelse(None, shown_again.ifelse(joined.again_n / joined.next_n, 0.0))
-    return joined.select(*keys, DAY, "n", "reward_sum", "reward_sq_sum", "day_n", "next_day", next_share=share)
+    other_day = joined.again_day.notnull() | joined.before_day.notnull()
+    names = ("n", "reward_sum", "reward_sq_sum", "day_n", "next_day")
+    return joined.select(*keys, DAY, *names, next_share=share, again=other_day)
 
 
 def _over_days(days: ir.Table, events: Events) -> ir.Table:
