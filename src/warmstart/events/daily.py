@@ -21,8 +21,8 @@ class DailyCells:
 
     ``days``: a row for every (context, action, day): ``n, reward_sum, reward_sq_sum``; ``day_n``, the events of the
     context that day; ``next_day``, the context's next day with events, and ``next_share``, the action's share of it,
-    both null on its last day; ``again``, whether the action has another day in the context. ``traffic``: a row for every (context, day): ``n``; ``actions``, how many; ``same``, the
-    sum of n * (n - 1) over actions; ``next_day, next_n``.
+    both null on its last day; ``again``, whether the action has another day in the context. ``traffic``: a row for each
+    (context, day): ``n``; ``actions``, how many; ``same``, the sum of n * (n - 1) over actions; ``next_day, next_n``.
     """
 
     cells: Cells
