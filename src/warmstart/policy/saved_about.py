@@ -185,7 +185,7 @@ def shown_version(version: str) -> str:
 
 def columns_of(saved: Mapping[str, Any]) -> Columns:
     """Return the names of the log's columns."""
-    return Columns(**{name: tuple(value) if isinstance(value, list) else value for name, value in saved.items()})
+    return Columns(**{**saved, **{name: tuple(saved[name]) for name in ("context", "unit", "also")}})
 
 
 def window_of(saved: Mapping[str, Any]) -> Window:

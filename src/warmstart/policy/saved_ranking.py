@@ -74,7 +74,7 @@ def _check_schema(schema: pa.Schema, columns: Columns, action: pa.DataType) -> N
         raise damaged(DECISIONS, f"must have the columns {', '.join(map(quoted, names))}, in this order")
     for name in columns.context:
         _check_key_type(DECISIONS, schema.field(name))
-    for name, kind in ((columns.action, action), (RANK, pa.int64()), (SCORE, pa.float64())):
+    for name, kind in ((columns.action, action), (RANK, pa.int32()), (SCORE, pa.float64())):
         if schema.field(name).type != kind:
             what = f"{printable(name)} must have the type {kind}, and has {schema.field(name).type}"
             raise damaged(DECISIONS, what)

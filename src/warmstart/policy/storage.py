@@ -139,7 +139,7 @@ def _save_model(policy: FittedPolicy, part: Path) -> dict[str, Any]:
 
 def _ranking(policy: FittedPolicy) -> Iterator[pa.Table]:
     """Yield the ranking in batches, with the types that loading expects."""
-    kinds = {policy.columns.action: policy.actions.type, RANK: pa.int64(), SCORE: pa.float64()}
+    kinds = {policy.columns.action: policy.actions.type, RANK: pa.int32(), SCORE: pa.float64()}
     for batch in policy.ranked.batches():
         names = batch.column_names
         yield pa.table([batch[name].cast(kinds.get(name, batch[name].type)) for name in names], names=names)
