@@ -97,7 +97,7 @@ def load_actions(folder: Path, actions: int, bits: int) -> tuple[FeatureRows, ND
     sizes = {"actions": actions, "actions + 1": actions + 1, "action buckets": 1 << bits}
     arrays = {name: read_array(folder, spec, sizes) for name, spec in ACTION_ARRAYS.items()}
     factors = arrays["factors"]
-    rows = FeatureRows(*(arrays[name] for name in ("starts", "buckets", "values", "squares")))
+    rows = FeatureRows(arrays["starts"], arrays["buckets"], arrays["values"], arrays["squares"])
     owner = np.repeat(np.arange(actions), np.diff(rows.starts))
     squares = np.bincount(owner, weights=rows.values.astype(np.float64) ** 2, minlength=actions)
     if not np.allclose(rows.squares, squares, rtol=1e-4, atol=1e-6):
