@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -222,6 +223,12 @@ class FittedPolicy:
         about = {"columns": asdict(self.columns), "window": self.window.to_dict(), "warmstart_version": __version__}
         return read_record(Learned, plain({**self.report, **about}), "The policy's report")
 
+    def save(self, folder: str | Path) -> Path:
+        """Write the policy into a new folder, which ``load_policy`` reads."""
+        from warmstart.policy.storage import save_policy
+
+        return save_policy(self, folder)
+
     def summary(self) -> list[str]:
         """Return a few lines of text: what was learned from what."""
         return self.learned.notes
@@ -301,5 +308,9 @@ class FittedPolicy:
     def require_model(self) -> ProductModel:
         """Return the reward model; a policy learned with a scikit-learn regressor keeps none."""
         if self.model is None:
-            raise UsageError("This policy was learned with a model of your own, which is not kept in it.")
+            raise UsageError(
+                "This policy was learned with a model of your own, which is not kept or saved in it: nothing can be "
+                "chosen for contexts outside its ranking.",
+                "Use policy.decisions, or score contexts with your model.",
+            )
         return self.model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -90,7 +91,7 @@ def _best_of_batch(rows: pa.Table, inputs: tuple[FittedPolicy, FeatureRows, tupl
 def _as_learned(cells: Cells, fitted: FittedPolicy, source: Any) -> dict[str, Any]:
     """Return how to read the table of contexts; the one that the policy was learned with must still be there."""
     learned = source is None
-    source = fitted.report.get("sources", {}).get("contexts") if learned else source
+    source = _recorded_contexts(fitted) if learned else source
     if learned and not (source is None or is_storage(source) or Path(source).exists()):
         raise SourceError(
             f"To choose among all actions, the table of contexts that the policy was learned with is needed, and "
@@ -101,3 +102,12 @@ def _as_learned(cells: Cells, fitted: FittedPolicy, source: Any) -> dict[str, An
     table = {"source": source, "columns": columns, "what": "the table of contexts", "strict": False}
     settings = fitted.context_settings
     return {**table, "bits": settings.bits, "cross_only": not settings.constant, "settings": settings}
+
+
+def _recorded_contexts(fitted: FittedPolicy) -> str | None:
+    """Return the path of the table of contexts that the policy was learned with, if it is text."""
+    sources = fitted.report.get("sources")
+    source = sources.get("contexts") if isinstance(sources, Mapping) else None
+    if not (source is None or isinstance(source, str)):
+        raise SourceError("The policy's report.sources.contexts is no path.", "Pass contexts=... (--contexts FILE).")
+    return source

@@ -1,0 +1,204 @@
+"""The schema of policy.json, and the settings that are read from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from warmstart.core import Columns, LaterVersionError, Window, first_lines, printable, quoted
+from warmstart.events import Folds
+from warmstart.features import FeatureSettings
+from warmstart.policy.saved_arrays import damaged
+from warmstart.policy.saved_fields import (
+    FILE,
+    Check,
+    flag,
+    listed,
+    mapping,
+    number,
+    one_of,
+    optional,
+    record,
+    refuse,
+    text,
+    whole,
+)
+from warmstart.policy.saved_model import KINDS, array_files
+
+FORMAT = 2
+ACTIONS, DECISIONS = "actions.parquet", "decisions.parquet"
+LEAST_BITS, MOST_BITS = 4, 30
+# The years 1 to 9999, in microseconds since 1970.
+EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
+_time, _name = optional(whole(EARLIEST, LATEST)), optional(text)
+
+
+def _features(value: Any, where: str) -> None:
+    kinds = one_of("words", "weighted words", "text", "category", "number")
+    record(
+        {
+            "bits": whole(2, MOST_BITS - 2),
+            "constant": flag,
+            "kinds": mapping(kinds),
+            "weights": mapping(text),
+            "scales": mapping(listed(number(), 2, 2)),
+            "left_out": listed(text),
+        }
+    )(value, where)
+    needed = {"weights": "weighted words", "scales": "number"}
+    for field, kind in needed.items():
+        columns = {name for name, one in value["kinds"].items() if one == kind}
+        if set(value[field]) != columns:
+            raise damaged(FILE, f"{where}.{field} must name the columns whose kind is {kind}, and no others")
+    if not all(spread > 0 for _, spread in value["scales"].values()):
+        raise damaged(FILE, f"{where}.scales must have spreads above 0")
+
+
+def _model(value: Any, where: str) -> None:
+    if type(value) is not dict:
+        refuse(where, "an object or null", value)
+    one_of(*KINDS)(value.get("kind"), f"{where}.kind")
+    record({"kind": text, **KINDS[value["kind"]].fields})(value, where)
+
+
+def _folds(value: Any, where: str) -> None:
+    record({"of": whole(2), "seed": whole(-(2**63)), "fold": whole(), "keys": listed(text, 1), "rest": flag})(
+        value, where
+    )
+    if value["fold"] >= value["of"]:
+        raise damaged(FILE, f"{where}.fold must be below {where}.of")
+
+
+_SHARE: Check = number(0, 1)
+_REPORTED = {
+    **dict.fromkeys(("known", "without_features", "buckets"), whole()),
+    "features": optional(whole()),
+    "sharing_a_bucket": optional(_SHARE),
+    "columns": listed(text),
+    "left_out": listed(text),
+    "estimated": flag,
+}
+_SHARED_ACTION = {"action": text, "logging": number(), "policy": number(), "factor": number()}
+_DEPARTURE = {
+    **dict.fromkeys(
+        ("same", "departs", "one_action", "undecided", "expected", "expected_of_logging", "mean_reward"), number()
+    ),
+    "contexts": whole(),
+    "actions": listed(record(_SHARED_ACTION)),
+}
+
+
+def _tried(value: Any, where: str) -> None:
+    mapping(number())(value, where)
+    for tau in value:
+        try:
+            float(tau)
+        except ValueError:
+            raise damaged(FILE, f"{where} must be named by numbers, and {quoted(tau)} is none") from None
+
+
+_REPORT = {
+    "events": whole(),
+    "cells": whole(),
+    "contexts": record(_REPORTED, absent=("estimated",)),
+    "actions": record(_REPORTED, absent=("estimated",)),
+    "departure": optional(record(_DEPARTURE)),
+    "learned_from": text,
+    "fit_tau": number(0, 1),
+    "fit_taus_tried": _tried,
+    "rate": optional(number(0)),
+    "training_loss": optional(number()),
+    "seed": whole(-(2**63)),
+    "minimized": flag,
+    "sources": record(dict.fromkeys(("log", "contexts", "actions"), _name), absent=("log", "contexts", "actions")),
+}
+_COLUMNS = {
+    "context": listed(text, 1),
+    **dict.fromkeys(("action", "reward"), text),
+    **dict.fromkeys(("time", "propensity", "event_id", "epoch"), _name),
+    **dict.fromkeys(("unit", "also"), listed(text)),
+}
+_ABOUT = record(
+    {
+        "format": whole(FORMAT, FORMAT),
+        "warmstart_version": text,
+        "columns": record(_COLUMNS),
+        "window": record({"events": whole(), **dict.fromkeys(("start", "stop", "first", "last"), _time)}),
+        "folds": optional(_folds),
+        "model": optional(_model),
+        "context_features": _features,
+        "action_features": _features,
+        "lowest": number(0, 1),
+        "report": record(_REPORT, absent=("departure",)),
+        "files": mapping(text),
+    }
+)
+
+
+def read_about(folder: Path, where: str) -> dict[str, Any]:
+    """Return what policy.json says, every field checked."""
+    try:
+        about = json.loads((folder / FILE).read_text(encoding="utf-8"), object_pairs_hook=_unique)
+    except (OSError, ValueError, RecursionError) as error:
+        what = "is nested too deeply" if isinstance(error, RecursionError) else f"is not JSON ({first_lines(error)})"
+        raise damaged(FILE, what) from error
+    _check_format(about, where)
+    _ABOUT(about, "")
+    bits = about["context_features"]["bits"] + about["action_features"]["bits"]
+    if not LEAST_BITS <= bits <= MOST_BITS:
+        raise damaged(FILE, f"context_features.bits + action_features.bits must be {LEAST_BITS} to {MOST_BITS}")
+    names = (*about["columns"]["context"], about["columns"]["action"], "rank", "score")
+    if len(set(names)) < len(names):
+        raise damaged(FILE, "columns.context and columns.action must differ, also from 'rank' and 'score'")
+    # Names of files are never taken from the file: they follow from the kind of model.
+    files = {ACTIONS, DECISIONS, *array_files(about["model"] and about["model"]["kind"])}
+    record(dict.fromkeys(sorted(files), text))(about["files"], "files")
+    return dict(about)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) < len(pairs):
+        raise ValueError("a key is there twice")
+    return result
+
+
+def _check_format(about: Any, where: str) -> None:
+    if type(about) is not dict:
+        refuse("the file", "an object", about)
+    given = about.get("format")
+    if type(given) is int and given > FORMAT:
+        version = about.get("warmstart_version")
+        shown = f" ({shown_version(version)})" if isinstance(version, str) else ""
+        later = f"{where} was written by a later version of warmstart{shown}: {FILE}: format is {str(given)[:20]}."
+        raise LaterVersionError(later, "Load it with that version.")
+    if type(given) is int and 1 <= given < FORMAT:
+        raise damaged(FILE, f"format is {given}: the policy was written by an earlier version; fit again")
+
+
+def shown_version(version: str) -> str:
+    """Return a version to show."""
+    return printable(version[:20])
+
+
+def columns_of(saved: Mapping[str, Any]) -> Columns:
+    """Return the names of the log's columns."""
+    return Columns(**{**saved, **{name: tuple(saved[name]) for name in ("context", "unit", "also")}})
+
+
+def window_of(saved: Mapping[str, Any]) -> Window:
+    """Return the training window."""
+    return Window(**saved)
+
+
+def folds_of(saved: Mapping[str, Any] | None) -> Folds | None:
+    """Return the folds that it was learned from, if any."""
+    return None if saved is None else Folds(**{**saved, "keys": tuple(saved["keys"])})
+
+
+def settings_of(saved: Mapping[str, Any]) -> FeatureSettings:
+    """Return how a table becomes features."""
+    scales = {name: (float(mean), float(spread)) for name, (mean, spread) in saved["scales"].items()}
+    return FeatureSettings(**{**saved, "scales": scales, "left_out": tuple(saved["left_out"])})

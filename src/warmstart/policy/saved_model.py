@@ -1,0 +1,105 @@
+"""Reward models of saved policies: each kind lists its fields and arrays, and is built from them once checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from warmstart.features import FeatureRows
+from warmstart.policy.saved_arrays import ArraySpec, damaged, read_array
+from warmstart.policy.saved_fields import Check, number, one_of, whole
+from warmstart.reward import ProductModel
+
+ABOUT = "policy.json"
+# Far above what learning makes, and far below what overflows in a sum of products.
+LARGEST_WEIGHT, LARGEST_VALUE, LARGEST_FACTOR = 1e9, 1e3, 1e12
+Arrays = Mapping[str, NDArray[Any]]
+
+
+@dataclass(frozen=True)
+class ModelKind:
+    """A kind of reward model: its ``fields`` in policy.json, its arrays by name, and how it is built and taken apart.
+
+    ``sizes``: what the fields and the settings of features say about the lengths of its arrays.
+    """
+
+    fields: Mapping[str, Check]
+    arrays: Mapping[str, ArraySpec]
+    sizes: Callable[[Mapping[str, Any], tuple[int, int]], dict[str, int]]
+    build: Callable[[Mapping[str, Any], Arrays], Any]
+    saved: Callable[[Any], tuple[dict[str, Any], dict[str, NDArray[Any]]]]
+
+
+def _product_sizes(fields: Mapping[str, Any], bits: tuple[int, int]) -> dict[str, int]:
+    if fields["width"] != 1 << bits[1]:
+        raise damaged(ABOUT, f"model.width must be {1 << bits[1]:,}, 2^action_features.bits")
+    return {"width": 1 << bits[1], "weights": 1 << sum(bits)}
+
+
+def _product_saved(model: ProductModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    fields = {name: getattr(model, name) for name in ("width", "loss", "rate", "training_loss")}
+    return fields, {"weights": model.weights}
+
+
+PRODUCT = ModelKind(
+    fields={
+        "width": whole(2, 1 << 30),
+        "loss": one_of("squared", "logistic"),
+        "rate": number(0),
+        "training_loss": number(0),
+    },
+    arrays={"weights": ArraySpec("weights.npy", "float32", ("weights",), -LARGEST_WEIGHT, LARGEST_WEIGHT)},
+    sizes=_product_sizes,
+    build=lambda fields, arrays: ProductModel(arrays["weights"], **fields),
+    saved=_product_saved,
+)
+# A further kind of model is a line here.
+KINDS: dict[str, ModelKind] = {"product": PRODUCT}
+MODEL_CLASSES: dict[type, str] = {ProductModel: "product"}
+
+# What every policy with a model has of its actions: their features, and their factors.
+ACTION_ARRAYS = {
+    "buckets": ArraySpec("action_buckets.npy", "uint32", ("action_buckets",), below="action buckets"),
+    "starts": ArraySpec("action_starts.npy", "int64", ("actions + 1",), offsets_to="action_buckets"),
+    "values": ArraySpec("action_values.npy", "float32", ("action_buckets",), -LARGEST_VALUE, LARGEST_VALUE),
+    "squares": ArraySpec("action_squares.npy", "float32", ("actions",), 0.0),
+    "factors": ArraySpec("factors.npy", "float64", ("actions",), most=LARGEST_FACTOR, positive=True),
+}
+
+
+def kind_of(model: Any) -> str:
+    """Return the name of a model's kind."""
+    return MODEL_CLASSES[type(model)]
+
+
+def array_files(kind: str | None) -> set[str]:
+    """Return the names of the array files of a policy with this kind of model; none without a model."""
+    if kind is None:
+        return set()
+    return {spec.file for spec in (*ACTION_ARRAYS.values(), *KINDS[kind].arrays.values())}
+
+
+def load_model(folder: Path, about: Mapping[str, Any], bits: tuple[int, int]) -> Any:
+    """Return the reward model, its arrays memory-mapped and checked."""
+    kind = KINDS[about["kind"]]
+    fields = {name: about[name] for name in kind.fields}
+    sizes = kind.sizes(fields, bits)
+    return kind.build(fields, {name: read_array(folder, spec, sizes) for name, spec in kind.arrays.items()})
+
+
+def load_actions(folder: Path, actions: int, bits: int) -> tuple[FeatureRows, NDArray[np.float64]]:
+    """Return the features and the factors of the known actions, checked."""
+    sizes = {"actions": actions, "actions + 1": actions + 1, "action buckets": 1 << bits}
+    arrays = {name: read_array(folder, spec, sizes) for name, spec in ACTION_ARRAYS.items()}
+    factors = arrays["factors"]
+    rows = FeatureRows(arrays["starts"], arrays["buckets"], arrays["values"], arrays["squares"])
+    owner = np.repeat(np.arange(actions), np.diff(rows.starts))
+    squares = np.bincount(owner, weights=rows.values.astype(np.float64) ** 2, minlength=actions)
+    if not np.allclose(rows.squares, squares, rtol=1e-4, atol=1e-6):
+        raise damaged("action_squares.npy", "values must be the sums of the squares of action_values.npy")
+    return rows, factors

@@ -1,0 +1,142 @@
+"""Check the ranking and the actions of a saved policy, column by column, with Arrow and NumPy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from numpy.typing import NDArray
+from pyarrow import types
+
+from warmstart.core import Columns, first_lines, printable, quoted, to_arrow, to_numpy, without_minus_zero
+from warmstart.policy.ranking_store import RANK, SCORE
+from warmstart.policy.saved_about import ACTIONS, DECISIONS
+from warmstart.policy.saved_arrays import damaged
+
+_KEY_TYPES = (
+    types.is_integer,
+    types.is_floating,
+    types.is_decimal,
+    types.is_boolean,
+    types.is_string,
+    types.is_large_string,
+    types.is_date,
+    types.is_time,
+    types.is_timestamp,
+    types.is_binary,
+    types.is_large_binary,
+)
+
+
+def read_actions(folder: Path) -> pa.Array:
+    """Return the known actions: a column of keys, unique and without nulls."""
+    with _parquet(folder / ACTIONS) as file:
+        if file.schema_arrow.names != ["action"]:
+            raise damaged(ACTIONS, "must have the column action, and no other")
+        _check_key_type(ACTIONS, file.schema_arrow.field(0))
+        actions = _column(file, ACTIONS, "action")
+    numbers, distinct = _encoded(actions, ACTIONS, "action")
+    if not len(numbers):
+        raise damaged(ACTIONS, "has no actions")
+    if len(distinct) < len(numbers):
+        raise damaged(ACTIONS, "action must be unique")
+    return actions
+
+
+def check_ranking(folder: Path, columns: Columns, actions: pa.Array) -> None:
+    """Refuse a ranking whose ranks are not 1 to k in every context, whose pairs repeat, or whose keys are not known.
+
+    Columns are read one at a time; memory is that of one column and of four numbers a row.
+    """
+    import pyarrow.compute as pc
+
+    with _parquet(folder / DECISIONS) as file:
+        _check_schema(file.schema_arrow, columns, actions.type)
+        contexts, size = _contexts(file, columns)
+        _check_ranks(contexts, size, _column(file, DECISIONS, RANK))
+        scores = _column(file, DECISIONS, SCORE)
+        # Without nulls, since NaN would stand for them.
+        if not bool(np.all((to_numpy(scores) >= 0) & (to_numpy(scores) <= 1))):
+            raise damaged(DECISIONS, f"{SCORE} must be a finite number from 0 to 1")
+        chosen = pc.index_in(_column(file, DECISIONS, columns.action), value_set=actions)
+    if chosen.null_count:
+        raise damaged(DECISIONS, f"{printable(columns.action)} must be an action of {ACTIONS}")
+    pairs = np.sort(contexts * len(actions) + to_numpy(chosen))
+    if bool((pairs[1:] == pairs[:-1]).any()):
+        raise damaged(DECISIONS, f"{printable(columns.action)} must not be twice in a context")
+
+
+def _check_schema(schema: pa.Schema, columns: Columns, action: pa.DataType) -> None:
+    names = [*columns.context, columns.action, RANK, SCORE]
+    if schema.names != names:
+        raise damaged(DECISIONS, f"must have the columns {', '.join(map(quoted, names))}, in this order")
+    for name in columns.context:
+        _check_key_type(DECISIONS, schema.field(name))
+    for name, kind in ((columns.action, action), (RANK, pa.int32()), (SCORE, pa.float64())):
+        if schema.field(name).type != kind:
+            what = f"{printable(name)} must have the type {kind}, and has {schema.field(name).type}"
+            raise damaged(DECISIONS, what)
+
+
+def _check_key_type(file: str, field: pa.Field) -> None:
+    if not any(fits(field.type) for fits in _KEY_TYPES):
+        raise damaged(file, f"{printable(field.name)} has the type {printable(field.type)}, which is none of keys")
+
+
+def _contexts(file: pq.ParquetFile, columns: Columns) -> tuple[NDArray[np.int64], int]:
+    """Return the number of every row's context, and how many contexts there are."""
+    first, *others = columns.context
+    numbers, distinct = _encoded(_column(file, DECISIONS, first), DECISIONS, first)
+    size = len(distinct)
+    for name in others:
+        added, distinct = _encoded(_column(file, DECISIONS, name), DECISIONS, name)
+        together = to_arrow(numbers * len(distinct) + added).dictionary_encode()
+        numbers, size = to_numpy(together.indices).astype(np.int64), len(together.dictionary)
+    if not len(numbers):
+        raise damaged(DECISIONS, "has no rows")
+    return numbers, size
+
+
+def _check_ranks(contexts: NDArray[np.int64], size: int, ranks: pa.Array) -> None:
+    if ranks.null_count:
+        raise damaged(DECISIONS, f"{RANK} must not be null")
+    counts, rank = np.bincount(contexts, minlength=size), to_numpy(ranks)
+    if not bool(np.all((rank >= 1) & (rank <= counts[contexts]))):
+        raise damaged(DECISIONS, f"{RANK} must be 1 to k without gaps in every context")
+    # Every context has as many places as rows: all are taken only if no rank is there twice.
+    taken = np.zeros(len(rank), dtype=bool)
+    taken[(np.cumsum(counts) - counts)[contexts] + rank - 1] = True
+    if not taken.all():
+        raise damaged(DECISIONS, f"{RANK} must be unique in every context")
+
+
+def _encoded(column: pa.Array, file: str, name: str) -> tuple[NDArray[np.int64], pa.Array]:
+    """Return the number of every key, and the distinct keys; nulls and NaN are refused."""
+    encoded = without_minus_zero(column).dictionary_encode()
+    if encoded.null_count:
+        raise damaged(file, f"{printable(name)} must not be null")
+    distinct = encoded.dictionary
+    try:
+        distinct.validate(full=True)
+    except pa.ArrowException as error:
+        raise damaged(file, f"{printable(name)} cannot be read ({first_lines(error)})") from error
+    if types.is_floating(distinct.type) and not np.isfinite(to_numpy(distinct.cast("float64"))).all():
+        raise damaged(file, f"{printable(name)} must be finite")
+    return to_numpy(encoded.indices).astype(np.int64), distinct
+
+
+def _parquet(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise damaged(path.name, f"is no Parquet file ({first_lines(error)})") from error
+
+
+def _column(file: pq.ParquetFile, name: str, column: str) -> pa.Array:
+    try:
+        whole = file.read(columns=[column], use_threads=False).column(column)
+        return pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
+    except (OSError, ValueError, KeyError, pa.ArrowException) as error:
+        raise damaged(name, f"{printable(column)} cannot be read ({first_lines(error)})") from error
