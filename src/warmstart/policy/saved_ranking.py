@@ -35,7 +35,7 @@ def read_actions(folder: Path) -> pa.Array:
     with _parquet(folder / ACTIONS) as file:
         if file.schema_arrow.names != ["action"]:
             raise damaged(ACTIONS, "must have the column action, and no other")
-        _check_key_type(ACTIONS, file.schema_arrow.field(0))
+        check_key_type(ACTIONS, file.schema_arrow.field(0))
         actions = _column(file, ACTIONS, "action")
     numbers, distinct = _encoded(actions, ACTIONS, "action")
     if not len(numbers):
@@ -55,11 +55,8 @@ def check_ranking(folder: Path, columns: Columns, actions: pa.Array) -> None:
     with _parquet(folder / DECISIONS) as file:
         _check_schema(file.schema_arrow, columns, actions.type)
         contexts, size = _contexts(file, columns)
-        _check_ranks(contexts, size, _column(file, DECISIONS, RANK))
-        scores = _column(file, DECISIONS, SCORE)
-        # Without nulls, since NaN would stand for them.
-        if not bool(np.all((to_numpy(scores) >= 0) & (to_numpy(scores) <= 1))):
-            raise damaged(DECISIONS, f"{SCORE} must be a finite number from 0 to 1")
+        places = _check_ranks(contexts, size, _column(file, DECISIONS, RANK))
+        _check_scores(contexts, places, _column(file, DECISIONS, SCORE))
         chosen = pc.index_in(_column(file, DECISIONS, columns.action), value_set=actions)
     if chosen.null_count:
         raise damaged(DECISIONS, f"{printable(columns.action)} must be an action of {ACTIONS}")
@@ -73,14 +70,15 @@ def _check_schema(schema: pa.Schema, columns: Columns, action: pa.DataType) -> N
     if schema.names != names:
         raise damaged(DECISIONS, f"must have the columns {', '.join(map(quoted, names))}, in this order")
     for name in columns.context:
-        _check_key_type(DECISIONS, schema.field(name))
+        check_key_type(DECISIONS, schema.field(name))
     for name, kind in ((columns.action, action), (RANK, pa.int32()), (SCORE, pa.float64())):
         if schema.field(name).type != kind:
             what = f"{printable(name)} must have the type {kind}, and has {schema.field(name).type}"
             raise damaged(DECISIONS, what)
 
 
-def _check_key_type(file: str, field: pa.Field) -> None:
+def check_key_type(file: str, field: pa.Field) -> None:
+    """Refuse a column whose type cannot be that of a context or an action."""
     if not any(fits(field.type) for fits in _KEY_TYPES):
         raise damaged(file, f"{printable(field.name)} has the type {printable(field.type)}, which is none of keys")
 
@@ -99,7 +97,8 @@ def _contexts(file: pq.ParquetFile, columns: Columns) -> tuple[NDArray[np.int64]
     return numbers, size
 
 
-def _check_ranks(contexts: NDArray[np.int64], size: int, ranks: pa.Array) -> None:
+def _check_ranks(contexts: NDArray[np.int64], size: int, ranks: pa.Array) -> NDArray[np.int64]:
+    """Return the place of every row in the order of contexts and ranks."""
     if ranks.null_count:
         raise damaged(DECISIONS, f"{RANK} must not be null")
     counts, rank = np.bincount(contexts, minlength=size), to_numpy(ranks)
@@ -107,21 +106,39 @@ def _check_ranks(contexts: NDArray[np.int64], size: int, ranks: pa.Array) -> Non
         raise damaged(DECISIONS, f"{RANK} must be 1 to k without gaps in every context")
     # Every context has as many places as rows: all are taken only if no rank is there twice.
     taken = np.zeros(len(rank), dtype=bool)
-    taken[(np.cumsum(counts) - counts)[contexts] + rank - 1] = True
+    places: NDArray[np.int64] = (np.cumsum(counts) - counts)[contexts] + rank - 1
+    taken[places] = True
     if not taken.all():
         raise damaged(DECISIONS, f"{RANK} must be unique in every context")
+    return places
+
+
+def _check_scores(contexts: NDArray[np.int64], places: NDArray[np.int64], scores: pa.Array) -> None:
+    check_score_range(DECISIONS, scores)
+    order = np.empty_like(places)
+    order[places] = np.arange(len(places))
+    context, score = contexts[order], to_numpy(scores)[order]
+    if bool(((score[1:] > score[:-1]) & (context[1:] == context[:-1])).any()):
+        raise damaged(DECISIONS, f"{SCORE} must not increase with {RANK} in a context")
+
+
+def check_score_range(file: str, scores: pa.Array | pa.ChunkedArray) -> None:
+    """Refuse scores that are no numbers from 0 to 1; a null is NaN here, and refused too."""
+    values = to_numpy(scores)
+    if not bool(np.all((values >= 0) & (values <= 1))):
+        raise damaged(file, f"{SCORE} must be a finite number from 0 to 1")
 
 
 def _encoded(column: pa.Array, file: str, name: str) -> tuple[NDArray[np.int64], pa.Array]:
     """Return the number of every key, and the distinct keys; nulls and NaN are refused."""
-    encoded = without_minus_zero(column).dictionary_encode()
+    try:
+        encoded = without_minus_zero(column).dictionary_encode()
+        distinct = encoded.dictionary
+        distinct.validate(full=True)
+    except (ValueError, pa.ArrowException) as error:
+        raise damaged(file, f"{printable(name)} cannot be read ({first_lines(error)})") from error
     if encoded.null_count:
         raise damaged(file, f"{printable(name)} must not be null")
-    distinct = encoded.dictionary
-    try:
-        distinct.validate(full=True)
-    except pa.ArrowException as error:
-        raise damaged(file, f"{printable(name)} cannot be read ({first_lines(error)})") from error
     if types.is_floating(distinct.type) and not np.isfinite(to_numpy(distinct.cast("float64"))).all():
         raise damaged(file, f"{printable(name)} must be finite")
     return to_numpy(encoded.indices).astype(np.int64), distinct
