@@ -35,7 +35,7 @@ def read_actions(folder: Path) -> pa.Array:
     with _parquet(folder / ACTIONS) as file:
         if file.schema_arrow.names != ["action"]:
             raise damaged(ACTIONS, "must have the column action, and no other")
-        check_key_type(ACTIONS, file.schema_arrow.field(0))
+        _check_key_type(ACTIONS, file.schema_arrow.field(0))
         actions = _column(file, ACTIONS, "action")
     numbers, distinct = _encoded(actions, ACTIONS, "action")
     if not len(numbers):
@@ -65,20 +65,27 @@ def check_ranking(folder: Path, columns: Columns, actions: pa.Array) -> None:
         raise damaged(DECISIONS, f"{printable(columns.action)} must not be twice in a context")
 
 
+def check_rows(rows: pa.Table, columns: Columns, action: pa.DataType) -> None:
+    """Refuse rows of a ranking, before they are saved, by their types, keys and scores."""
+    _check_schema(rows.schema, columns, action)
+    for name in (*columns.context, columns.action):
+        _encoded(rows[name].combine_chunks(), DECISIONS, name)
+    _check_score_range(rows[SCORE])
+
+
 def _check_schema(schema: pa.Schema, columns: Columns, action: pa.DataType) -> None:
     names = [*columns.context, columns.action, RANK, SCORE]
     if schema.names != names:
         raise damaged(DECISIONS, f"must have the columns {', '.join(map(quoted, names))}, in this order")
     for name in columns.context:
-        check_key_type(DECISIONS, schema.field(name))
+        _check_key_type(DECISIONS, schema.field(name))
     for name, kind in ((columns.action, action), (RANK, pa.int32()), (SCORE, pa.float64())):
         if schema.field(name).type != kind:
             what = f"{printable(name)} must have the type {kind}, and has {schema.field(name).type}"
             raise damaged(DECISIONS, what)
 
 
-def check_key_type(file: str, field: pa.Field) -> None:
-    """Refuse a column whose type cannot be that of a context or an action."""
+def _check_key_type(file: str, field: pa.Field) -> None:
     if not any(fits(field.type) for fits in _KEY_TYPES):
         raise damaged(file, f"{printable(field.name)} has the type {printable(field.type)}, which is none of keys")
 
@@ -114,7 +121,7 @@ def _check_ranks(contexts: NDArray[np.int64], size: int, ranks: pa.Array) -> NDA
 
 
 def _check_scores(contexts: NDArray[np.int64], places: NDArray[np.int64], scores: pa.Array) -> None:
-    check_score_range(DECISIONS, scores)
+    _check_score_range(scores)
     order = np.empty_like(places)
     order[places] = np.arange(len(places))
     context, score = contexts[order], to_numpy(scores)[order]
@@ -122,11 +129,11 @@ def _check_scores(contexts: NDArray[np.int64], places: NDArray[np.int64], scores
         raise damaged(DECISIONS, f"{SCORE} must not increase with {RANK} in a context")
 
 
-def check_score_range(file: str, scores: pa.Array | pa.ChunkedArray) -> None:
+def _check_score_range(scores: pa.Array | pa.ChunkedArray) -> None:
     """Refuse scores that are no numbers from 0 to 1; a null is NaN here, and refused too."""
     values = to_numpy(scores)
     if not bool(np.all((values >= 0) & (values <= 1))):
-        raise damaged(file, f"{SCORE} must be a finite number from 0 to 1")
+        raise damaged(DECISIONS, f"{SCORE} must be a finite number from 0 to 1")
 
 
 def _encoded(column: pa.Array, file: str, name: str) -> tuple[NDArray[np.int64], pa.Array]:
