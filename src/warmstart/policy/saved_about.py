@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -131,7 +132,8 @@ _ABOUT = record(
         "context_features": _features,
         "action_features": _features,
         "lowest": number(0, 1),
-        "report": record(_REPORT, absent=("departure",)),
+        # What was learned from what is for readers: nothing is chosen by it, and a policy may know only some of it.
+        "report": record(_REPORT, absent=tuple(_REPORT)),
         "files": mapping(text),
     }
 )
@@ -153,9 +155,17 @@ def read_about(folder: Path, where: str) -> dict[str, Any]:
     if len(set(names)) < len(names):
         raise damaged(FILE, "columns.context and columns.action must differ, also from 'rank' and 'score'")
     # Names of files are never taken from the file: they follow from the kind of model.
-    files = {ACTIONS, DECISIONS, *array_files(about["model"] and about["model"]["kind"])}
+    files = {FILE, ACTIONS, DECISIONS, *array_files(about["model"] and about["model"]["kind"])}
     record(dict.fromkeys(sorted(files), text))(about["files"], "files")
+    if about["files"][FILE] != own_sha256(about):
+        raise damaged(FILE, f"has another SHA-256 than files.{FILE} says: it is damaged or was changed")
     return dict(about)
+
+
+def own_sha256(about: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of what policy.json says, its own checksum left out: of JSON with sorted keys."""
+    files = {name: checksum for name, checksum in about["files"].items() if name != FILE}
+    return hashlib.sha256(json.dumps({**about, "files": files}, sort_keys=True).encode()).hexdigest()
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -55,17 +55,22 @@ def check_ranking(folder: Path, columns: Columns, actions: pa.Array) -> None:
     with _parquet(folder / DECISIONS) as file:
         _check_schema(file.schema_arrow, columns, actions.type)
         contexts, size = _contexts(file, columns)
-        _check_ranks(contexts, size, _column(file, DECISIONS, RANK))
-        scores = _column(file, DECISIONS, SCORE)
-        # Without nulls, since NaN would stand for them.
-        if not bool(np.all((to_numpy(scores) >= 0) & (to_numpy(scores) <= 1))):
-            raise damaged(DECISIONS, f"{SCORE} must be a finite number from 0 to 1")
+        places = _check_ranks(contexts, size, _column(file, DECISIONS, RANK))
+        _check_scores(contexts, places, _column(file, DECISIONS, SCORE))
         chosen = pc.index_in(_column(file, DECISIONS, columns.action), value_set=actions)
     if chosen.null_count:
         raise damaged(DECISIONS, f"{printable(columns.action)} must be an action of {ACTIONS}")
     pairs = np.sort(contexts * len(actions) + to_numpy(chosen))
     if bool((pairs[1:] == pairs[:-1]).any()):
         raise damaged(DECISIONS, f"{printable(columns.action)} must not be twice in a context")
+
+
+def check_rows(rows: pa.Table, columns: Columns, action: pa.DataType) -> None:
+    """Refuse rows of a ranking, before they are saved, by their types, keys and scores."""
+    _check_schema(rows.schema, columns, action)
+    for name in (*columns.context, columns.action):
+        _encoded(rows[name].combine_chunks(), DECISIONS, name)
+    _check_score_range(rows[SCORE])
 
 
 def _check_schema(schema: pa.Schema, columns: Columns, action: pa.DataType) -> None:
@@ -99,7 +104,8 @@ def _contexts(file: pq.ParquetFile, columns: Columns) -> tuple[NDArray[np.int64]
     return numbers, size
 
 
-def _check_ranks(contexts: NDArray[np.int64], size: int, ranks: pa.Array) -> None:
+def _check_ranks(contexts: NDArray[np.int64], size: int, ranks: pa.Array) -> NDArray[np.int64]:
+    """Return the place of every row in the order of contexts and ranks."""
     if ranks.null_count:
         raise damaged(DECISIONS, f"{RANK} must not be null")
     counts, rank = np.bincount(contexts, minlength=size), to_numpy(ranks)
@@ -107,21 +113,39 @@ def _check_ranks(contexts: NDArray[np.int64], size: int, ranks: pa.Array) -> Non
         raise damaged(DECISIONS, f"{RANK} must be 1 to k without gaps in every context")
     # Every context has as many places as rows: all are taken only if no rank is there twice.
     taken = np.zeros(len(rank), dtype=bool)
-    taken[(np.cumsum(counts) - counts)[contexts] + rank - 1] = True
+    places: NDArray[np.int64] = (np.cumsum(counts) - counts)[contexts] + rank - 1
+    taken[places] = True
     if not taken.all():
         raise damaged(DECISIONS, f"{RANK} must be unique in every context")
+    return places
+
+
+def _check_scores(contexts: NDArray[np.int64], places: NDArray[np.int64], scores: pa.Array) -> None:
+    _check_score_range(scores)
+    order = np.empty_like(places)
+    order[places] = np.arange(len(places))
+    context, score = contexts[order], to_numpy(scores)[order]
+    if bool(((score[1:] > score[:-1]) & (context[1:] == context[:-1])).any()):
+        raise damaged(DECISIONS, f"{SCORE} must not increase with {RANK} in a context")
+
+
+def _check_score_range(scores: pa.Array | pa.ChunkedArray) -> None:
+    """Refuse scores that are no numbers from 0 to 1; a null is NaN here, and refused too."""
+    values = to_numpy(scores)
+    if not bool(np.all((values >= 0) & (values <= 1))):
+        raise damaged(DECISIONS, f"{SCORE} must be a finite number from 0 to 1")
 
 
 def _encoded(column: pa.Array, file: str, name: str) -> tuple[NDArray[np.int64], pa.Array]:
     """Return the number of every key, and the distinct keys; nulls and NaN are refused."""
-    encoded = without_minus_zero(column).dictionary_encode()
+    try:
+        encoded = without_minus_zero(column).dictionary_encode()
+        distinct = encoded.dictionary
+        distinct.validate(full=True)
+    except (ValueError, pa.ArrowException) as error:
+        raise damaged(file, f"{printable(name)} cannot be read ({first_lines(error)})") from error
     if encoded.null_count:
         raise damaged(file, f"{printable(name)} must not be null")
-    distinct = encoded.dictionary
-    try:
-        distinct.validate(full=True)
-    except pa.ArrowException as error:
-        raise damaged(file, f"{printable(name)} cannot be read ({first_lines(error)})") from error
     if types.is_floating(distinct.type) and not np.isfinite(to_numpy(distinct.cast("float64"))).all():
         raise damaged(file, f"{printable(name)} must be finite")
     return to_numpy(encoded.indices).astype(np.int64), distinct

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
@@ -16,8 +17,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from warmstart.core import SourceError, UsageError, __version__, check_output, printable, write_output
-from warmstart.features import FeatureRows
+from warmstart.core import SavedFileError, SourceError, UsageError, __version__, check_output, printable, write_output
+from warmstart.features import FeatureRows, plain_column
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.ranking_store import RANK, SCORE, RankingFile
 from warmstart.policy.saved_about import (
@@ -26,6 +27,7 @@ from warmstart.policy.saved_about import (
     FORMAT,
     columns_of,
     folds_of,
+    own_sha256,
     read_about,
     settings_of,
     window_of,
@@ -45,6 +47,8 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
     """Write a policy into a new folder, whole or not at all.
 
     Of a policy learned with a scikit-learn regressor only the decisions are saved, since the regressor is not kept.
+    What could not be loaded again is refused: keys of a type that is none of keys, numbers that are not finite or too
+    large.
     """
     import pyarrow.parquet as pq
 
@@ -52,7 +56,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
     check_output(out, folder=True)
     with write_output(out, folder=True) as part:
         model = None if policy.model is None else _save_model(policy, part)
-        pq.write_table(pa.table({"action": policy.actions}), part / ACTIONS)
+        pq.write_table(pa.table({"action": plain_column(policy.actions)}), part / ACTIONS)
         # Batch by batch, so that the ranking need not fit into memory.
         writer = None
         for batch in _ranking(policy):
@@ -74,7 +78,10 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
             "report": plain(policy.report),
             "files": {file.name: sha256(file) for file in sorted(part.iterdir())},
         }
+        about["files"][FILE] = own_sha256(about)
         (part / FILE).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
+        with _refusing_to_save():
+            _load_parts(part, read_about(part, printable(out)))
     return out
 
 
@@ -88,16 +95,31 @@ def load_policy(folder: str | Path) -> FittedPolicy:
         raise SourceError(f"{where} is no saved policy: it has no {FILE}.")
     about = read_about(path, where)
     for name, checksum in about["files"].items():
-        if sha256(path / name) != checksum:
+        if name != FILE and sha256(path / name) != checksum:
             raise damaged(name, f"has another SHA-256 than files.{name} of {FILE} says: it is damaged or was changed")
     return _load_checked(path, about)
 
 
 def _load_checked(path: Path, about: Mapping[str, Any]) -> FittedPolicy:
-    from warmstart.policy.saved_ranking import check_ranking, read_actions
+    from warmstart.policy.saved_ranking import check_ranking
 
-    columns, actions = columns_of(about["columns"]), read_actions(path)
-    check_ranking(path, columns, actions)
+    parts = _load_parts(path, about)
+    check_ranking(path, parts["columns"], parts["actions"])
+    return FittedPolicy(
+        **parts,
+        window=window_of(about["window"]),
+        folds=folds_of(about["folds"]),
+        ranked=RankingFile(path.resolve() / DECISIONS),
+        lowest=float(about["lowest"]),
+        report=about["report"],
+    )
+
+
+def _load_parts(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return, checked, the parts of a policy that do not grow with its ranking."""
+    from warmstart.policy.saved_ranking import read_actions
+
+    actions = read_actions(path)
     settings = tuple(settings_of(about[name]) for name in ("context_features", "action_features"))
     if about["model"] is None:
         nothing = np.zeros(0, np.int64)
@@ -106,20 +128,25 @@ def _load_checked(path: Path, about: Mapping[str, Any]) -> FittedPolicy:
     else:
         model = load_model(path, about["model"], (settings[0].bits, settings[1].bits))
         rows, factors = load_actions(path, len(actions), settings[1].bits)
-    return FittedPolicy(
-        columns=columns,
-        window=window_of(about["window"]),
-        folds=folds_of(about["folds"]),
-        ranked=RankingFile(path.resolve() / DECISIONS),
-        model=model,
-        context_settings=settings[0],
-        action_settings=settings[1],
-        actions=actions,
-        action_rows=rows,
-        factors=factors,
-        lowest=float(about["lowest"]),
-        report=about["report"],
-    )
+    return {
+        "columns": columns_of(about["columns"]),
+        "model": model,
+        "context_settings": settings[0],
+        "action_settings": settings[1],
+        "actions": actions,
+        "action_rows": rows,
+        "factors": factors,
+    }
+
+
+@contextmanager
+def _refusing_to_save() -> Iterator[None]:
+    """Say of what could not be loaded again that it cannot be saved."""
+    try:
+        yield
+    except SavedFileError as error:
+        hint = "Fit again: with keys that are numbers, text, dates or truths, and with a smaller learning rate."
+        raise UsageError(f"The policy cannot be saved, since it could not be loaded: {error.message}", hint) from error
 
 
 def _save_model(policy: FittedPolicy, part: Path) -> dict[str, Any]:
@@ -133,13 +160,20 @@ def _save_model(policy: FittedPolicy, part: Path) -> dict[str, Any]:
     of_actions = {name: getattr(rows, name) for name in ("starts", "buckets", "values", "squares")}
     for array, values in {**arrays, **of_actions, "factors": policy.factors}.items():
         spec = specs[array]
-        np.save(part / spec.file, np.ascontiguousarray(values, dtype=spec.dtype), allow_pickle=False)
+        with np.errstate(over="ignore"):  # What overflows is infinite, and refused with its file's name.
+            np.save(part / spec.file, np.ascontiguousarray(values, dtype=spec.dtype), allow_pickle=False)
     return {"kind": name, **fields}
 
 
 def _ranking(policy: FittedPolicy) -> Iterator[pa.Table]:
-    """Yield the ranking in batches, with the types that loading expects."""
-    kinds = {policy.columns.action: policy.actions.type, RANK: pa.int32(), SCORE: pa.float64()}
+    """Yield the ranking in batches, with the types that loading expects, checked row by row."""
+    from warmstart.policy.saved_ranking import check_rows
+
+    action = plain_column(policy.actions).type
+    kinds = {policy.columns.action: action, RANK: pa.int32(), SCORE: pa.float64()}
     for batch in policy.ranked.batches():
-        names = batch.column_names
-        yield pa.table([batch[name].cast(kinds.get(name, batch[name].type)) for name in names], names=names)
+        columns = {name: plain_column(batch[name]) for name in batch.column_names}
+        rows = pa.table({name: column.cast(kinds.get(name, column.type)) for name, column in columns.items()})
+        with _refusing_to_save():
+            check_rows(rows, policy.columns, action)
+        yield rows
