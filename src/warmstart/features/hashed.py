@@ -84,7 +84,8 @@ class FeatureSettings:
 def feature_rows(table: pa.Table | None, size: int, settings: FeatureSettings) -> FeatureRows:
     """Return the hashed features of a table's rows; without a table, rows of the constant alone.
 
-    A gap is a feature of its own where the training table had gaps in the column, and else none. The words of a row have length 1 together.
+    A gap is a feature of its own where the training table had gaps in the column, and else none.
+    The words of a row have length 1 together.
     """
     parts = [] if table is None else [part for name in settings.kinds for part in _parts(table, name, settings)]
     words = [part for part in parts if part.is_words]
