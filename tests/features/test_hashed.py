@@ -1,5 +1,8 @@
 """Features: what columns become, that hashing is the same everywhere, and what lacks a row."""
 
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -44,8 +47,8 @@ def test_text_is_tokenised_and_words_have_length_one():
     length = (2 + 1) ** 0.5
     assert as_dict(rows, 0) == pytest.approx({bucket("big"): 2**0.5 / length, bucket("sale"): 1 / length})
     assert as_dict(rows, 1) == pytest.approx({bucket("sale"): 1.0})
-    assert as_dict(rows, 2) == {}
-    assert rows.squares.tolist() == pytest.approx([1, 1, 0])
+    assert as_dict(rows, 2) == pytest.approx({bucket("title is missing"): CONSTANT_VALUE})
+    assert rows.squares.tolist() == pytest.approx([1, 1, CONSTANT_VALUE**2])
 
 
 def test_a_list_with_frequencies_says_the_same_as_its_text():
@@ -66,7 +69,77 @@ def test_categories_numbers_and_the_constant():
     assert as_dict(rows, 0) == pytest.approx(
         {bucket("shop=a"): CONSTANT_VALUE, bucket("price"): -0.3, bucket("constant"): CONSTANT_VALUE}
     )
-    assert as_dict(rows, 2) == pytest.approx({bucket("constant"): CONSTANT_VALUE})
+    gaps = ("shop is missing", "price is missing", "constant")
+    assert as_dict(rows, 2) == pytest.approx({bucket(name): CONSTANT_VALUE for name in gaps})
+
+
+def test_a_gap_is_no_feature_where_training_had_none_or_nothing_else():
+    full, empty = [1.0, 3.0], pa.array([None, None], "float64")
+    _, settings = rows_of(pa.table({"key": [1, 2], "price": full, "size": empty}))
+    assert settings.missing == ()
+    later = pa.table({"price": [None, float("nan")], "size": [None, 1.0]})
+    rows = feature_rows(later, 2, settings)
+    assert as_dict(rows, 0) == {}
+    assert list(as_dict(rows, 1)) == [bucket("size")]
+
+
+def test_times_are_numbers_weekdays_months_and_hours_on_a_circle():
+    moments = [datetime(2024, 5, 6, 6, tzinfo=UTC), datetime(2024, 5, 8, 6, tzinfo=UTC)]
+    table = pa.table({"key": [1, 2], "at": moments, "day": [moment.date() for moment in moments]})
+    rows, settings = rows_of(table)
+    assert settings.kinds == {"at": "timestamp", "day": "date"}
+    expected = {"at": -0.3, "at weekday=0": 0.3, "at month=5": 0.3, "at hour sine": 0.3 * 2**0.5, "at hour cosine": 0}
+    expected |= {"day": -0.3, "day weekday=0": 0.3, "day month=5": 0.3}
+    assert as_dict(rows, 0) == pytest.approx({bucket(name): value for name, value in expected.items()}, abs=1e-6)
+
+
+def test_a_time_with_a_zone_is_its_instant():
+    moments = [datetime(2024, 5, 6, 23), datetime(2024, 12, 31, 23)]
+    plain, settings = rows_of(pa.table({"key": [1, 2], "at": moments}))
+    zoned = pa.table({"at": pa.array(moments, pa.timestamp("ns", "UTC")).cast(pa.timestamp("ns", "Asia/Tokyo"))})
+    again = feature_rows(zoned, 2, settings)
+    assert [as_dict(plain, i) for i in range(2)] == [as_dict(again, i) for i in range(2)]
+
+
+def test_durations_and_decimals_are_numbers_in_any_unit():
+    table = pa.table(
+        {"key": [1, 2], "wait": [timedelta(hours=1), timedelta(hours=3)], "price": [Decimal(1), Decimal(3)]}
+    )
+    rows, settings = rows_of(table)
+    assert settings.kinds == {"wait": "number", "price": "number"}
+    assert as_dict(rows, 0) == pytest.approx({bucket("wait"): -0.3, bucket("price"): -0.3})
+    other = table.set_column(1, "wait", table["wait"].cast(pa.duration("s")))
+    assert as_dict(feature_rows(other, 2, settings), 0) == as_dict(rows, 0)
+
+
+@pytest.mark.parametrize("kind", [pa.list_(pa.float32()), pa.list_(pa.float32(), 2)])
+def test_an_embedding_is_a_number_for_each_dimension(kind):
+    table = pa.table({"key": [1, 2, 3], "vector": pa.array([[1, 10], [3, 30], None], kind)})
+    rows, settings = rows_of(table)
+    assert settings.kinds == {"vector": "embedding"}
+    assert as_dict(rows, 0) == pytest.approx({bucket("vector[0]"): -0.3, bucket("vector[1]"): -0.3})
+    assert as_dict(rows, 2) == {}
+    with pytest.raises(ws.ColumnError, match="1 list of another length than 2"):
+        feature_rows(pa.table({"vector": [[1.0, 2.0, 3.0]]}), 1, settings)
+
+
+def test_a_list_of_integers_is_a_list_of_ids():
+    rows, settings = rows_of(pa.table({"key": [1, 2], "tags": [[7, 9, 7], None]}))
+    assert settings.kinds == {"tags": "ids"}
+    assert as_dict(rows, 0) == pytest.approx({bucket("tags=7"): (2 / 3) ** 0.5, bucket("tags=9"): (1 / 3) ** 0.5})
+    assert as_dict(rows, 1) == {}
+
+
+def test_an_index_of_pandas_is_left_out():
+    table = pa.table({"key": [5, 7], "__index_level_0__": [3, 1], "index": [0, 1], "level_0": [4, 2], "x": [1.0, 2.0]})
+    _, settings = rows_of(table)
+    assert settings.left_out == ("__index_level_0__", "index")
+    assert settings.kinds == {"level_0": "number", "x": "number"}
+
+
+def test_times_beside_lists_of_words_are_left_out_as_text_is():
+    _, settings = rows_of(pa.table({"key": [1], "words": [["a"]], "text": ["a"], "at": [datetime(2024, 5, 6)]}))
+    assert settings.left_out == ("text", "at")
 
 
 def test_features_that_share_a_bucket_are_counted():

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from warmstart.core import Door
 
 if TYPE_CHECKING:
+    from warmstart.features.columns import *  # noqa: F403
     from warmstart.features.design_matrix import *  # noqa: F403
     from warmstart.features.folds import *  # noqa: F403
     from warmstart.features.hashed import *  # noqa: F403
@@ -20,7 +21,8 @@ _door = Door.to(
     {
         "design_matrix": "ContextMatrix Matrix",
         "folds": "other_folds scikit_learn weighted_copy",
-        "hashed": "CONSTANT CONSTANT_VALUE TOKEN FeatureSettings buckets feature_rows",
+        "columns": "CONSTANT_VALUE TOKEN Kind",
+        "hashed": "CONSTANT FeatureSettings buckets feature_rows",
         "keys": "KeyEncoder plain_column",
         "read": "Features feature_batches read_features",
         "read_distributed": "DistributedFeatures read_features_distributed rows_of_lists rows_of_log",

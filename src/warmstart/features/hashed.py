@@ -1,11 +1,12 @@
-"""Hash a table of contexts or actions into sparse features: text, lists of words, categories, numbers."""
+"""Hash a table of contexts or actions into sparse features: what its columns are, and the buckets of their names."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,14 +14,31 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from warmstart.core import ColumnError, quoted, to_numpy
+from warmstart.features.columns import (
+    CONSTANT_VALUE,
+    Kind,
+    Part,
+    Scale,
+    absent_of,
+    category_parts,
+    embedding_parts,
+    id_parts,
+    missing_part,
+    number_parts,
+    numbers_of,
+    scale_of,
+    text_parts,
+    time_parts,
+    times_of,
+    vectors_of,
+    word_parts,
+)
 from warmstart.features.rows import FeatureRows
 
-Kind = Literal["words", "weighted words", "text", "category", "number"]
 CONSTANT = "constant"
-# Beside words of length 1, so that linear terms are there without drowning the crossed ones.
-CONSTANT_VALUE = 0.3
-NUMBER_SCALE, LARGEST_NUMBER = 0.3, 4.0
-TOKEN = r"[^\pL\pN]+"  # noqa: S105  between tokens
+MAY_BE_MISSING = ("text", "category", "number", "date", "timestamp")
+_INDEX = re.compile(r"__index_level_\d+__")
+_RANGE_NAMES = ("index", "level_0", "Unnamed: 0", "column0")
 
 
 @dataclass(frozen=True)
@@ -28,57 +46,53 @@ class FeatureSettings:
     """How a table of contexts or actions becomes features (the hashing trick).
 
     ``kinds``: the columns in use and what they are; ``weights``: for a list of words, the list of their weights;
-    ``scales``: mean and spread of number columns; ``bits``: 2^bits buckets; ``constant``: whether there is one.
+    ``scales``: mean and spread of numbers, of times in seconds and of each dimension of an embedding (``NAME[0]``);
+    ``bits``: 2^bits buckets; ``constant``: whether there is one; ``missing``: columns whose gaps are a feature.
     """
 
     bits: int
     constant: bool = True
     kinds: dict[str, Kind] = field(default_factory=dict)
     weights: dict[str, str] = field(default_factory=dict)
-    scales: dict[str, tuple[float, float]] = field(default_factory=dict)
+    scales: dict[str, Scale] = field(default_factory=dict)
     left_out: tuple[str, ...] = ()
+    missing: tuple[str, ...] = ()
 
     @classmethod
     def of_table(cls, table: pa.Table, keys: Sequence[str], *, bits: int, cross_only: bool) -> FeatureSettings:
-        """Infer the kind of each column from its type. Text beside lists of words is left out: it says the same."""
-        import pyarrow.compute as pc
+        """Infer the kind of each column from its type.
 
-        columns = {name: table.schema.field(name).type for name in table.column_names if name not in keys}
-        kinds: dict[str, Kind] = {}
-        weights: dict[str, str] = {}
-        lists = {name: kind for name, kind in columns.items() if types.is_list(kind) or types.is_large_list(kind)}
-        texts = [name for name, kind in lists.items() if _is_text(kind.value_type)]
-        numbers = [name for name, kind in lists.items() if not _is_text(kind.value_type)]
-        for name in texts:
-            lengths = pc.list_value_length(table[name])
-            twin = next((n for n in numbers if pc.list_value_length(table[n]).equals(lengths)), None)
-            kinds[name] = "words" if twin is None else "weighted words"
-            if twin is not None:
-                numbers.remove(twin)
-                weights[name] = twin
-        for name, kind in columns.items():
-            if types.is_boolean(kind) or types.is_dictionary(kind):
-                kinds[name] = "category"
-            elif _is_text(kind) and not texts:
-                kinds[name] = "text"
-            elif types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
-                kinds[name] = "number"
-        scales = {name: _scale(table[name]) for name, kind in kinds.items() if kind == "number"}
-        left = tuple(n for n in columns if n not in kinds and n not in weights.values())
-        return cls(bits, not cross_only, kinds, weights, scales, left)
+        Text and times beside lists of words are left out, and so is an index of pandas. Whether a missing value is a
+        feature depends on whether the table has gaps.
+        """
+        given = [name for name in table.column_names if name not in keys]
+        columns = {name: table.schema.field(name).type for name in given if not _is_index(table, name)}
+        kinds, weights = _kinds(table, columns)
+        scales = {part: scale for name, kind in kinds.items() for part, scale in _scales(table, name, kind).items()}
+        missing = tuple(name for name, kind in kinds.items() if kind in MAY_BE_MISSING and _has_gaps(table[name]))
+        left = tuple(n for n in given if n not in kinds and n not in weights.values())
+        return cls(bits, not cross_only, kinds, weights, scales, left, missing)
+
+    def dimensions(self, name: str) -> list[Scale]:
+        """Return the scales of an embedding's dimensions, in their order."""
+        scales: list[Scale] = []
+        while (part := f"{name}[{len(scales)}]") in self.scales:
+            scales.append(self.scales[part])
+        return scales
 
 
 def feature_rows(table: pa.Table | None, size: int, settings: FeatureSettings) -> FeatureRows:
     """Return the hashed features of a table's rows; without a table, rows of the constant alone.
 
-    A null is no feature. The words of a row have length 1 together.
+    A gap is a feature of its own where the training table had gaps in the column, and else none.
+    The words of a row have length 1 together.
     """
-    parts = [] if table is None else [part for name in settings.kinds for part in _column(table, name, settings)]
+    parts = [] if table is None else [part for name in settings.kinds for part in _parts(table, name, settings)]
     words = [part for part in parts if part.is_words]
     others = [part for part in parts if not part.is_words]
     if settings.constant:
         every, codes = np.arange(size), np.zeros(size, dtype=np.int64)
-        others.append(_Part(every, codes, np.full(size, CONSTANT_VALUE), (CONSTANT,), is_words=False))
+        others.append(Part(every, codes, np.full(size, CONSTANT_VALUE), (CONSTANT,), is_words=False))
     rows, hashed, values, names = _gather(words, settings.bits)
     length = np.sqrt(np.bincount(rows, weights=values**2, minlength=size))
     values = values / np.maximum(length, 1e-12)[rows]
@@ -95,70 +109,32 @@ def buckets(names: Iterable[str], bits: int) -> NDArray[np.uint32]:
     return np.fromiter((int.from_bytes(digest, "little") & mask for digest in digests), dtype=np.uint32)
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Values of named features in rows."""
-
-    rows: NDArray[Any]
-    codes: NDArray[Any]
-    values: NDArray[Any]
-    names: Sequence[str]
-    is_words: bool
-
-
-def _column(table: pa.Table, name: str, settings: FeatureSettings) -> Iterator[_Part]:
+def _parts(table: pa.Table, name: str, settings: FeatureSettings) -> Iterator[Part]:
     if name not in table.column_names:
         raise ColumnError(f"The table has no column {quoted(name)}, which the model has learned from.")
-    column = table[name].combine_chunks()
-    kind = settings.kinds[name]
+    column, kind = table[name].combine_chunks(), settings.kinds[name]
+    if name in settings.missing:
+        yield missing_part(absent_of(column), name)
+    if types.is_null(column.type):
+        return
     if kind in ("words", "weighted words"):
         weights = table[settings.weights[name]].combine_chunks() if kind == "weighted words" else None
-        yield _words(column, weights)
+        yield from word_parts(column, weights)
+    elif kind == "ids":
+        yield from id_parts(column, name)
     elif kind == "text":
-        import pyarrow.compute as pc
-
-        yield _words(pc.split_pattern_regex(pc.utf8_lower(column.cast("string")), TOKEN), None)
+        yield from text_parts(column)
     elif kind == "category":
-        yield _categories(column, name)
+        yield from category_parts(column, name)
+    elif kind == "embedding":
+        yield from embedding_parts(column, name, settings.dimensions(name))
+    elif kind == "number":
+        yield from number_parts(numbers_of(column, name), name, settings.scales[name])
     else:
-        yield _numbers(column, name, settings.scales[name])
+        yield from time_parts(times_of(column, name), name, settings.scales[name], clock=kind == "timestamp")
 
 
-def _words(column: pa.Array, weights: pa.Array | None) -> _Part:
-    """Count the words of lists. Every word is one feature of its row, however often it occurs."""
-    import pyarrow.compute as pc
-
-    rows = to_numpy(pc.list_parent_indices(column))
-    encoded = pc.list_flatten(column).dictionary_encode()
-    names = encoded.dictionary.to_pylist()
-    codes = to_numpy(encoded.indices).astype(np.float64)
-    amount = np.ones(len(rows)) if weights is None else to_numpy(pc.list_flatten(weights))
-    empty = np.array([not name for name in names], dtype=bool)
-    usable = np.isfinite(codes) & np.isfinite(amount)
-    usable[usable] &= ~empty[codes[usable].astype(np.int64)]
-    rows, codes, amount = rows[usable], codes[usable].astype(np.int64), amount[usable]
-    unique, inverse = np.unique(rows * max(len(names), 1) + codes, return_inverse=True)
-    counts = np.bincount(inverse, weights=amount, minlength=len(unique))
-    return _Part(*np.divmod(unique, max(len(names), 1)), np.sqrt(np.abs(counts)), names, is_words=True)
-
-
-def _categories(column: pa.Array, name: str) -> _Part:
-    encoded = column.dictionary_encode()
-    codes = to_numpy(encoded.indices).astype(np.float64)
-    rows = np.flatnonzero(np.isfinite(codes))
-    names = [f"{name}={value}" for value in encoded.dictionary.to_pylist()]
-    return _Part(rows, codes[rows].astype(np.int64), np.full(len(rows), CONSTANT_VALUE), names, is_words=False)
-
-
-def _numbers(column: pa.Array, name: str, scale: tuple[float, float]) -> _Part:
-    numbers = to_numpy(column.cast("float64"))
-    rows = np.flatnonzero(np.isfinite(numbers))
-    mean, spread = scale
-    values = np.clip((numbers[rows] - mean) / spread, -LARGEST_NUMBER, LARGEST_NUMBER) * NUMBER_SCALE
-    return _Part(rows, np.zeros(len(rows), dtype=np.int64), values, [name], is_words=False)
-
-
-def _gather(parts: Sequence[_Part], bits: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]:
+def _gather(parts: Sequence[Part], bits: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]:
     if not parts:
         return np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros(0), 0
     rows = np.concatenate([part.rows for part in parts])
@@ -166,10 +142,84 @@ def _gather(parts: Sequence[_Part], bits: int) -> tuple[NDArray[Any], NDArray[An
     return rows, hashed, np.concatenate([part.values for part in parts]), sum(len(part.names) for part in parts)
 
 
-def _scale(column: pa.ChunkedArray) -> tuple[float, float]:
-    numbers = to_numpy(column.cast("float64"))
-    numbers = numbers[np.isfinite(numbers)]
-    return (float(numbers.mean()), float(numbers.std()) or 1.0) if len(numbers) else (0.0, 1.0)
+def _kinds(table: pa.Table, columns: Mapping[str, pa.DataType]) -> tuple[dict[str, Kind], dict[str, str]]:
+    """Return the kinds of columns, lists of words first, and the columns of their weights."""
+    import pyarrow.compute as pc
+
+    kinds: dict[str, Kind] = {}
+    weights: dict[str, str] = {}
+    lists = {name: kind for name, kind in columns.items() if types.is_list(kind) or types.is_large_list(kind)}
+    texts = [name for name, kind in lists.items() if _is_text(kind.value_type)]
+    numbers = [name for name, kind in lists.items() if not _is_text(kind.value_type)]
+    for name in texts:
+        lengths = pc.list_value_length(table[name])
+        twin = next((n for n in numbers if pc.list_value_length(table[n]).equals(lengths)), None)
+        kinds[name] = "words" if twin is None else "weighted words"
+        if twin is not None:
+            numbers.remove(twin)
+            weights[name] = twin
+    for name, kind in columns.items():
+        if name in numbers or types.is_fixed_size_list(kind):
+            found = _kind_of_list(table[name])
+        else:
+            found = _kind_of_plain(kind, beside_words=bool(texts))
+        if found is not None and name not in kinds:
+            kinds[name] = found
+    return kinds, weights
+
+
+def _kind_of_plain(kind: pa.DataType, *, beside_words: bool) -> Kind | None:
+    if types.is_boolean(kind) or types.is_dictionary(kind):
+        return "category"
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind):
+        return "number"
+    if beside_words:
+        return None
+    if _is_text(kind):
+        return "text"
+    if types.is_timestamp(kind):
+        return "timestamp"
+    return "date" if types.is_date(kind) else None
+
+
+def _kind_of_list(column: pa.ChunkedArray) -> Kind | None:
+    """Return what a list of numbers is: integers are ids; others, or of fixed size, an embedding if of one length."""
+    import pyarrow.compute as pc
+
+    value, fixed = column.type.value_type, types.is_fixed_size_list(column.type)
+    if types.is_integer(value) and not fixed:
+        return "ids"
+    lengths = pc.unique(pc.drop_null(pc.list_value_length(column))).to_pylist()
+    is_number = types.is_floating(value) or types.is_integer(value)
+    return "embedding" if is_number and len(lengths) == 1 and lengths[0] > 0 else None
+
+
+def _scales(table: pa.Table, name: str, kind: Kind) -> dict[str, Scale]:
+    import pyarrow.compute as pc
+
+    column = table[name].combine_chunks()
+    if kind in ("number", "date", "timestamp"):
+        return {name: scale_of(numbers_of(column, name))}
+    if kind != "embedding":
+        return {}
+    dimensions = pc.max(pc.list_value_length(column)).as_py()
+    vectors = vectors_of(column, name, dimensions)[1]
+    return {f"{name}[{i}]": scale_of(vectors[:, i]) for i in range(dimensions)}
+
+
+def _has_gaps(column: pa.ChunkedArray) -> bool:
+    absent = absent_of(column)
+    return bool(absent.any() and not absent.all())
+
+
+def _is_index(table: pa.Table, name: str) -> bool:
+    """Tell whether a column is an index of pandas: by its name, or 0, 1, 2, ... under a name that pandas gives."""
+    if _INDEX.fullmatch(name):
+        return True
+    if name not in _RANGE_NAMES or not types.is_integer(table.schema.field(name).type):
+        return False
+    column = table[name]
+    return not column.null_count and np.array_equal(to_numpy(column), np.arange(len(column)))
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from warmstart.core import Columns, LaterVersionError, Window, first_lines, printable, quoted
 from warmstart.events import Folds
-from warmstart.features import FeatureSettings
+from warmstart.features import FeatureSettings, Kind
 from warmstart.policy.saved_arrays import damaged
 from warmstart.policy.saved_fields import (
     FILE,
@@ -37,7 +37,7 @@ _time, _name = optional(whole(EARLIEST, LATEST)), optional(text)
 
 
 def _features(value: Any, where: str) -> None:
-    kinds = one_of("words", "weighted words", "text", "category", "number")
+    kinds = one_of(*get_args(Kind))
     record(
         {
             "bits": whole(2, MOST_BITS - 2),
@@ -46,13 +46,20 @@ def _features(value: Any, where: str) -> None:
             "weights": mapping(text),
             "scales": mapping(listed(number(), 2, 2)),
             "left_out": listed(text),
-        }
+            "missing": listed(text),
+        },
+        absent=("missing",),
     )(value, where)
-    needed = {"weights": "weighted words", "scales": "number"}
-    for field, kind in needed.items():
-        columns = {name for name, one in value["kinds"].items() if one == kind}
-        if set(value[field]) != columns:
-            raise damaged(FILE, f"{where}.{field} must name the columns whose kind is {kind}, and no others")
+    scaled = {name: kind for name, kind in value["kinds"].items() if kind in ("number", "date", "timestamp")}
+    dimensions = tuple(f"{name}[" for name, kind in value["kinds"].items() if kind == "embedding")
+    weighted = {name for name, kind in value["kinds"].items() if kind == "weighted words"}
+    if set(value["weights"]) != weighted:
+        raise damaged(FILE, f"{where}.weights must name the columns whose kind is weighted words, and no others")
+    others = {name for name in value["scales"] if not (dimensions and name.startswith(dimensions))}
+    if others - set(scaled) or set(scaled) - set(value["scales"]):
+        raise damaged(FILE, f"{where}.scales must name the columns whose kind is number, and no others")
+    if not set(value.get("missing", ())) <= set(value["kinds"]):
+        raise damaged(FILE, f"{where}.missing must name columns of {where}.kinds")
     if not all(spread > 0 for _, spread in value["scales"].values()):
         raise damaged(FILE, f"{where}.scales must have spreads above 0")
 
@@ -211,4 +218,6 @@ def folds_of(saved: Mapping[str, Any] | None) -> Folds | None:
 def settings_of(saved: Mapping[str, Any]) -> FeatureSettings:
     """Return how a table becomes features."""
     scales = {name: (float(mean), float(spread)) for name, (mean, spread) in saved["scales"].items()}
-    return FeatureSettings(**{**saved, "scales": scales, "left_out": tuple(saved["left_out"])})
+    return FeatureSettings(
+        **{**saved, "scales": scales, "left_out": tuple(saved["left_out"]), "missing": tuple(saved.get("missing", ()))}
+    )
