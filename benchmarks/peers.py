@@ -23,6 +23,8 @@ Numbers = NDArray[np.int64]
 VW_TYPES = ("ips", "dr", "mtr")
 VW_PASSES = 5
 FOLDS = 3
+# Events of the rate of all actions that are added to an action of which only one class was seen.
+PRIOR = 10
 PENALTIES = (0.01, 0.1, 1.0, 10.0)
 # Leaves and trees of boosted ensembles.
 ENSEMBLES = ((4, 50), (4, 200), (16, 50), (16, 200))
@@ -78,18 +80,18 @@ def per_action(models: list[Any], x: Floats, new: Floats, *, a: Numbers, r: Floa
     scores = np.full((len(new), kinds), -1.0)
     for action in np.unique(a):
         rows = a == action
-        scores[:, action] = _chances(models, x[rows], r[rows].astype(int), new)
+        scores[:, action] = _chances(models, x[rows], r[rows].astype(int), new, rate=float(r.mean()))
     return scores.argmax(axis=1)
 
 
-def _chances(models: list[Any], x: Floats, y: Numbers, new: Floats) -> Floats:
-    """Return predictions of the model with the least log-loss in folds; the rate, where only one class was seen."""
+def _chances(models: list[Any], x: Floats, y: Numbers, new: Floats, *, rate: float) -> Floats:
+    """Return predictions of the model with the least log-loss in folds; a shrunk rate, where only one class was seen."""
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold, cross_val_score
 
     rarest = np.bincount(y, minlength=2).min()
     if rarest == 0:
-        return np.full(len(new), y.mean())
+        return np.full(len(new), (y.sum() + PRIOR * rate) / (len(y) + PRIOR))
     best = models[0]
     if rarest >= FOLDS:
         folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
