@@ -85,7 +85,7 @@ def per_action(models: list[Any], x: Floats, new: Floats, *, a: Numbers, r: Floa
 
 
 def _chances(models: list[Any], x: Floats, y: Numbers, new: Floats, *, rate: float) -> Floats:
-    """Return predictions of the model with the least log-loss in folds; a shrunk rate, where only one class was seen."""
+    """Return predictions of the model with the least log-loss in folds; a shrunk rate, if only one class was seen."""
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold, cross_val_score
 
