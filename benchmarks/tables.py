@@ -72,6 +72,7 @@ class Table:
 
 
 BIAS_RMSE = sequence(decimal(3, "+"), decimal(3), separator=" ")
+MEAN_ERROR = sequence(decimal(3), separator=" ")
 ERRORS = sequence(percent(1, "+"))
 COST = {"peak memory, MB": memory, "errors": ERRORS}
 OBP = "Doubly robust beside Open Bandit Pipeline, propensities hidden"
@@ -142,6 +143,18 @@ TABLES = {
         "Accuracy of the learned policy", default=decimal(3), formats={"ours - best VW": decimal(3, "+")}
     ),
     "uci-values": Table("Bias and RMSE of the learned policy's estimated value", default=BIAS_RMSE),
+    "models-worlds": Table(
+        "Models of fit in four worlds: 0 = uniform, 1 = best feasible; and the standard error",
+        default=MEAN_ERROR,
+        formats={"ours - best peer": BIAS_RMSE},
+        corner="world",
+    ),
+    "models-uci": Table(
+        "Accuracy of the models of fit, and its standard error",
+        default=MEAN_ERROR,
+        formats={"ours - best peer": BIAS_RMSE},
+        corner="set",
+    ),
     "blocks": Table(
         "A deterministic logger that changes by block: bias, and its standard error",
         default=BIAS_RMSE,

@@ -21,6 +21,7 @@ from pyarrow import csv
 
 import warmstart as ws
 from benchmarks.measure import DATA
+from benchmarks.peers import VW_TYPES, wabbit
 from benchmarks.records import Rows
 from benchmarks.tables import publish
 
@@ -34,7 +35,6 @@ DUDIK = {
 }
 ESTIMATORS = ("ips", "snips", "dm", "dr", "switch-dr", "shrunk-dr")
 BLOCKS, WEAK = 20, 30
-VW_TYPES = ("ips", "dr", "mtr")
 
 Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
@@ -125,28 +125,6 @@ def hidden_log(x: Floats, y: Numbers, rng: np.random.Generator) -> Numbers:
     votes = block_votes(x, y, rng, BLOCKS)
     parts = np.array_split(np.arange(len(x)), BLOCKS)
     return np.concatenate([votes[block, rows] for block, rows in enumerate(parts)])
-
-
-def wabbit(kind: str, x: Floats, new: Floats, *, a: Numbers, r: Floats, p: Floats, kinds: int) -> Numbers:
-    """Learn with Vowpal Wabbit's contextual bandit, its best of three rates by its own progressive loss."""
-    from vowpalwabbit import Workspace
-
-    def line(row: Floats) -> str:
-        return " ".join(f"f{i}:{value:.6g}" for i, value in enumerate(row))
-
-    best: tuple[float, Numbers] | None = None
-    for rate in (0.05, 0.2, 0.5):
-        vw = Workspace(f"--cb {kinds} --cb_type {kind} -l {rate} --quiet --random_seed 1")
-        for _ in range(5):
-            for row, action, reward, weight in zip(x, a, r, p, strict=True):
-                vw.learn(f"{action + 1}:{-reward:.6g}:{max(weight, 0.01):.6g} | {line(row)}")
-        loss = vw.get_sum_loss() / max(vw.get_weighted_examples(), 1)
-        found = np.array([vw.predict(f"| {line(row)}") - 1 for row in new], dtype=np.int64)
-        vw.finish()
-        if best is None or loss < best[0]:
-            best = (loss, found)
-    assert best is not None
-    return best[1]
 
 
 def ours(x: Floats, a: Numbers, r: Floats, new: Floats) -> Numbers:
