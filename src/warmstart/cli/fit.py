@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from warmstart.cli.completion import AUTO, LOSSES, PASSES
+from warmstart.cli.completion import AUTO, LOSSES, MODELS, PASSES
 from warmstart.cli.options import ForceOption, HtmlOption, Only, Without, command, option, parse_tau
 from warmstart.cli.pages import check_paths
 from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
@@ -15,7 +15,7 @@ from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings
 LEARN_THREADS = "Threads that share one table of weights: quicker, less repeatable."
 
 
-@command(fit_tau=AUTO, learn_from=PASSES, loss=LOSSES)
+@command(model=MODELS, fit_tau=AUTO, learn_from=PASSES, loss=LOSSES)
 def fit(
     *,
     log: Annotated[LogSettings, Without("propensity", "epoch", "also")],
@@ -23,6 +23,8 @@ def fit(
     windows: Annotated[WindowSettings, Only("train_until", "train_fraction")],
     contexts: Path | None = None,
     actions: Path | None = None,
+    model: str = "product",
+    time_budget: float | None = None,
     fit_tau: str = "auto",
     learn_from: str = "cells",
     loss: str = "squared",
@@ -44,6 +46,8 @@ def fit(
         out (DIR): A new folder for the policy.
         contexts (FILE): Features of contexts, keyed as in the log.
         actions (FILE): Features of actions, keyed as in the log.
+        model (NAME): product, low-rank, logistic, cells, or auto: the best of them.
+        time_budget (SECONDS): auto begins no further model after that.
         fit_tau (TAU): Weights 1/max(propensity, TAU): auto, 1 (none), or less.
         learn_from (NAME): cells, or events (the paper's).
         loss (NAME): squared (the paper's) or logistic.
@@ -77,6 +81,8 @@ def fit(
             ),
             contexts=contexts,
             actions=actions,
+            model=model,
+            time_budget=time_budget,
             fit_tau=parse_tau("--fit-tau", fit_tau),
             learn_from=cast("Any", learn_from),
             loss=cast("Any", loss),

@@ -39,6 +39,13 @@ class FeatureRows:
         return cls(starts, buckets.astype(np.uint32), values.astype(np.float32), squares, names, _used(buckets))
 
     @classmethod
+    def of_arrays(cls, starts: NDArray[np.int64], buckets: NDArray[np.uint32], values: NDArray[np.float32]) -> Self:
+        """Build rows from the arrays that kernels take."""
+        owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+        squares = np.bincount(owner, weights=values.astype(np.float64) ** 2, minlength=len(starts) - 1)
+        return cls(starts, buckets, values, squares.astype(np.float32))
+
+    @classmethod
     def joined(cls, parts: Sequence[FeatureRows], places: NDArray[np.int64]) -> Self:
         """Stack the rows of parts and put row i into place ``places[i]``."""
         from scipy import sparse

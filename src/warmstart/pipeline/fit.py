@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -15,10 +16,21 @@ from warmstart.events import Events, maximized, open_cells
 from warmstart.features import KeyEncoder, read_features
 from warmstart.pipeline.departure import departure_of
 from warmstart.pipeline.fit_distributed import DistributedFit
-from warmstart.pipeline.fitted import ChosenTau, Fit, check_feasible, check_rewards
+from warmstart.pipeline.fitted import Fit, check_feasible, check_rewards
 from warmstart.policy import FittedPolicy, RankingInMemory
 from warmstart.results import fields_of
-from warmstart.reward import CELL_PASSES, Examples, FitSettings, Learner, Stream, event_stream, rank_feasible
+from warmstart.reward import (
+    CELL_PASSES,
+    CELLS_TO_CHOOSE_WITH,
+    Examples,
+    FitSettings,
+    Learner,
+    ModelName,
+    Stream,
+    compare_models,
+    event_stream,
+    rank_feasible,
+)
 
 
 def fit(
@@ -35,7 +47,8 @@ def fit(
     min_events: int = 1,
     min_propensity: float = 0.0,
     strict: bool = False,
-    model: Any = None,
+    model: Any = "product",
+    time_budget: float | None = None,
     seed: int = 0,
     threads: int | None = None,
     on_progress: Progress = silent,
@@ -61,7 +74,12 @@ def fit(
         min_events: an action is feasible in a context from so many events on.
         min_propensity: and from this propensity on.
         strict: refuse feature tables that lack a context or action of the log.
-        model: a scikit-learn regressor, cloned, to learn with instead; its ``fit`` takes ``sample_weight``.
+        model: the kind of reward model. ``"product"``: linear in products of features (the paper's). ``"low-rank"``:
+            groups of contexts and of actions by their words and categories, and a factor for each pair of groups.
+            ``"logistic"``: a regression of the context's features for every action. ``"cells"``: shrunk means.
+            ``"auto"``: the best of them on the last fifth of the window. Or a scikit-learn regressor, cloned; its
+            ``fit`` takes ``sample_weight``.
+        time_budget: with ``"auto"``, no further kind is begun after so many seconds.
         seed: of every random choice.
         threads: how many to use.
         on_progress: called with the step, its share and a detail.
@@ -78,23 +96,27 @@ def fit(
         strict=strict,
         seed=seed,
         threads=threads,
+        model=model if isinstance(model, str) else "product",  # type: ignore[arg-type]
+        time_budget=time_budget,
     )
-    _check_call(events, model, learn_from)
+    regressor = None if isinstance(model, str) else model
+    _check_call(events, regressor, learn_from)
     events = maximized(events)
     on_progress("summing events into cells")
     if not is_partitioned(events.engine):
-        return LocalFit(events, settings, (contexts, actions), on_progress, model).run()
-    if learn_from == "events" or model is not None:
-        what = "A model of your own" if model is not None else "One pass over events in time order"
+        return LocalFit(events, settings, (contexts, actions), on_progress, regressor).run()
+    if learn_from == "events" or regressor is not None or settings.model != "product":
+        what = "A model of your own" if regressor is not None else "One pass over events in time order"
+        what = what if settings.model == "product" else f"model={settings.model!r}"
         raise UsageError(f"{what} learns on one machine only.", "Read the log with engine='duckdb'.")
     return DistributedFit(events, settings, (contexts, actions), on_progress, events.engine).run()
 
 
 @dataclass(frozen=True, eq=False)
 class LocalFit(Fit):
-    """Learns in this process, with the cells in its memory; ``model``: a scikit-learn regressor to learn with."""
+    """Learns in this process, with the cells in its memory; ``regressor``: one of scikit-learn's to learn with."""
 
-    model: Any
+    regressor: Any
 
     def run(self) -> FittedPolicy:
         """Learn the policy."""
@@ -106,16 +128,19 @@ class LocalFit(Fit):
         self.report("reading features of contexts")
         x = read_features(engine, self.tables[0], keys=contexts, **self.context_options)
         a = self.read_action_features(engine, actions)
-        learner = Learner(x.rows, a.rows, settings, self.model)
 
-        def known_cells(window: Events) -> Examples:
-            with open_cells(window) as cells:
+        @cache
+        def known_cells(part: int) -> Examples:
+            assert self.held_out is not None
+            with open_cells(self.held_out[part]) as cells:
                 return Examples.of_cells(cells, (contexts, actions))[0]
 
-        def choose(early: Events, late: Events) -> ChosenTau:
-            return learner.choose_tau(known_cells(early), known_cells(late), self.report)
+        def learner_of(kind: ModelName) -> Learner:
+            return Learner(x.rows, a.rows, replace(settings, model=kind), self.regressor)
 
-        tau = self.choose_tau(choose)
+        kind, compared = self._choose_model(learner_of, known_cells)
+        learner = learner_of(kind)
+        tau = self.choose_tau(lambda *_: learner.choose_tau(known_cells(0), known_cells(1), self.report))
         by_event = settings.learn_from == "events"
         learned = learner.learn(
             examples,
@@ -132,9 +157,26 @@ class LocalFit(Fit):
         ranking = pa.table([*columns, to_arrow(rank), to_arrow(learned.scores[chosen])], names=names)
         departure = departure_of(examples, learned.scores, chosen[rank == 1], actions.values, learned.factors)
         counts = {"events": int(examples.n.sum()), "cells": len(examples), "contexts": x.report()}
-        counts |= {"departure": fields_of(departure)}
+        counts |= {"departure": fields_of(departure), "model": None if self.regressor is not None else kind, **compared}
         ranked = RankingInMemory(ranking)
         return self.policy(ranked, learned, actions, a, context_settings=x.settings, tau=tau, counts=counts)
+
+    def _choose_model(
+        self, learner_of: Callable[[ModelName], Learner], known_cells: Callable[[int], Examples]
+    ) -> tuple[ModelName, dict[str, Any]]:
+        """Return the kind of model, and for the report what was found of those compared."""
+        settings = self.settings
+        if settings.model != "auto":
+            return settings.model, {}
+        if self.held_out is None:
+            return "product", {}
+        tau = 1.0 if settings.fit_tau == "auto" else float(settings.fit_tau)
+        early = known_cells(0).sample_contexts(CELLS_TO_CHOOSE_WITH, len(learner_of("cells").x), settings.seed)
+        kind, by, found = compare_models(
+            learner_of, early, known_cells(1), tau=tau, time_budget=settings.time_budget, on_progress=self.report
+        )
+        tried = {name: fields_of(one) for name, one in found.items()}
+        return kind, {"models_compared_by": by, "models_tried": tried}
 
     def _events_in_time(self, examples: Examples, contexts: KeyEncoder, actions: KeyEncoder, tau: float) -> Stream:
         table = self.events.table

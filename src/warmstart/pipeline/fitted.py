@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -64,13 +65,18 @@ class Fit:
         if self.settings.fit_tau != "auto":
             return float(self.settings.fit_tau), {}
         self.report("choosing the fit's tau")
+        parts = self.held_out
+        return (1.0, {}) if parts is None else choose(*parts)
+
+    @cached_property
+    def held_out(self) -> tuple[Events, Events] | None:
+        """Return an early and a late part of the window; None without times, or if one of them is empty."""
         if self.events.columns.time is None:
-            return 1.0, {}
+            return None
         try:
-            early, late = self.events.split(fraction=1 - HELD_OUT)
+            return self.events.split(fraction=1 - HELD_OUT)
         except EmptyWindowError:
-            return 1.0, {}
-        return choose(early, late)
+            return None
 
     def policy(
         self,
@@ -114,8 +120,8 @@ class Fit:
                 "learned_from": settings.learn_from,
                 "fit_tau": tau[0],
                 "fit_taus_tried": tau[1],
-                "rate": None if model is None else model.rate,
-                "training_loss": None if model is None else model.training_loss,
+                "rate": getattr(model, "rate", None),
+                "training_loss": getattr(model, "training_loss", None),
                 "seed": settings.seed,
                 "minimized": self.minimized,
                 "sources": {name: None if source is None else describe(source) for name, source in sources.items()},

@@ -29,12 +29,13 @@ from warmstart.features import CONSTANT, CONSTANT_VALUE, FeatureRows, FeatureSet
 from warmstart.policy.epsilon_greedy import Explored, check_exploration, epsilon_greedy
 from warmstart.policy.ranking_store import RankingStore
 from warmstart.results import Learned, plain, read_record
-from warmstart.reward import ProductModel
+from warmstart.reward import ProductModel, RewardModel
 
 _Rows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]
 
 THREADS = 2
 CONTEXTS_PER_JOB = 500
+PAIRS_PER_BLOCK = 2_000_000
 
 
 class _Candidates(NamedTuple):
@@ -56,7 +57,7 @@ class FittedPolicy:
     columns: Columns
     window: Window
     ranked: RankingStore
-    model: ProductModel | None
+    model: RewardModel | None
     context_settings: FeatureSettings
     action_settings: FeatureSettings
     actions: pa.Array
@@ -184,20 +185,18 @@ class FittedPolicy:
         self, contexts: NDArray[np.int64], rows: _Rows, chosen: NDArray[np.int64], candidates: _Candidates
     ) -> NDArray[np.float64]:
         """Return the expected rewards of pairs: contexts by their row, chosen actions by their place."""
-        from warmstart.kernels import predict
-
-        model = self.require_model()
-        scores = np.empty(len(chosen), dtype=np.float32)
-        predict(contexts, chosen, rows, candidates.rows.arrays, model.weights, model.width, scores)
-        return np.minimum(np.maximum(model.bounded(scores), self.lowest) * candidates.factors[chosen], 1.0)
+        predicted = self.require_model().predict(contexts, chosen, FeatureRows.of_arrays(*rows), candidates.rows)
+        return np.minimum(np.maximum(predicted, self.lowest) * candidates.factors[chosen], 1.0)
 
     def best_of_all(
         self, contexts: FeatureRows, actions: FeatureRows, factors: NDArray[np.float64]
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the place of the best action for every context, and its score, on two threads."""
+        """Return the place of the best action for every context, and its score; products on two threads."""
         from warmstart.kernels import best_of_all
 
         model, x, a = self.require_model(), contexts.arrays, actions.arrays
+        if not isinstance(model, ProductModel):
+            return self._best_in_blocks(contexts, actions, factors)
         best, scores = np.zeros(len(contexts), dtype=np.int64), np.empty(len(contexts))
 
         def choose(begin: int) -> None:
@@ -207,6 +206,21 @@ class FittedPolicy:
 
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(choose, range(0, len(contexts), CONTEXTS_PER_JOB)))
+        return best, scores
+
+    def _best_in_blocks(
+        self, contexts: FeatureRows, actions: FeatureRows, factors: NDArray[np.float64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        model, size = self.require_model(), len(actions)
+        best, scores = np.zeros(len(contexts), dtype=np.int64), np.empty(len(contexts))
+        step = max(PAIRS_PER_BLOCK // size, 1)
+        for begin in range(0, len(contexts), step):
+            rows = np.arange(begin, min(begin + step, len(contexts)))
+            pairs = np.repeat(rows, size), np.tile(np.arange(size), len(rows))
+            predicted = model.predict(*pairs, contexts, actions).reshape(len(rows), size)
+            block = np.minimum(np.maximum(predicted, self.lowest) * factors, 1.0)
+            best[rows] = block.argmax(axis=1)
+            scores[rows] = block[np.arange(len(rows)), best[rows]]
         return best, scores
 
     def among(self, actions: pa.Array | pa.ChunkedArray) -> FittedPolicy:
@@ -305,7 +319,7 @@ class FittedPolicy:
             self._bucket_of[word] = int(buckets([word], self.context_settings.bits)[0])
         return self._bucket_of[word]
 
-    def require_model(self) -> ProductModel:
+    def require_model(self) -> RewardModel:
         """Return the reward model; a policy learned with a scikit-learn regressor keeps none."""
         if self.model is None:
             raise UsageError(

@@ -107,7 +107,11 @@ def _tried(value: Any, where: str) -> None:
             raise damaged(FILE, f"{where} must be named by numbers, and {quoted(tau)} is none") from None
 
 
+_TRIED = {"value": optional(number()), "loss": optional(number()), "seconds": number(0), "why": _name}
 _REPORT = {
+    "model": _name,
+    "models_compared_by": text,
+    "models_tried": mapping(record(_TRIED)),
     "events": whole(),
     "cells": whole(),
     "contexts": record(_REPORTED, absent=("estimated",)),

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from warmstart.features import FeatureRows
 from warmstart.policy.saved_arrays import ArraySpec, damaged, read_array
 from warmstart.policy.saved_fields import Check, number, one_of, whole
-from warmstart.reward import ProductModel
+from warmstart.reward import Groups, LogisticModel, LowRankModel, MeanModel, ProductModel
 
 ABOUT = "policy.json"
 # Far above what learning makes, and far below what overflows in a sum of products.
@@ -58,9 +58,79 @@ PRODUCT = ModelKind(
     build=lambda fields, arrays: ProductModel(arrays["weights"], **fields),
     saved=_product_saved,
 )
-# A further kind of model is a line here.
-KINDS: dict[str, ModelKind] = {"product": PRODUCT}
-MODEL_CLASSES: dict[type, str] = {ProductModel: "product"}
+
+
+def _group_arrays(side: str) -> dict[str, ArraySpec]:
+    rows, vectors, centers = f"{side} buckets", f"{side} vectors", f"{side} groups"
+    projection = ArraySpec(f"{side}_projection.npy", "float32", (rows, vectors), -LARGEST_VALUE, LARGEST_VALUE)
+    return {
+        f"{side}_projection": projection,
+        f"{side}_centers": ArraySpec(f"{side}_centers.npy", "float32", (centers, vectors), -2.0, 2.0),
+    }
+
+
+def _low_rank_saved(model: LowRankModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    sides = {"context": model.contexts, "action": model.actions}
+    arrays = {f"{side}_{name}": getattr(sides[side], name) for side in sides for name in ("projection", "centers")}
+    return {"mean": model.mean}, {**arrays, "group_factors": model.factors}
+
+
+def _low_rank(fields: Mapping[str, Any], arrays: Arrays) -> LowRankModel:
+    contexts = Groups(arrays["context_projection"], arrays["context_centers"])
+    actions = Groups(arrays["action_projection"], arrays["action_centers"])
+    return LowRankModel(contexts, actions, arrays["group_factors"], fields["mean"])
+
+
+GROUP_FACTORS = ("context groups", "action groups")
+LOW_RANK = ModelKind(
+    fields={"mean": number(0, 1)},
+    arrays={
+        **_group_arrays("context"),
+        **_group_arrays("action"),
+        "group_factors": ArraySpec("group_factors.npy", "float64", GROUP_FACTORS, most=LARGEST_FACTOR, positive=True),
+    },
+    sizes=lambda _, bits: {"context buckets": 1 << bits[0], "action buckets": 1 << bits[1]},
+    build=_low_rank,
+    saved=_low_rank_saved,
+)
+
+
+def _logistic(_: Mapping[str, Any], arrays: Arrays) -> LogisticModel:
+    buckets = arrays["buckets_in_use"]
+    if bool((buckets[1:] <= buckets[:-1]).any()):
+        raise damaged("buckets_in_use.npy", "buckets must rise")
+    return LogisticModel(buckets, arrays["coefficients"], arrays["intercepts"])
+
+
+LOGISTIC = ModelKind(
+    fields={},
+    arrays={
+        "buckets_in_use": ArraySpec("buckets_in_use.npy", "uint32", ("columns",), below="context buckets"),
+        "coefficients": ArraySpec("coefficients.npy", "float32", ("actions", "columns"), -LARGEST_VALUE, LARGEST_VALUE),
+        "intercepts": ArraySpec("intercepts.npy", "float32", ("actions",), -LARGEST_VALUE, LARGEST_VALUE),
+    },
+    sizes=lambda _, bits: {"context buckets": 1 << bits[0]},
+    build=_logistic,
+    saved=lambda model: (
+        {},
+        {"buckets_in_use": model.buckets, "coefficients": model.coefficients, "intercepts": model.intercepts},
+    ),
+)
+CELLS = ModelKind(
+    fields={"mean": number(0, 1)},
+    arrays={},
+    sizes=lambda *_: {},
+    build=lambda fields, _: MeanModel(fields["mean"]),
+    saved=lambda model: ({"mean": model.mean}, {}),
+)
+# A further kind of model is a line in each of these.
+KINDS: dict[str, ModelKind] = {"product": PRODUCT, "low-rank": LOW_RANK, "logistic": LOGISTIC, "cells": CELLS}
+MODEL_CLASSES: dict[type, str] = {
+    ProductModel: "product",
+    LowRankModel: "low-rank",
+    LogisticModel: "logistic",
+    MeanModel: "cells",
+}
 
 # What every policy with a model has of its actions: their features, and their factors.
 ACTION_ARRAYS = {
@@ -84,11 +154,11 @@ def array_files(kind: str | None) -> set[str]:
     return {spec.file for spec in (*ACTION_ARRAYS.values(), *KINDS[kind].arrays.values())}
 
 
-def load_model(folder: Path, about: Mapping[str, Any], bits: tuple[int, int]) -> Any:
+def load_model(folder: Path, about: Mapping[str, Any], bits: tuple[int, int], actions: int) -> Any:
     """Return the reward model, its arrays memory-mapped and checked."""
     kind = KINDS[about["kind"]]
     fields = {name: about[name] for name in kind.fields}
-    sizes = kind.sizes(fields, bits)
+    sizes = {"actions": actions, **kind.sizes(fields, bits)}
     return kind.build(fields, {name: read_array(folder, spec, sizes) for name, spec in kind.arrays.items()})
 
 

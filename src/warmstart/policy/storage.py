@@ -126,7 +126,7 @@ def _load_parts(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         rows = FeatureRows.of(nothing, nothing, np.zeros(0), len(actions), names=0)
         model, factors = None, np.ones(len(actions))
     else:
-        model = load_model(path, about["model"], (settings[0].bits, settings[1].bits))
+        model = load_model(path, about["model"], (settings[0].bits, settings[1].bits), len(actions))
         rows, factors = load_actions(path, len(actions), settings[1].bits)
     return {
         "columns": columns_of(about["columns"]),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from warmstart.core import Window, percent, quoted, shortened
@@ -47,10 +47,22 @@ class Departure:
     actions: tuple[ActionShare, ...]
 
 
+@dataclass(frozen=True)
+class ModelTried:
+    """A kind of reward model on the end of the window: clipped value, log-loss, seconds; ``why`` it was not learned."""
+
+    value: float | None
+    loss: float | None
+    seconds: float
+    why: str | None = None
+
+
 @dataclass(frozen=True, repr=False)
 class Learned(Result):
     """What a learned policy rests on. ``contexts``, ``actions``: their features; ``fit_taus_tried``: values by tau.
 
+    ``model``: the kind of reward model, None for one of the user's own. ``models_tried``: what was found of each kind,
+    if they were compared, by "value" or "loss" (``models_compared_by``).
     ``departure`` is None for policies that a cluster learned, and for those of earlier versions.
     """
 
@@ -70,6 +82,9 @@ class Learned(Result):
     version: str
     minimized: bool = False
     departure: Departure | None = None
+    model: str | None = None
+    models_compared_by: str | None = None
+    models_tried: dict[str, ModelTried] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries; non-finite numbers are None."""
@@ -79,13 +94,24 @@ class Learned(Result):
 
     @property
     def tables(self) -> list[TextTable]:
-        """Return the values of the taus tried, and the actions whose shares change most."""
-        return [table for table in (taus_table(self), actions_table(self)) if table is not None]
+        """Return the models and the taus tried, and the actions whose shares change most."""
+        return [table for table in (models_table(self), taus_table(self), actions_table(self)) if table is not None]
 
     @property
     def notes(self) -> list[str]:
         """Say what was learned from what, and where it departs from logging."""
         return [*about_learning(self), *about_departure(self)]
+
+
+def models_table(learned: Learned) -> TextTable | None:
+    """Show what the kinds of model that were compared earned, and lost, on the end of the window."""
+    rows = []
+    for name, tried in learned.models_tried.items():
+        value, loss = ("-" if number is None else f"{number:.4g}" for number in (tried.value, tried.loss))
+        rows.append(
+            (name, value, loss, f"{tried.seconds:.1f} s", "chosen" if name == learned.model else tried.why or "")
+        )
+    return TextTable("Models compared", ("model", "value", "log-loss", "time", ""), rows) if rows else None
 
 
 def taus_table(learned: Learned) -> TextTable | None:
@@ -116,11 +142,32 @@ def about_learning(learned: Learned) -> list[str]:
         _features(side, numbers) for side, numbers in (("contexts", learned.contexts), ("actions", learned.actions))
     ]
     tried = f", chosen among {', '.join(learned.fit_taus_tried)}" if learned.fit_taus_tried else ""
-    lines.append(f"Fit tau {learned.fit_tau:g}{tried}; learning rate {learned.rate}; seed {learned.seed}.")
+    rate = "" if learned.rate is None else f"; learning rate {learned.rate}"
+    lines.append(f"Fit tau {learned.fit_tau:g}{tried}{rate}; seed {learned.seed}.")
+    lines += about_model(learned)
     if learned.minimized:
         reward = quoted(learned.columns["reward"])
         lines.append(f"It makes {reward} small: a score is what is left of its range, 0 to 1.")
     return lines
+
+
+def about_model(learned: Learned) -> list[str]:
+    """Say which kind of model was learned and, if several were compared, by how much it won."""
+    if not learned.models_tried:
+        return [f"Model: {learned.model}."] if learned.model not in (None, "product") else []
+    by_value = learned.models_compared_by == "value"
+    found = {name: one.value if by_value else one.loss for name, one in learned.models_tried.items()}
+    known = {name: number for name, number in found.items() if number is not None}
+    second = min(
+        (name for name in known if name != learned.model),
+        default=None,
+        key=lambda n: -known[n] if by_value else known[n],
+    )
+    how = "the highest clipped value" if by_value else "the least log-loss (contexts do not come back)"
+    line = f"Model: {learned.model}, with {how} on the end of the window"
+    if second is not None and learned.model in known:
+        line += f": {known[learned.model]:.4g}, next {second} {known[second]:.4g}"
+    return [line + "."]
 
 
 def _features(side: str, numbers: dict[str, Any]) -> str:

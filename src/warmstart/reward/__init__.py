@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from warmstart.reward.examples import *  # noqa: F403
     from warmstart.reward.learner import *  # noqa: F403
     from warmstart.reward.left_out import *  # noqa: F403
+    from warmstart.reward.logistic import *  # noqa: F403
+    from warmstart.reward.low_rank import *  # noqa: F403
+    from warmstart.reward.model_choice import *  # noqa: F403
+    from warmstart.reward.models import *  # noqa: F403
     from warmstart.reward.product import *  # noqa: F403
     from warmstart.reward.settings import *  # noqa: F403
 
@@ -22,11 +26,15 @@ _door = Door.to(
     {
         "by_action": "Regressions",
         "by_cell": "CellMeans open_cell_means",
+        "model_choice": "Tried compare_models",
         "distributed_part": "NUMBER BroadcastFeatures",
         "distributed_sgd": "DistributedLearner DistributedRewards partition_count",
         "examples": "SUMS Examples",
         "learner": "CELL_PASSES CELLS_TO_CHOOSE_WITH LearnedRewards Learner event_stream rank_feasible",
         "left_out": "LeftOutMeans open_left_out_means",
+        "logistic": "LogisticModel",
+        "low_rank": "Groups LowRankModel",
+        "models": "MODELS MeanModel ModelName RewardModel",
         "product": "ProductModel Stream",
         "settings": "FitSettings",
     },

@@ -15,7 +15,10 @@ from warmstart.core import Progress, silent
 from warmstart.features import FeatureRows, weighted_copy
 from warmstart.reward.credibility import Credibility
 from warmstart.reward.examples import Examples
-from warmstart.reward.product import ProductModel, Stream, learn
+from warmstart.reward.logistic import learn_logistic
+from warmstart.reward.low_rank import learn_low_rank
+from warmstart.reward.models import MeanModel, RewardModel
+from warmstart.reward.product import Stream, learn
 from warmstart.reward.settings import FitSettings
 
 Floats = NDArray[np.float64]
@@ -32,7 +35,7 @@ CELLS_TO_CHOOSE_WITH, VALUE_TAU = 300_000, 0.05
 class LearnedRewards:
     """A model (None if scikit-learn's), factors of actions on predictions not below ``lowest``, scores of all cells."""
 
-    model: ProductModel | None
+    model: RewardModel | None
     factors: Floats
     lowest: float
     scores: Floats
@@ -68,25 +71,39 @@ class Learner:
         if self.regressor is not None:
             model, predictions = None, self._fit_predict(examples, tau)
         else:
-            model = learn(
-                events or repeat_if_short(cell_stream(examples, tau)),
-                self.x,
-                self.a,
-                bits=self.settings.bits,
-                rates=self.settings.learning_rates,
-                loss=self.settings.loss,
-                passes=passes,
-                decay=CELL_DECAY,
-                shuffle_seed=self.settings.seed if events is None else None,
-                threads=self.settings.workers,
-                racing=self.settings.racing,
-                on_progress=on_progress,
-            )
+            model = self._model(examples, tau, events, passes, on_progress)
             predictions = model.predict(examples.contexts, examples.actions, self.x, self.a)
         if self.settings.cross_only:
             return LearnedRewards(model, np.ones(len(self.a)), 0.0, predictions.astype(np.float64))
         known = Credibility.learn(examples, predictions, len(self.x), len(self.a))
         return LearnedRewards(model, known.actions, known.lowest, known.apply(examples, predictions))
+
+    def _model(
+        self, examples: Examples, tau: float, events: Stream | None, passes: int, on_progress: Progress
+    ) -> RewardModel:
+        """Learn a model of the kind that the settings name; only the product learns from events."""
+        settings = self.settings
+        if settings.model == "low-rank":
+            options: dict[str, Any] = {"bits": settings.bits, "seed": settings.seed, "on_progress": on_progress}
+            return learn_low_rank(examples, tau, self.x, self.a, **options)
+        if settings.model == "logistic":
+            return learn_logistic(examples, tau, self.x, self.a, seed=settings.seed, on_progress=on_progress)
+        if settings.model == "cells":
+            return MeanModel(float(examples.reward_sum.sum() / examples.n.sum()))
+        return learn(
+            events or repeat_if_short(cell_stream(examples, tau)),
+            self.x,
+            self.a,
+            bits=settings.bits,
+            rates=settings.learning_rates,
+            loss=settings.loss,
+            passes=passes,
+            decay=CELL_DECAY,
+            shuffle_seed=settings.seed if events is None else None,
+            threads=settings.workers,
+            racing=settings.racing,
+            on_progress=on_progress,
+        )
 
     def _fit_predict(self, examples: Examples, tau: float) -> NDArray[np.float32]:
         """Fit a clone of the regressor on cells, features of contexts beside those of actions, and predict them."""
@@ -110,13 +127,13 @@ class Learner:
         """
         sample = earlier.sample_contexts(CELLS_TO_CHOOSE_WITH, len(self.x), self.settings.seed)
         first = self.learn(sample, FIT_TAUS[0])
-        rates = None if first.model is None else (first.model.rate,)
-        one_thread = replace(self, settings=replace(self.settings, rates=rates, threads=1))
+        rate = getattr(first.model, "rate", None)
+        one_thread = replace(self, settings=replace(self.settings, rates=None if rate is None else (rate,), threads=1))
         with ThreadPoolExecutor(self.settings.workers if self.regressor is None else 1) as pool:
             learned = chain([first], pool.map(lambda tau: one_thread.learn(sample, tau), FIT_TAUS[1:]))
             weights = {}
             for i, (tau, rewards) in enumerate(zip(FIT_TAUS, learned, strict=True), start=1):
-                weights[tau] = _greedy_weights(sample, rewards.scores, later, len(self.a))
+                weights[tau] = greedy_weights(sample, rewards.scores, later, len(self.a))
                 on_progress("choosing the fit's tau", i / len(FIT_TAUS))
         return _largest_tau_not_beaten(weights, later)
 
@@ -165,7 +182,7 @@ def _best_first(contexts: Ints, actions: Ints, scores: NDArray[Any]) -> tuple[In
     return order, np.flatnonzero(np.append(True, context[1:] != context[:-1])[: len(order)])
 
 
-def _greedy_weights(learned: Examples, scores: NDArray[Any], window: Examples, actions: int) -> Floats:
+def greedy_weights(learned: Examples, scores: NDArray[Any], window: Examples, actions: int) -> Floats:
     """Return the clipped importance weights of a window's cells for the policy that takes the best-scored actions."""
     order, begins = _best_first(learned.contexts, learned.actions, scores)
     best = order[begins]

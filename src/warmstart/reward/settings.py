@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from warmstart.core import UsageError, quoted
+from warmstart.reward.models import MODELS, ModelName
 from warmstart.reward.product import PAPER_RATES, LossName
 
 CELL_RATE = 0.05
@@ -27,6 +28,8 @@ class FitSettings:
     strict: bool = False
     seed: int = 0
     threads: int | None = None
+    model: ModelName | Literal["auto"] = "product"
+    time_budget: float | None = None
 
     def __post_init__(self) -> None:
         tau = self.fit_tau
@@ -40,6 +43,14 @@ class FitSettings:
             raise UsageError(f"weight_bits must lie between 4 and 30, and is {self.weight_bits}.", "24: 16 M weights.")
         if self.min_events < 1 or not 0 <= self.min_propensity <= 1:
             raise UsageError("An action is feasible from 1 event or more, and a propensity in [0, 1].")
+        if self.model not in ("auto", *MODELS):
+            names = ", ".join(map(repr, ("auto", *MODELS)))
+            raise UsageError(f"There is no model {quoted(self.model)}.", f"Choose {names}, or pass a regressor.")
+        if self.model != "product" and (self.learn_from == "events" or self.cross_only):
+            what = "learn_from='events'" if self.learn_from == "events" else "cross_only"
+            raise UsageError(f"{what} is the paper's product, and not model={self.model!r}.", "Choose model='product'.")
+        if self.time_budget is not None and not self.time_budget > 0:
+            raise UsageError("time_budget must be above 0 seconds.")
         if self.rates is not None and not (self.rates and min(self.rates) > 0):
             raise UsageError("Learning rates must be above 0.")
 
