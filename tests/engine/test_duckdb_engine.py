@@ -114,7 +114,7 @@ def test_what_is_asked_of_the_engine_is_what_it_does():
     asked = "SELECT current_setting('memory_limit'), current_setting('threads')"
     memory, threads = engine.backend.con.execute(asked).fetchone()
     assert (memory, threads) == ("286.1 MiB", 1)
-    assert not engine.in_process
+    assert engine.room == 75e6
     with pytest.raises(ws.UsageError, match="DuckDB cannot be started so"):
         connect("duckdb", memory_limit="much")
 

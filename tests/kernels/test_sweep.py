@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from warmstart.kernels.sweep import daily_shares, first_since
+from warmstart.kernels import CellsInOrder, DailySweep, whole_contexts
 
 
 def random_contexts(rng, contexts):
@@ -26,31 +26,33 @@ def random_contexts(rng, contexts):
     day, events = (np.array(column, kind) for column, kind in zip(zip(*days, strict=True), ("i4", "u4"), strict=True))
     kinds = ("i4", "u4", "i1", "i4", "i4")
     of_cells = (context_cells, context_events, feasible, live_from, live_until)
-    return [a.astype(kind) for a, kind in zip(of_cells, kinds, strict=True)], [day, events], np.array(expected)
+    columns = [a.astype(kind) for a, kind in zip(of_cells, kinds, strict=True)]
+    return CellsInOrder(np.arange(len(cells)), *columns), [day, events], np.array(expected)
 
 
 @pytest.mark.parametrize("seed", range(5))
-@pytest.mark.parametrize("way", [daily_shares, daily_shares.py_func], ids=["compiled", "plain"])
-def test_shares_are_what_adding_up_day_by_day_gives(seed, way):
-    cells, traffic, expected = random_contexts(np.random.default_rng(seed), 60)
-    shares = np.empty(len(expected))
-    assert way(*cells, *traffic, shares)
-    np.testing.assert_allclose(shares, expected, atol=1e-14)
+def test_shares_are_what_adding_up_day_by_day_gives(seed):
+    rng = np.random.default_rng(seed)
+    cells, traffic, expected = random_contexts(rng, 60)
+    cuts = np.sort(rng.choice(len(expected), 7))
+    batches = zip(*(np.split(column, cuts) for column in cells), strict=True)
+    sweep, shares, rows = DailySweep(*traffic), [], []
+    for block in whole_contexts(batches):
+        shares.append(sweep.shares(block))
+        rows.append(block.row)
+    assert sweep.is_done
+    np.testing.assert_array_equal(np.concatenate(rows), np.arange(len(expected)))
+    np.testing.assert_allclose(np.concatenate(shares), expected, atol=1e-14)
     assert 0 < (expected > 0).sum() < len(expected)
 
 
 def test_traffic_of_other_contexts_is_noticed():
-    cells, (day, events), expected = random_contexts(np.random.default_rng(0), 10)
-    shares = np.empty(len(expected))
+    cells, (day, events), _ = random_contexts(np.random.default_rng(0), 10)
     more = events.copy()
     more[3] += 1
-    assert not daily_shares(*cells, day, more, shares)
-    assert not daily_shares(*cells, day[:-1], events[:-1], shares)
-    assert not daily_shares(*cells, np.append(day, day[-1]), np.append(events, events[-1]), shares)
-
-
-def test_the_first_day_since_another():
-    day = np.array([7, 2, 4, 4, 9, 1])
-    for wanted in range(11):
-        assert first_since(wanted, day, 1, 5) == 1 + np.searchsorted(day[1:5], wanted)
-    assert first_since(3, day, 2, 2) == 2
+    assert DailySweep(day, more).shares(cells) is None
+    assert DailySweep(day[:-1], events[:-1]).shares(cells) is None
+    assert DailySweep(day[:0], events[:0]).shares(cells) is None
+    longer = DailySweep(np.append(day, day[-1]), np.append(events, events[-1]))
+    assert longer.shares(cells) is not None
+    assert not longer.is_done

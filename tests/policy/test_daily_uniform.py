@@ -1,5 +1,7 @@
 """Uniform among the actions live that day."""
 
+import math
+
 import pyarrow as pa
 import pytest
 from tests.support.logs import moment, random_log, read, table
@@ -27,18 +29,19 @@ def test_the_sweep_here_and_the_sweep_in_the_engine_agree(feasible_from, monkeyp
     engine = connect()
     early, late = read(random_log(3, events=900, contexts=9, actions=7, days=20), engine).split(at=moment(9))
     tables = []
-    for in_process in (True, False):
-        monkeypatch.setattr(engine, "in_process", in_process)
+    for room in (math.inf, 1e6, 1.0, 0.0):
+        monkeypatch.setattr(engine, "room", room)
         table = ws.policy_table("uniform", late, train=early, feasible_from=feasible_from)
         tables.append({(row["context"], row["action"]): row["probability"] for row in table.to_pylist()})
-    assert tables[0] == pytest.approx(tables[1], abs=1e-12)
+    for table in tables[1:]:
+        assert tables[0] == pytest.approx(table, abs=1e-12)
     assert len(tables[0]) > 20
 
 
-@pytest.mark.parametrize("in_process", [True, False])
-def test_contexts_may_be_times_and_several(in_process, monkeypatch):
+@pytest.mark.parametrize("room", [math.inf, 0.0])
+def test_contexts_may_be_times_and_several(room, monkeypatch):
     engine = connect()
-    monkeypatch.setattr(engine, "in_process", in_process)
+    monkeypatch.setattr(engine, "room", room)
     log = table(random_log(4))
     log = log.append_column("hour", log["time"].cast(pa.timestamp("us")))
     options = {"action": "action", "reward": "reward", "time": "time", "engine": engine}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import tempfile
 import uuid
@@ -39,6 +40,8 @@ def _epoch_us(moment: Any) -> Any:
 RAGGED = re.compile(r"CSV Error on Line: (\d+)\nOriginal Line: ?(.*?)\n.*?^ *file = (.*?)$", re.DOTALL | re.MULTILINE)
 # DuckDB's allocator holds memory that it does not count: about this share of the limit above one gigabyte.
 UNCOUNTED, GIGABYTE = 0.06, 1e9
+# Beside a memory limit, which is DuckDB's own, kernels may hold columns of this share of it.
+ROOM = 0.25
 SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b\s*", re.IGNORECASE)
 
 
@@ -48,22 +51,26 @@ def _counted_limit(limit: str) -> str:
     >>> _counted_limit("500MB"), _counted_limit("4GB"), _counted_limit("50%")
     ('500000KB', '3820000KB', '50%')
     """
+    size = _size(limit)
+    return limit if size is None else f"{(size - UNCOUNTED * max(size - GIGABYTE, 0.0)) / 1000:.0f}KB"
+
+
+def _size(limit: str) -> float | None:
     match = SIZE.fullmatch(limit)
     if match is None:
-        return limit
+        return None
     number, unit, binary = match.groups()
-    size = float(number) * (1024 if binary else 1000) ** ("kmgt".index(unit.lower()) + 1)
-    return f"{(size - UNCOUNTED * max(size - GIGABYTE, 0.0)) / 1000:.0f}KB"
+    return float(number) * float((1024 if binary else 1000) ** ("kmgt".index(unit.lower()) + 1))
 
 
 class DuckDBEngine(LocalEngine):
-    """An Ibis connection to DuckDB; ``in_process`` is false where memory is limited."""
+    """An Ibis connection to DuckDB; ``room``: how many bytes of columns a kernel may hold beside it."""
 
     name = "duckdb"
 
-    def __init__(self, backend: Backend, *, in_process: bool = True) -> None:
+    def __init__(self, backend: Backend, *, room: float = math.inf) -> None:
         self.backend = backend
-        self.in_process = in_process
+        self.room = room
 
     @classmethod
     def embedded(cls, *, memory_limit: str | None = None, threads: int | None = None) -> DuckDBEngine:
@@ -87,7 +94,7 @@ class DuckDBEngine(LocalEngine):
         with suppress(duckdb.InvalidInputException):
             backend.settings["enable_progress_bar"] = True
             backend.settings["enable_progress_bar_print"] = False
-        return cls(backend, in_process=memory_limit is None)
+        return cls(backend, room=math.inf if memory_limit is None else ROOM * (_size(memory_limit) or 0.0))
 
     def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> SourceTable:
         """Return files of one kind as one table, without copying them; ``as_text`` keeps CSV columns as strings."""

@@ -79,10 +79,11 @@ class Engine(Protocol):
 class LocalEngine(Engine, Protocol):
     """An engine that may keep results: embedded DuckDB or Spark, unlike an external database.
 
-    ``in_process``: whether a kernel may load whole columns of cells: not with a memory limit, nor on a cluster.
+    ``room``: how many bytes of columns of cells a kernel may hold in this process: few with a memory limit, none on a
+    cluster.
     """
 
-    in_process: bool
+    room: float
     remote: bool = False
 
     def collect(self, expression: ir.Table) -> tuple[Self, ir.CachedTable]:

@@ -61,7 +61,7 @@ class SparkEngine(LocalEngine):
     """An Ibis connection to Spark."""
 
     name = "spark"
-    in_process = False
+    room = 0.0
 
     def __init__(self, backend: Backend) -> None:
         self.backend = backend

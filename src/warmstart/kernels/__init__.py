@@ -1,6 +1,21 @@
 """Arrays in, arrays out: the loops that no library does well. The only room with Numba: import it in functions."""
 
-from warmstart.kernels.product import LOGISTIC, SQUARED, best_of_all, predict, step_size, train
-from warmstart.kernels.sweep import daily_shares
+from __future__ import annotations
 
-__all__ = ["LOGISTIC", "SQUARED", "best_of_all", "daily_shares", "predict", "step_size", "train"]
+from typing import TYPE_CHECKING
+
+from warmstart.core import Door
+
+if TYPE_CHECKING:
+    from warmstart.kernels.product import *  # noqa: F403
+    from warmstart.kernels.sweep import *  # noqa: F403
+
+_door = Door.to(
+    __name__,
+    {
+        "product": "LOGISTIC SQUARED best_of_all predict step_size train",
+        "sweep": "CellsInOrder DailySweep whole_contexts",
+    },
+)
+__all__ = [*_door.homes]  # noqa: PLE0604
+__getattr__ = _door.resolve

@@ -15,8 +15,3 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def compiled(function: Function) -> Function:
     """Compile a loop whose sums may be taken in any order."""
     return cast("Function", numba.njit(nogil=True, fastmath=True, cache=True)(function))
-
-
-def compiled_as_written(function: Function) -> Function:
-    """Compile a loop whose sums are taken in the order in which they are written."""
-    return cast("Function", numba.njit(nogil=True, cache=True)(function))

@@ -1,69 +1,103 @@
-"""Daily-uniform probabilities: sweep over the days of every context, counting the feasible actions that are live."""
+"""Daily-uniform probabilities: sweep over the days of every context, counting the feasible actions that are live.
+
+In NumPy, in blocks of contexts: at the paper's size this takes no longer than loading Numba would.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 
-from warmstart.kernels.compiled import Array, compiled_as_written
-
-
-@compiled_as_written
-def first_since(wanted: int, day: Array, begin: int, end: int) -> int:
-    """Return the first of the ascending days begin, ..., end - 1 that is not before a day; end if there is none."""
-    if begin == end or wanted <= day[begin]:
-        return begin
-    if wanted > day[end - 1]:
-        return end
-    while begin < end:
-        middle = (begin + end) // 2
-        if day[middle] < wanted:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
+Array = NDArray[Any]
 
 
-@compiled_as_written
-def daily_shares(
-    context_cells: Array,
-    context_events: Array,
-    feasible: Array,
-    live_from: Array,
-    live_until: Array,
-    day: Array,
-    events: Array,
-    shares: Array,
-) -> bool:
-    """Write h(a|x) = (1 / n_x) * sum over days d with a live of n_xd / k_xd; k_xd: feasible actions live on d.
+class CellsInOrder(NamedTuple):
+    """Columns with an entry for every cell, the cells of a context together.
 
-    The first five arrays have an entry for every cell, the cells of a context together; ``context_cells`` and
-    ``context_events`` repeat the size of the context. ``day, events`` are the traffic: contexts in the same order, days
-    ascending. Returns False if the traffic is not that of the contexts.
+    ``row`` is what the caller knows the cell by; ``context_cells`` and ``context_events`` repeat the size of the
+    context; the action is live from the day ``live_from`` until the day before ``live_until``.
     """
-    first_cell, first_day = 0, 0
-    while first_cell < context_cells.shape[0]:
-        last_cell = first_cell + context_cells[first_cell]
-        total, last_day = 0, first_day
-        while total < context_events[first_cell] and last_day < day.shape[0]:
-            total += events[last_day]
-            last_day += 1
-        if total != context_events[first_cell]:
-            return False
-        change = np.zeros(last_day - first_day + 1, np.int64)
-        for i in range(first_cell, last_cell):
-            if feasible[i] and live_from[i] < live_until[i]:
-                change[first_since(live_from[i], day, first_day, last_day) - first_day] += 1
-                change[first_since(live_until[i], day, first_day, last_day) - first_day] -= 1
-        earlier = np.zeros(last_day - first_day + 1, np.float64)
-        live = 0
-        for d in range(last_day - first_day):
-            live += change[d]
-            earlier[d + 1] = earlier[d] + (events[first_day + d] / live if live > 0 else 0.0)
-        for i in range(first_cell, last_cell):
-            shares[i] = 0.0
-            if feasible[i] and live_from[i] < live_until[i]:
-                begin = first_since(live_from[i], day, first_day, last_day) - first_day
-                end = first_since(live_until[i], day, first_day, last_day) - first_day
-                shares[i] = (earlier[end] - earlier[begin]) / total
-        first_cell, first_day = last_cell, last_day
-    return bool(first_day == day.shape[0])
+
+    row: Array
+    context_cells: Array
+    context_events: Array
+    feasible: Array
+    live_from: Array
+    live_until: Array
+
+
+def whole_contexts(batches: Iterable[Sequence[Array]]) -> Iterator[CellsInOrder]:
+    """Yield batches of cells, cut anew between contexts."""
+    rest: list[Array] = []
+    for batch in batches:
+        columns = [np.concatenate(both) for both in zip(rest, batch, strict=True)] if rest else batch
+        cells = CellsInOrder(*columns)
+        first = _first_of_contexts(cells.context_cells)
+        ends = first + cells.context_cells[first]
+        whole = int(ends[ends <= len(cells.row)].max(initial=0))
+        yield CellsInOrder(*(column[:whole] for column in cells))
+        rest = [column[whole:] for column in cells]
+
+
+class DailySweep:
+    """Goes through the contexts of a log once, in the order of their traffic: events by ascending day."""
+
+    def __init__(self, day: Array, events: Array) -> None:
+        self._day, self._events = day, events
+        self._so_far = np.cumsum(events, dtype=np.int64)
+        self._done = 0
+
+    @property
+    def is_done(self) -> bool:
+        """Whether all of the traffic was that of contexts swept so far."""
+        return self._done == len(self._day)
+
+    def shares(self, cells: CellsInOrder) -> NDArray[np.float64] | None:
+        """Return h(a|x) = (1 / n_x) * sum over days d with a live of n_xd / k_xd; k_xd: feasible actions live on d.
+
+        ``cells`` are those of the next contexts. Returns None if the traffic is not theirs.
+        """
+        first = _first_of_contexts(cells.context_cells)
+        if not len(first):
+            return np.zeros(0)
+        before = self._so_far[self._done - 1] if self._done else 0
+        traffic = before + np.cumsum(cells.context_events[first], dtype=np.int64)
+        last_day = np.searchsorted(self._so_far, traffic)
+        if last_day[-1] >= len(self._day) or (self._so_far[last_day] != traffic).any():
+            return None
+        days = slice(self._done, int(last_day[-1]) + 1)
+        number = np.repeat(np.arange(len(first)), np.diff(last_day, prepend=self._done - 1))
+        context = np.repeat(np.arange(len(first)), cells.context_cells[first])
+        self._done = days.stop
+        return _shares(cells, context, number, self._day[days], self._events[days])
+
+
+def _shares(cells: CellsInOrder, context: Array, context_of_day: Array, day: Array, events: Array) -> Array:
+    # One ascending key for the days of all contexts. A context's spans end before the days of the next.
+    low, width = int(day.min()), int(day.max()) - int(day.min()) + 2
+    key = context_of_day * width + (day.astype(np.int64) - low)
+    chosen = np.flatnonzero((cells.feasible != 0) & (cells.live_from < cells.live_until))
+    begin, end = (
+        np.searchsorted(key, context[chosen] * width + np.clip(moment[chosen].astype(np.int64) - low, 0, width - 1))
+        for moment in (cells.live_from, cells.live_until)
+    )
+    changes = np.bincount(begin, minlength=len(day) + 1) - np.bincount(end, minlength=len(day) + 1)
+    each = np.append(events, 0) / np.maximum(np.cumsum(changes), 1)
+    some = begin < end
+    shares = np.zeros(len(context))
+    if some.any():
+        # A sum for each cell is exact to the rounding of its context's traffic; running sums over contexts are not.
+        sums = np.add.reduceat(each, np.column_stack([begin, end])[some].ravel())[::2]
+        shares[chosen[some]] = sums / cells.context_events[chosen[some]]
+    return shares
+
+
+def _first_of_contexts(context_cells: Array) -> NDArray[np.int64]:
+    """Return the first cell of every context: within a run of contexts of one size, every so many cells."""
+    run = np.flatnonzero(np.diff(context_cells, prepend=0))
+    inside = np.arange(len(context_cells)) - np.repeat(run, np.diff(run, append=len(context_cells)))
+    first: NDArray[np.int64] = np.flatnonzero(inside % context_cells == 0)
+    return first

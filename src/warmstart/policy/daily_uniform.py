@@ -5,25 +5,35 @@ h(a|x) = (1 / n_x) * sum over days d with a live of n_xd / k_xd,   k_xd = feasib
 
 from __future__ import annotations
 
+import math
+
 import ibis
 import ibis.expr.types as ir
+import numpy as np
 
-from warmstart.core import DAY, PROBABILITY, EngineError, WindowName
+from warmstart.core import DAY, PROBABILITY, EngineError, WindowName, to_numpy
 from warmstart.engine import fetch_columns, float_literal
 from warmstart.events import Cells
+from warmstart.kernels import DailySweep, whole_contexts
 from warmstart.policy.feasible import feasible_cells, is_feasible
 
 # Running sums are exact to about 1e-15 of a context's traffic; below this a probability is rounding.
 ROUNDING = 1e-12
 ROW = "row"
+CELLS_AT_A_TIME, BYTES_A_CELL = 250_000, 50
+CHANGED, READ_AGAIN = "The log changed while it was read.", "Read it again."
+
+
+def fits_here(cells: Cells) -> bool:
+    """Tell whether this process may hold a few columns of the cells and their days."""
+    room = cells.engine.room
+    if not 0 < room < math.inf:
+        return room > 0
+    return bool(cells.engine.fetch(cells.table.agg(rows=cells.table.count()))[0]["rows"] * BYTES_A_CELL <= room)
 
 
 def swept_here(cells: Cells, feasible_from: WindowName) -> ir.Table:
     """Sweep in this process: the engine hands over days and counts in the order of the contexts, and no keys."""
-    import numpy as np
-
-    from warmstart.kernels import daily_shares
-
     contexts = list(cells.columns.context_keys)
     table = cells.table.mutate(**{ROW: cells.table.rowid()})
     table = table.filter(table.context_n > 0)
@@ -38,13 +48,20 @@ def swept_here(cells: Cells, feasible_from: WindowName) -> ir.Table:
     )
     daily = cells.daily_traffic.order_by([*contexts, DAY])
     traffic = daily.select(day=daily[DAY].cast("int32"), events=daily.n.cast("uint32"))
-    row, *of_cells = fetch_columns(cells.engine, ordered)
-    shares = np.empty(len(row))
-    arrays = [*of_cells, *fetch_columns(cells.engine, traffic), shares]
-    if not daily_shares(*arrays):
-        raise EngineError("The log changed while it was read.", "Read it again.")
-    h = cells.engine.open_columns({ROW: row, PROBABILITY: shares})
-    return table.join(h.filter(h[PROBABILITY] > ROUNDING), ROW).drop(ROW, "live_from", "live_until")
+    sweep = DailySweep(*fetch_columns(cells.engine, traffic))
+    rows, shares = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
+    batches = cells.engine.stream(ordered, CELLS_AT_A_TIME)
+    for block in whole_contexts([to_numpy(column) for column in batch.columns] for batch in batches):
+        of_block = sweep.shares(block)
+        if of_block is None:
+            raise EngineError(CHANGED, READ_AGAIN)
+        chosen = of_block > ROUNDING
+        rows.append(block.row[chosen])
+        shares.append(of_block[chosen])
+    if not sweep.is_done:
+        raise EngineError(CHANGED, READ_AGAIN)
+    h = cells.engine.open_columns({ROW: np.concatenate(rows), PROBABILITY: np.concatenate(shares)})
+    return table.join(h, ROW).drop(ROW, "live_from", "live_until")
 
 
 def swept_in_engine(cells: Cells, feasible_from: WindowName) -> ir.Table:

@@ -7,7 +7,7 @@ import ibis.expr.types as ir
 from warmstart.core import ACTION, DAY, PROBABILITY, UsageError, WindowName
 from warmstart.engine import float_literal
 from warmstart.events import Cells
-from warmstart.policy.daily_uniform import swept_here, swept_in_engine
+from warmstart.policy.daily_uniform import fits_here, swept_here, swept_in_engine
 from warmstart.policy.feasible import feasible_cells, feasible_count
 from warmstart.policy.policy_table import PolicyTable
 
@@ -20,7 +20,7 @@ def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name:
     if not live:
         feasible = feasible_cells(cells, feasible_from)
         table = feasible.mutate(**{PROBABILITY: 1.0 / feasible_count(feasible, feasible_from)})
-    elif cells.engine.in_process and cells.evaluated.units is None:
+    elif cells.evaluated.units is None and fits_here(cells):
         table = swept_here(cells, feasible_from)
     else:
         table = swept_in_engine(cells, feasible_from)
