@@ -42,7 +42,7 @@ def word_parts(column: pa.Array, weights: pa.Array | None) -> Iterator[Part]:
     encoded = pc.list_flatten(column).dictionary_encode()
     names = encoded.dictionary.to_pylist()
     codes = to_numpy(encoded.indices).astype(np.float64)
-    amount = np.ones(len(rows)) if weights is None else to_numpy(pc.list_flatten(weights))
+    amount = np.ones(len(rows)) if weights is None else to_numpy(pc.list_flatten(weights).cast("float64"))
     empty = np.array([not name for name in names], dtype=bool)
     usable = np.isfinite(codes) & np.isfinite(amount)
     usable[usable] &= ~empty[codes[usable].astype(np.int64)]

@@ -157,7 +157,11 @@ def learn_low_rank(
             factors = actual / expected
             match = _match(factors, pairs, shares)
         on_progress("learning", (number + 1) / ROUNDS, "pairs of groups")
-    return LowRankModel(left, right, factors.reshape(len(left.centers), -1), mean)
+    # What the ids of a group have in common is the group's: rows that were never seen have it too.
+    given = mean * n * match
+    level = _levels(members[0], by_context, _sums(examples.contexts, given, len(x)), len(left.centers))
+    levels = np.outer(level, _levels(members[1], by_action, _sums(examples.actions, given, len(a)), len(right.centers)))
+    return LowRankModel(left, right, factors.reshape(levels.shape) * levels, mean)
 
 
 def _matrix(rows: FeatureRows, buckets: int) -> Any:
@@ -187,6 +191,20 @@ def _shrunk(groups: NDArray[Any], rewards: Floats, expected: Floats, size: int, 
     actual, total = np.bincount(groups, rewards, size), np.bincount(groups, expected, size)
     result: Floats = (actual + half) / (total + half)
     return result
+
+
+def _levels(members: Members, factors: Floats, expected: Floats, groups: int) -> Floats:
+    """Return the mean factor of the rows of every group, weighted by their expected rewards, and shrunk to 1."""
+    actual, total = np.full(groups, GROUP_HALF), np.full(groups, GROUP_HALF)
+    for group, share in zip(members.groups.T, members.shares.T, strict=True):
+        actual += np.bincount(group, share * expected * factors, groups)
+        total += np.bincount(group, share * expected, groups)
+    result: Floats = actual / total
+    return result
+
+
+def _sums(groups: NDArray[Any], amounts: Floats, size: int) -> Floats:
+    return np.bincount(groups, amounts, size).astype(np.float64)
 
 
 def _unit(points: NDArray[Any]) -> NDArray[Any]:
