@@ -42,7 +42,7 @@ def take_with_numpy(rows: FeatureRows, places: Any) -> tuple[Any, Any]:
 
 def sparse_rows(rng: np.random.Generator) -> None:
     buckets = rng.integers(0, 1 << 16, ROWS * WORDS)
-    rows = FeatureRows.of(np.repeat(np.arange(ROWS), WORDS), buckets, rng.random(ROWS * WORDS), ROWS, names=1 << 16)
+    rows = FeatureRows.of(np.repeat(np.arange(ROWS), WORDS), buckets, rng.random(ROWS * WORDS), ROWS)
     places = rng.permutation(ROWS)
     numpy, scipy = best(lambda: take_with_numpy(rows, places), lambda: rows.take(places))
     print(f"rows taken by SciPy's CSR: {numpy / scipy:.1f} times as fast as with NumPy ({scipy * 1e3:.0f} ms)")

@@ -10,21 +10,14 @@ import pytest
 
 import warmstart as ws
 from warmstart.engine import connect
-from warmstart.features import (
-    CONSTANT_VALUE,
-    Features,
-    FeatureSettings,
-    KeyEncoder,
-    buckets,
-    feature_rows,
-    read_features,
-)
+from warmstart.features import Features, KeyEncoder, feature_rows, read_features, settings_of_table
+from warmstart.scoring import CONSTANT_VALUE, buckets
 
 BITS = 16
 
 
 def rows_of(table, keys=("key",), *, cross_only=True):
-    settings = FeatureSettings.of_table(table, keys, bits=BITS, cross_only=cross_only)
+    settings = settings_of_table(table, keys, bits=BITS, cross_only=cross_only)
     return feature_rows(table, table.num_rows, settings), settings
 
 
@@ -144,7 +137,7 @@ def test_times_beside_lists_of_words_are_left_out_as_text_is():
 
 def test_features_that_share_a_bucket_are_counted():
     words = [[f"w{i}" for i in range(200)]]
-    settings = FeatureSettings.of_table(pa.table({"key": [1], "w": words}), ["key"], bits=5, cross_only=True)
+    settings = settings_of_table(pa.table({"key": [1], "w": words}), ["key"], bits=5, cross_only=True)
     rows = feature_rows(pa.table({"key": [1], "w": words}), 1, settings)
     assert rows.names == 200
     assert rows.used <= 32

@@ -116,7 +116,7 @@ def test_the_best_of_all_actions_is_chosen_where_the_contexts_are(world, here, t
 
 
 def test_lists_of_features_become_rows_and_missing_ones_are_alone():
-    alone = FeatureRows.of(np.zeros(1, int), np.array([9]), np.array([0.3]), 1, names=1)
+    alone = FeatureRows.of(np.zeros(1, int), np.array([9]), np.array([0.3]), 1)
     found = FeatureRows.of_lists(
         pa.chunked_array([pa.array([[1, 2], None, [], [3]], pa.list_(pa.int32()))]),
         pa.chunked_array([pa.array([[0.5, 0.25], None, [], [1.0]], pa.list_(pa.float32()))]),

@@ -6,8 +6,8 @@ from tests.support.reward_cells import BITS, cells, features
 
 import warmstart as ws
 from warmstart.features import FeatureRows
-from warmstart.reward import LogisticModel
 from warmstart.reward.logistic import MOST_ACTIONS, learn_logistic
+from warmstart.scoring import LogisticModel
 
 
 def chance(odds):
@@ -22,7 +22,7 @@ def numbers(seed, size):
 def test_it_finds_the_chances_that_rewards_were_drawn_with():
     z, color = numbers(0, 1_500)
     x, _ = features(BITS[0], z=z, color=list(color))
-    a = FeatureRows.of(np.arange(3), np.arange(3), np.ones(3), 3, names=3)
+    a = FeatureRows.of(np.arange(3), np.arange(3), np.ones(3), 3)
     contexts, actions = np.repeat(np.arange(1_500), 3), np.tile(np.arange(3), 1_500)
     slope, shift = np.array([1.5, -1.0, 0.0]), np.array([0.0, 1.0, -1.0])
     truth = chance(slope[actions] * z[contexts] + shift[actions] * (color[contexts] == "red"))
@@ -36,7 +36,7 @@ def test_it_finds_the_chances_that_rewards_were_drawn_with():
 def test_many_events_of_a_cell_are_as_many_cells_of_one_event():
     z, _ = numbers(1, 50)
     x, _ = features(BITS[0], z=z)
-    a = FeatureRows.of(np.arange(1), np.zeros(1, int), np.ones(1), 1, names=1)
+    a = FeatureRows.of(np.arange(1), np.zeros(1, int), np.ones(1), 1)
     whole = cells(np.arange(50), np.zeros(50, int), chance(z), 40)
     won = whole.reward_sum.astype(int)
     contexts = np.repeat(np.arange(50), 40)
@@ -51,7 +51,7 @@ def test_many_events_of_a_cell_are_as_many_cells_of_one_event():
 
 def test_an_action_that_never_or_always_earned_has_a_shrunk_rate():
     x, _ = features(BITS[0], z=np.linspace(-1, 1, 8))
-    a = FeatureRows.of(np.arange(3), np.arange(3), np.ones(3), 3, names=3)
+    a = FeatureRows.of(np.arange(3), np.arange(3), np.ones(3), 3)
     seen = cells(np.tile(np.arange(4), 2), np.repeat([0, 1], 4), np.repeat([0.0, 1.0], 4), 1)
     learned = learn_logistic(seen, 1.0, x, a)
     never, always, unseen = learned.predict(np.zeros(3, int), np.arange(3), x, a)
@@ -62,12 +62,12 @@ def test_an_action_that_never_or_always_earned_has_a_shrunk_rate():
 
 def test_features_that_training_never_saw_count_nothing():
     learned = LogisticModel(np.array([3, 5], np.uint32), np.array([[1.0, -2.0]], np.float32), np.zeros(1, np.float32))
-    rows = FeatureRows.of(np.array([0, 0, 1, 2]), np.array([3, 4, 5, 9]), np.ones(4), 3, names=4)
+    rows = FeatureRows.of(np.array([0, 0, 1, 2]), np.array([3, 4, 5, 9]), np.ones(4), 3)
     asked = learned.predict(np.arange(3), np.zeros(3, int), rows, rows)
     assert asked == pytest.approx(chance(np.array([1.0, -2.0, 0.0])))
 
 
 def test_too_many_actions_are_refused():
-    rows = FeatureRows.of(np.zeros(0, int), np.zeros(0, int), np.zeros(0), MOST_ACTIONS + 1, names=0)
+    rows = FeatureRows.of(np.zeros(0, int), np.zeros(0, int), np.zeros(0), MOST_ACTIONS + 1)
     with pytest.raises(ws.UsageError, match="One regression for each of 1,001 actions"):
         learn_logistic(cells([0], [0], 0.5, 1), 1.0, rows, rows)

@@ -5,8 +5,8 @@ import pytest
 from tests.support.reward_cells import BITS, cells, features, topics
 
 from warmstart.features import FeatureRows, feature_rows
-from warmstart.reward import LowRankModel
 from warmstart.reward.low_rank import learn_low_rank
+from warmstart.scoring import LowRankModel
 
 FACTORS = np.exp(np.random.default_rng(3).normal(0, 0.8, size=(4, 4)))
 RATES = 0.05 * FACTORS
@@ -56,7 +56,7 @@ def test_it_asks_each_row_once_whatever_the_order_of_pairs(world):
 
 
 def test_without_features_all_pairs_earn_the_mean():
-    rows = FeatureRows.of(np.arange(6), np.zeros(6, int), np.ones(6), 6, names=1)
+    rows = FeatureRows.of(np.arange(6), np.zeros(6, int), np.ones(6), 6)
     pages, ads = np.repeat(np.arange(6), 6), np.tile(np.arange(6), 6)
     learned = learn_low_rank(cells(pages, ads, 0.2, 1000), 1.0, rows, rows, bits=BITS)
     assert learned.predict(pages, ads, rows, rows) == pytest.approx(0.2, abs=0.01)

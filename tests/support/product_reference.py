@@ -14,7 +14,7 @@ BITS = (5, 4)
 def random_rows(rng, size, width, bits):
     rows = np.repeat(np.arange(size), width)
     found = np.concatenate([rng.choice(1 << bits, width, replace=False) for _ in range(size)])
-    return FeatureRows.of(rows, found, rng.normal(size=len(rows)) * 0.4, size, names=1 << bits)
+    return FeatureRows.of(rows, found, rng.normal(size=len(rows)) * 0.4, size)
 
 
 def dense(rows, bits):

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from warmstart.features import FeatureSettings, feature_rows
+from warmstart.features import feature_rows, settings_of_table
 from warmstart.reward import Examples
 
 BITS = (10, 8)
@@ -19,7 +19,7 @@ def cells(contexts, actions, means, n, seed=0):
 def features(bits, **columns):
     """Hashed rows of a table, and the settings that make them."""
     table = pa.table(columns)
-    settings = FeatureSettings.of_table(table, [], bits=bits, cross_only=False)
+    settings = settings_of_table(table, [], bits=bits, cross_only=False)
     return feature_rows(table, table.num_rows, settings), settings
 
 

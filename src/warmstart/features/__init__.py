@@ -21,8 +21,8 @@ _door = Door.to(
     {
         "design_matrix": "ContextMatrix Matrix",
         "folds": "other_folds scikit_learn weighted_copy",
-        "columns": "CONSTANT_VALUE TOKEN Kind",
-        "hashed": "CONSTANT FeatureSettings buckets feature_rows",
+        "columns": "TOKEN",
+        "hashed": "feature_rows settings_of_table",
         "keys": "KeyEncoder plain_column",
         "read": "Features feature_batches read_features",
         "read_distributed": "DistributedFeatures read_features_distributed rows_of_lists rows_of_log",

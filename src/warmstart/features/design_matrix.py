@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from pyarrow import types
 
 from warmstart.core import ColumnError, no_such_column, quoted, to_arrow, to_numpy
-from warmstart.features.hashed import FeatureSettings, feature_rows
+from warmstart.features.hashed import feature_rows
 from warmstart.features.keys import plain_column, positions
+from warmstart.scoring import FeatureSettings
 
 if TYPE_CHECKING:
     from scipy import sparse

@@ -3,82 +3,55 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from hashlib import blake2b
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 from pyarrow import types
 
 from warmstart.core import ColumnError, quoted, to_numpy
 from warmstart.features.columns import (
-    CONSTANT_VALUE,
-    Kind,
-    Part,
-    Scale,
     absent_of,
     category_parts,
-    embedding_parts,
     id_parts,
-    missing_part,
-    number_parts,
     numbers_of,
     scale_of,
     text_parts,
-    time_parts,
     times_of,
     vectors_of,
     word_parts,
 )
 from warmstart.features.rows import FeatureRows
+from warmstart.scoring import (
+    FeatureSettings,
+    Kind,
+    Part,
+    Scale,
+    embedding_parts,
+    hashed_rows,
+    missing_part,
+    number_part,
+    time_parts,
+)
 
-CONSTANT = "constant"
 MAY_BE_MISSING = ("text", "category", "number", "date", "timestamp")
 _INDEX = re.compile(r"__index_level_\d+__")
 _RANGE_NAMES = ("index", "level_0", "Unnamed: 0", "column0")
 
 
-@dataclass(frozen=True)
-class FeatureSettings:
-    """How a table of contexts or actions becomes features (the hashing trick).
+def settings_of_table(table: pa.Table, keys: Sequence[str], *, bits: int, cross_only: bool) -> FeatureSettings:
+    """Infer the kind of each column from its type.
 
-    ``kinds``: the columns in use and what they are; ``weights``: for a list of words, the list of their weights;
-    ``scales``: mean and spread of numbers, of times in seconds and of each dimension of an embedding (``NAME[0]``);
-    ``bits``: 2^bits buckets; ``constant``: whether there is one; ``missing``: columns whose gaps are a feature.
+    Text and times beside lists of words are left out, and so is an index of pandas. Whether a missing value is a
+    feature depends on whether the table has gaps.
     """
-
-    bits: int
-    constant: bool = True
-    kinds: dict[str, Kind] = field(default_factory=dict)
-    weights: dict[str, str] = field(default_factory=dict)
-    scales: dict[str, Scale] = field(default_factory=dict)
-    left_out: tuple[str, ...] = ()
-    missing: tuple[str, ...] = ()
-
-    @classmethod
-    def of_table(cls, table: pa.Table, keys: Sequence[str], *, bits: int, cross_only: bool) -> FeatureSettings:
-        """Infer the kind of each column from its type.
-
-        Text and times beside lists of words are left out, and so is an index of pandas. Whether a missing value is a
-        feature depends on whether the table has gaps.
-        """
-        given = [name for name in table.column_names if name not in keys]
-        columns = {name: table.schema.field(name).type for name in given if not _is_index(table, name)}
-        kinds, weights = _kinds(table, columns)
-        scales = {part: scale for name, kind in kinds.items() for part, scale in _scales(table, name, kind).items()}
-        missing = tuple(name for name, kind in kinds.items() if kind in MAY_BE_MISSING and _has_gaps(table[name]))
-        left = tuple(n for n in given if n not in kinds and n not in weights.values())
-        return cls(bits, not cross_only, kinds, weights, scales, left, missing)
-
-    def dimensions(self, name: str) -> list[Scale]:
-        """Return the scales of an embedding's dimensions, in their order."""
-        scales: list[Scale] = []
-        while (part := f"{name}[{len(scales)}]") in self.scales:
-            scales.append(self.scales[part])
-        return scales
+    given = [name for name in table.column_names if name not in keys]
+    columns = {name: table.schema.field(name).type for name in given if not _is_index(table, name)}
+    kinds, weights = _kinds(table, columns)
+    scales = {part: scale for name, kind in kinds.items() for part, scale in _scales(table, name, kind).items()}
+    missing = tuple(name for name, kind in kinds.items() if kind in MAY_BE_MISSING and _has_gaps(table[name]))
+    left = tuple(n for n in given if n not in kinds and n not in weights.values())
+    return FeatureSettings(bits, not cross_only, kinds, weights, scales, left, missing)
 
 
 def feature_rows(table: pa.Table | None, size: int, settings: FeatureSettings) -> FeatureRows:
@@ -88,25 +61,7 @@ def feature_rows(table: pa.Table | None, size: int, settings: FeatureSettings) -
     The words of a row have length 1 together.
     """
     parts = [] if table is None else [part for name in settings.kinds for part in _parts(table, name, settings)]
-    words = [part for part in parts if part.is_words]
-    others = [part for part in parts if not part.is_words]
-    if settings.constant:
-        every, codes = np.arange(size), np.zeros(size, dtype=np.int64)
-        others.append(Part(every, codes, np.full(size, CONSTANT_VALUE), (CONSTANT,), is_words=False))
-    rows, hashed, values, names = _gather(words, settings.bits)
-    length = np.sqrt(np.bincount(rows, weights=values**2, minlength=size))
-    values = values / np.maximum(length, 1e-12)[rows]
-    more = _gather(others, settings.bits)
-    rows, hashed, values = (np.concatenate(pair) for pair in zip((rows, hashed, values), more[:3], strict=True))
-    order = np.argsort(rows, kind="stable")
-    return FeatureRows.of(rows[order], hashed[order], values[order], size, names=names + more[3])
-
-
-def buckets(names: Iterable[str], bits: int) -> NDArray[np.uint32]:
-    """Hash names into 2^bits buckets, the same on every machine and in every run."""
-    mask = (1 << bits) - 1
-    digests = (blake2b(name.encode(errors="surrogatepass"), digest_size=8).digest() for name in names)
-    return np.fromiter((int.from_bytes(digest, "little") & mask for digest in digests), dtype=np.uint32)
+    return FeatureRows.counted(*hashed_rows(parts, size, settings))
 
 
 def _parts(table: pa.Table, name: str, settings: FeatureSettings) -> Iterator[Part]:
@@ -127,19 +82,12 @@ def _parts(table: pa.Table, name: str, settings: FeatureSettings) -> Iterator[Pa
     elif kind == "category":
         yield from category_parts(column, name)
     elif kind == "embedding":
-        yield from embedding_parts(column, name, settings.dimensions(name))
+        dimensions = settings.dimensions(name)
+        yield from embedding_parts(*vectors_of(column, name, len(dimensions)), name, dimensions)
     elif kind == "number":
-        yield from number_parts(numbers_of(column, name), name, settings.scales[name])
+        yield number_part(numbers_of(column, name), name, settings.scales[name])
     else:
         yield from time_parts(times_of(column, name), name, settings.scales[name], clock=kind == "timestamp")
-
-
-def _gather(parts: Sequence[Part], bits: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], int]:
-    if not parts:
-        return np.zeros(0, np.int64), np.zeros(0, np.uint32), np.zeros(0), 0
-    rows = np.concatenate([part.rows for part in parts])
-    hashed = np.concatenate([buckets(part.names, bits)[part.codes] for part in parts])
-    return rows, hashed, np.concatenate([part.values for part in parts]), sum(len(part.names) for part in parts)
 
 
 def _kinds(table: pa.Table, columns: Mapping[str, pa.DataType]) -> tuple[dict[str, Kind], dict[str, str]]:

@@ -12,9 +12,10 @@ import pyarrow as pa
 
 from warmstart.core import DataError, counted, no_such_column, to_arrow
 from warmstart.engine import Engine, expand, is_storage, kind_of, open_whole
-from warmstart.features.hashed import FeatureSettings, feature_rows
+from warmstart.features.hashed import feature_rows, settings_of_table
 from warmstart.features.keys import KeyEncoder
 from warmstart.features.rows import FeatureRows
+from warmstart.scoring import FeatureSettings
 
 BATCH = 200_000
 
@@ -67,7 +68,7 @@ def read_features(
         check_key_columns(columns, batch.column_names, what)
         numbers = keys.numbers(batch.select(list(columns.values())).rename_columns(list(columns)))
         known = np.flatnonzero(numbers >= 0)
-        settings = settings or FeatureSettings.of_table(batch, list(columns.values()), bits=bits, cross_only=cross_only)
+        settings = settings or settings_of_table(batch, list(columns.values()), bits=bits, cross_only=cross_only)
         parts.append(feature_rows(batch.take(to_arrow(known)), len(known), settings))
         places.append(numbers[known])
     settings = settings or FeatureSettings(bits, constant=True)

@@ -14,9 +14,10 @@ import pyarrow as pa
 
 from warmstart.core import to_arrow
 from warmstart.engine import Engine, PartitionedEngine, expand, is_storage, one_kind, open_every_column
-from warmstart.features.hashed import FeatureSettings, feature_rows
+from warmstart.features.hashed import feature_rows, settings_of_table
 from warmstart.features.read import BATCH, check_key_columns, check_rows_per_key, feature_batches, feature_report
 from warmstart.features.rows import FeatureRows
+from warmstart.scoring import FeatureSettings
 
 BUCKETS, VALUES = "feature_buckets", "feature_values"
 LISTS = {BUCKETS: "array<int32>", VALUES: "array<float32>"}
@@ -71,7 +72,7 @@ def read_features_distributed(
         table, rows = rows_of_log(engine, contexts, source, columns, what)
         if settings is None:
             sample = _sample(engine, source, table, columns)
-            settings = FeatureSettings.of_table(sample, list(columns.values()), bits=bits, cross_only=cross_only)
+            settings = settings_of_table(sample, list(columns.values()), bits=bits, cross_only=cross_only)
         schema = ibis.schema({**{key: contexts[key].type() for key in columns}, **LISTS})
         encoded = engine.map_batches(rows, _encode, schema, inputs=(settings, tuple(columns)))
         described = contexts.left_join(encoded, list(columns)).drop(*(f"{key}_right" for key in columns))

@@ -1,4 +1,4 @@
-"""Sparse rows (compressed sparse rows, CSR): the features of contexts or of actions."""
+"""Sparse rows with SciPy: those of the features of contexts or actions that were read from tables."""
 
 from __future__ import annotations
 
@@ -11,39 +11,23 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from warmstart.core import to_numpy
+from warmstart.scoring import SparseRows
 
 # More columns than there are buckets: SciPy must know how many, and nothing here depends on it.
 COLUMNS = 1 << 30
 
 
 @dataclass(frozen=True, eq=False)
-class FeatureRows:
-    """Row i has the features ``buckets[starts[i]:starts[i + 1]]`` with ``values``; ``squares``: its squared length.
+class FeatureRows(SparseRows):
+    """Sparse rows; ``names``: the number of different features; ``used``: the number of buckets they fall into."""
 
-    The arrays of SciPy's CSR format (indptr, indices, data), as kernels take them; buckets may repeat within a row.
-    ``names``: the number of different features; ``used``: the number of buckets they fall into.
-    """
-
-    starts: NDArray[np.int64]
-    buckets: NDArray[np.uint32]
-    values: NDArray[np.float32]
-    squares: NDArray[np.float32]
     names: int = 0
     used: int = 0
 
     @classmethod
-    def of(cls, rows: NDArray[Any], buckets: NDArray[Any], values: NDArray[Any], size: int, *, names: int) -> Self:
-        """Build ``size`` rows from (row, bucket, value) triples in the order of rows."""
-        starts = np.concatenate([[0], np.cumsum(np.bincount(rows, minlength=size))]).astype(np.int64)
-        squares = np.bincount(rows, weights=values.astype(np.float64) ** 2, minlength=size).astype(np.float32)
-        return cls(starts, buckets.astype(np.uint32), values.astype(np.float32), squares, names, _used(buckets))
-
-    @classmethod
-    def of_arrays(cls, starts: NDArray[np.int64], buckets: NDArray[np.uint32], values: NDArray[np.float32]) -> Self:
-        """Build rows from the arrays that kernels take."""
-        owner = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-        squares = np.bincount(owner, weights=values.astype(np.float64) ** 2, minlength=len(starts) - 1)
-        return cls(starts, buckets, values, squares.astype(np.float32))
+    def counted(cls, rows: SparseRows, names: int) -> Self:
+        """Return rows with the number of their features and buckets."""
+        return cls(*rows.arrays, rows.squares, names, _used(rows.buckets))
 
     @classmethod
     def joined(cls, parts: Sequence[FeatureRows], places: NDArray[np.int64]) -> Self:
@@ -61,7 +45,7 @@ class FeatureRows:
         lists = buckets.combine_chunks()
         rows = np.repeat(np.arange(len(lists)), to_numpy(lists.value_lengths(), null=0))
         flat, amounts = (to_numpy(column.flatten()) for column in (lists, values.combine_chunks()))
-        described = cls.of(rows, flat, amounts, len(lists), names=0)
+        described = cls.counted(SparseRows.of(rows, flat, amounts, len(lists)), names=0)
         missing = to_numpy(lists.is_null())
         if not missing.any():
             return described
@@ -77,21 +61,20 @@ class FeatureRows:
     @property
     def matrix(self) -> Any:
         """Return the rows as a matrix of SciPy, with one column a bucket."""
-        from scipy import sparse
-
-        return sparse.csr_array((self.values, self.buckets.view(np.int32), self.starts), shape=(len(self), COLUMNS))
+        return self._matrix(COLUMNS)
 
     def take(self, rows: NDArray[np.int64]) -> Self:
         """Return the rows at these positions."""
         return self._of_matrix(self.matrix[rows], self.squares[rows], self.names, self.used)
 
-    def __len__(self) -> int:
-        return len(self.starts) - 1
+    def times(self, table: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Return the product with a table that has a row for every bucket."""
+        return np.asarray(self._matrix(len(table)) @ table)
 
-    @property
-    def arrays(self) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]:
-        """Return starts, buckets and values, as kernels take them."""
-        return self.starts, self.buckets, self.values
+    def _matrix(self, columns: int) -> Any:
+        from scipy import sparse
+
+        return sparse.csr_array((self.values, self.buckets.view(np.int32), self.starts), shape=(len(self), columns))
 
 
 def _used(buckets: NDArray[Any]) -> int:

@@ -12,9 +12,10 @@ import pyarrow as pa
 from warmstart.core import ACTION, EmptyWindowError, Progress, text_array
 from warmstart.engine import Engine, describe
 from warmstart.events import Events
-from warmstart.features import Features, FeatureSettings, KeyEncoder, read_features
+from warmstart.features import Features, KeyEncoder, read_features
 from warmstart.policy import FittedPolicy, RankingStore
 from warmstart.reward import DistributedRewards, FitSettings, LearnedRewards
+from warmstart.scoring import FeatureSettings
 
 # The fit's tau is chosen on this share of the training window, its last events.
 HELD_OUT = 0.2

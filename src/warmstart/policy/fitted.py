@@ -25,11 +25,12 @@ from warmstart.core import (
     to_numpy,
 )
 from warmstart.events import Folds
-from warmstart.features import CONSTANT, CONSTANT_VALUE, FeatureRows, FeatureSettings, buckets, feature_rows
+from warmstart.features import FeatureRows, feature_rows
 from warmstart.policy.epsilon_greedy import Explored, check_exploration, epsilon_greedy
 from warmstart.policy.ranking_store import RankingStore
 from warmstart.results import Learned, plain, read_record
-from warmstart.reward import ProductModel, RewardModel
+from warmstart.reward import ProductModel
+from warmstart.scoring import CONSTANT, CONSTANT_VALUE, FeatureSettings, RewardModel, buckets
 
 _Rows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]
 

@@ -1,4 +1,4 @@
-"""Check the ranking and the actions of a saved policy, column by column, with Arrow and NumPy."""
+"""Check the ranking of a saved policy, column by column, with Arrow and NumPy."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from pyarrow import types
 
 from warmstart.core import Columns, first_lines, printable, quoted, to_arrow, to_numpy, without_minus_zero
 from warmstart.policy.ranking_store import RANK, SCORE
-from warmstart.policy.saved_about import ACTIONS, DECISIONS
-from warmstart.policy.saved_arrays import damaged
+from warmstart.scoring import DECISIONS, damaged
 
 _KEY_TYPES = (
     types.is_integer,
@@ -30,19 +29,15 @@ _KEY_TYPES = (
 )
 
 
-def read_actions(folder: Path) -> pa.Array:
-    """Return the known actions: a column of keys, unique and without nulls."""
-    with _parquet(folder / ACTIONS) as file:
-        if file.schema_arrow.names != ["action"]:
-            raise damaged(ACTIONS, "must have the column action, and no other")
-        _check_key_type(ACTIONS, file.schema_arrow.field(0))
-        actions = _column(file, ACTIONS, "action")
-    numbers, distinct = _encoded(actions, ACTIONS, "action")
-    if not len(numbers):
-        raise damaged(ACTIONS, "has no actions")
-    if len(distinct) < len(numbers):
-        raise damaged(ACTIONS, "action must be unique")
-    return actions
+def type_of_actions(folder: Path, columns: Columns, kind: str) -> pa.DataType:
+    """Return the type of the ranking's actions, which must be the one that policy.json names."""
+    with _parquet(folder / DECISIONS) as file:
+        schema = file.schema_arrow
+    _check_names(schema, columns)
+    given = schema.field(columns.action).type
+    if str(given) != kind:
+        raise damaged(DECISIONS, f"{printable(columns.action)} must have the type {kind}, and has {printable(given)}")
+    return given
 
 
 def check_ranking(folder: Path, columns: Columns, actions: pa.Array) -> None:
@@ -59,7 +54,7 @@ def check_ranking(folder: Path, columns: Columns, actions: pa.Array) -> None:
         _check_scores(contexts, places, _column(file, DECISIONS, SCORE))
         chosen = pc.index_in(_column(file, DECISIONS, columns.action), value_set=actions)
     if chosen.null_count:
-        raise damaged(DECISIONS, f"{printable(columns.action)} must be an action of {ACTIONS}")
+        raise damaged(DECISIONS, f"{printable(columns.action)} must be a known action")
     pairs = np.sort(contexts * len(actions) + to_numpy(chosen))
     if bool((pairs[1:] == pairs[:-1]).any()):
         raise damaged(DECISIONS, f"{printable(columns.action)} must not be twice in a context")
@@ -73,10 +68,14 @@ def check_rows(rows: pa.Table, columns: Columns, action: pa.DataType) -> None:
     _check_score_range(rows[SCORE])
 
 
-def _check_schema(schema: pa.Schema, columns: Columns, action: pa.DataType) -> None:
+def _check_names(schema: pa.Schema, columns: Columns) -> None:
     names = [*columns.context, columns.action, RANK, SCORE]
     if schema.names != names:
         raise damaged(DECISIONS, f"must have the columns {', '.join(map(quoted, names))}, in this order")
+
+
+def _check_schema(schema: pa.Schema, columns: Columns, action: pa.DataType) -> None:
+    _check_names(schema, columns)
     for name in columns.context:
         _check_key_type(DECISIONS, schema.field(name))
     for name, kind in ((columns.action, action), (RANK, pa.int32()), (SCORE, pa.float64())):

@@ -17,25 +17,41 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from warmstart.core import SavedFileError, SourceError, UsageError, __version__, check_output, printable, write_output
+from warmstart.core import (
+    Columns,
+    SavedFileError,
+    SourceError,
+    UsageError,
+    Window,
+    __version__,
+    check_output,
+    printable,
+    write_output,
+)
+from warmstart.events import Folds
 from warmstart.features import FeatureRows, plain_column
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.ranking_store import RANK, SCORE, RankingFile
-from warmstart.policy.saved_about import (
-    ACTIONS,
+from warmstart.policy.saved_actions import arrays_of_actions, arrow_of_actions, key_type
+from warmstart.results import plain
+from warmstart.reward import ProductModel
+from warmstart.scoring import (
+    ACTION_ARRAYS,
     DECISIONS,
+    FILE,
     FORMAT,
-    columns_of,
-    folds_of,
+    KINDS,
+    damaged,
+    kind_of,
+    load_actions,
+    load_keys,
+    load_model,
     own_sha256,
     read_about,
     settings_of,
-    window_of,
+    sha256,
 )
-from warmstart.policy.saved_arrays import damaged, sha256
-from warmstart.policy.saved_fields import FILE
-from warmstart.policy.saved_model import ACTION_ARRAYS, KINDS, kind_of, load_actions, load_model
-from warmstart.results import plain
+from warmstart.scoring import ProductModel as SavedProduct
 
 
 def is_saved_policy(source: Any) -> bool:
@@ -56,7 +72,10 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
     check_output(out, folder=True)
     with write_output(out, folder=True) as part:
         model = None if policy.model is None else _save_model(policy, part)
-        pq.write_table(pa.table({"action": plain_column(policy.actions)}), part / ACTIONS)
+        with _refusing_to_save():
+            keys = arrays_of_actions(policy.actions)
+        for file, array in keys.items():
+            np.save(part / file, array, allow_pickle=False)
         # Batch by batch, so that the ranking need not fit into memory.
         writer = None
         for batch in _ranking(policy):
@@ -72,6 +91,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
             "window": asdict(policy.window),
             "folds": None if policy.folds is None else asdict(policy.folds),
             "model": model,
+            "action_type": key_type(policy.actions),
             "context_features": asdict(policy.context_settings),
             "action_features": asdict(policy.action_settings),
             "lowest": policy.lowest,
@@ -107,8 +127,8 @@ def _load_checked(path: Path, about: Mapping[str, Any]) -> FittedPolicy:
     check_ranking(path, parts["columns"], parts["actions"])
     return FittedPolicy(
         **parts,
-        window=window_of(about["window"]),
-        folds=folds_of(about["folds"]),
+        window=Window(**about["window"]),
+        folds=_folds_of(about["folds"]),
         ranked=RankingFile(path.resolve() / DECISIONS),
         lowest=float(about["lowest"]),
         report=about["report"],
@@ -117,19 +137,23 @@ def _load_checked(path: Path, about: Mapping[str, Any]) -> FittedPolicy:
 
 def _load_parts(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return, checked, the parts of a policy that do not grow with its ranking."""
-    from warmstart.policy.saved_ranking import read_actions
+    from warmstart.policy.saved_ranking import type_of_actions
 
-    actions = read_actions(path)
+    columns = _columns_of(about["columns"])
+    keys = load_keys(path, about["action_type"])
+    actions = arrow_of_actions(keys, type_of_actions(path, columns, about["action_type"]))
     settings = tuple(settings_of(about[name]) for name in ("context_features", "action_features"))
     if about["model"] is None:
         nothing = np.zeros(0, np.int64)
-        rows = FeatureRows.of(nothing, nothing, np.zeros(0), len(actions), names=0)
-        model, factors = None, np.ones(len(actions))
+        model, rows = None, FeatureRows.of(nothing, nothing, np.zeros(0), len(actions))
+        factors = np.ones(len(actions))
     else:
         model = load_model(path, about["model"], (settings[0].bits, settings[1].bits), len(actions))
-        rows, factors = load_actions(path, len(actions), settings[1].bits)
+        model = ProductModel.of(model) if isinstance(model, SavedProduct) else model
+        loaded, factors = load_actions(path, len(actions), settings[1].bits)
+        rows = FeatureRows.counted(loaded, names=0)
     return {
-        "columns": columns_of(about["columns"]),
+        "columns": columns,
         "model": model,
         "context_settings": settings[0],
         "action_settings": settings[1],
@@ -137,6 +161,14 @@ def _load_parts(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         "action_rows": rows,
         "factors": factors,
     }
+
+
+def _columns_of(saved: Mapping[str, Any]) -> Columns:
+    return Columns(**{**saved, **{name: tuple(saved[name]) for name in ("context", "unit", "also")}})
+
+
+def _folds_of(saved: Mapping[str, Any] | None) -> Folds | None:
+    return None if saved is None else Folds(**{**saved, "keys": tuple(saved["keys"])})
 
 
 @contextmanager

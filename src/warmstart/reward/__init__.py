@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from warmstart.reward.examples import *  # noqa: F403
     from warmstart.reward.learner import *  # noqa: F403
     from warmstart.reward.left_out import *  # noqa: F403
-    from warmstart.reward.logistic import *  # noqa: F403
-    from warmstart.reward.low_rank import *  # noqa: F403
     from warmstart.reward.model_choice import *  # noqa: F403
     from warmstart.reward.models import *  # noqa: F403
     from warmstart.reward.product import *  # noqa: F403
@@ -32,9 +30,7 @@ _door = Door.to(
         "examples": "SUMS Examples",
         "learner": "CELL_PASSES CELLS_TO_CHOOSE_WITH LearnedRewards Learner event_stream rank_feasible",
         "left_out": "LeftOutMeans open_left_out_means",
-        "logistic": "LogisticModel",
-        "low_rank": "Groups LowRankModel",
-        "models": "MODELS MeanModel ModelName RewardModel",
+        "models": "MODELS ModelName",
         "product": "ProductModel Stream",
         "settings": "FitSettings",
     },

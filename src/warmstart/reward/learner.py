@@ -17,9 +17,9 @@ from warmstart.reward.credibility import Credibility
 from warmstart.reward.examples import Examples
 from warmstart.reward.logistic import learn_logistic
 from warmstart.reward.low_rank import learn_low_rank
-from warmstart.reward.models import MeanModel, RewardModel
 from warmstart.reward.product import Stream, learn
 from warmstart.reward.settings import FitSettings
+from warmstart.scoring import MeanModel, RewardModel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

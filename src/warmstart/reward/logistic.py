@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from warmstart.core import Progress, UsageError, silent
 from warmstart.features import FeatureRows, scikit_learn
 from warmstart.reward.examples import Examples
-from warmstart.reward.models import asked, chunks
+from warmstart.scoring import LogisticModel
 
 # Numbers come with a spread of .3: this is scikit-learn's own default for a spread of 1.
 C = 10.0
@@ -19,36 +18,6 @@ MOST_STEPS = 300
 MOST_ACTIONS, MOST_COEFFICIENTS = 1_000, 20_000_000
 # The rate of an action that was never or always rewarded is shrunk to the mean of all by so many events.
 HALF = 2.0
-
-
-@dataclass(frozen=True, eq=False)
-class LogisticModel:
-    """``coefficients`` of every action for the ``buckets`` in use, in rising order, and its ``intercepts``."""
-
-    buckets: NDArray[np.uint32]
-    coefficients: NDArray[np.float32]
-    intercepts: NDArray[np.float32]
-
-    def predict(
-        self,
-        contexts: NDArray[Any],
-        actions: NDArray[Any],
-        x: FeatureRows,
-        a: FeatureRows,  # noqa: ARG002
-    ) -> NDArray[np.float32]:
-        """Return expected rewards in [0, 1] for pairs: rows of ``x`` and known actions by their number."""
-        from scipy.special import expit
-
-        rows, context = asked(x, contexts)
-        matrix = _columns(rows, self.buckets)
-        logits = np.empty(len(contexts), dtype=np.float32)
-        order = np.argsort(context, kind="stable")
-        bounds = np.searchsorted(context[order], [0, *(part[-1] + 1 for part in chunks(len(rows)))])
-        for number, part in enumerate(chunks(len(rows))):
-            mine = order[bounds[number] : bounds[number + 1]]
-            block = matrix[part] @ self.coefficients.T
-            logits[mine] = block[context[mine] - part[0], actions[mine]] + self.intercepts[actions[mine]]
-        return np.asarray(expit(logits), dtype=np.float32)
 
 
 def learn_logistic(
@@ -112,9 +81,6 @@ def _columns(rows: FeatureRows, buckets: NDArray[np.uint32]) -> Any:
     """Return the features as a matrix with one column for each of the buckets; others are left out."""
     from scipy import sparse
 
-    places = np.searchsorted(buckets, rows.buckets)
-    known = buckets[np.minimum(places, len(buckets) - 1)] == rows.buckets if len(buckets) else np.zeros(0, dtype=bool)
-    owner = np.repeat(np.arange(len(rows)), np.diff(rows.starts))
-    shape = (len(rows), len(buckets))
-    entries = (rows.values[known].astype(np.float64), (owner[known], places[known]))
-    return sparse.csr_array(entries, shape=shape)
+    mine = rows.among(buckets)
+    entries = (mine.values.astype(np.float64), mine.buckets.astype(np.int64), mine.starts)
+    return sparse.csr_array(entries, shape=(len(rows), len(buckets)))

@@ -8,8 +8,7 @@ Poisson regression (expectation-maximisation), and shrunk to 1. A feature that e
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,95 +17,43 @@ from warmstart.core import Progress, silent
 from warmstart.features import FeatureRows, scikit_learn
 from warmstart.reward.credibility import ACTION_HALF, CONTEXT_HALF
 from warmstart.reward.examples import Examples
-from warmstart.reward.models import asked, chunks
+from warmstart.scoring import Groups, LowRankModel, Members, unit
 
 # Measured on simulated months: 25 to 60 groups and 30 to 100 vectors learn the same within .01 of the scale.
-VECTORS, GROUPS, MEMBERSHIPS = 50, 40, 3
-# Similarities are squared into memberships; a factor is shrunk half way at so many expected rewards.
-SHARPNESS, GROUP_HALF = 2.0, 2.0
+VECTORS, GROUPS = 50, 40
+# A factor is shrunk half way at so many expected rewards.
+GROUP_HALF = 2.0
 ROUNDS, STEPS = 8, 2
 ROWS_TO_LEARN_GROUPS = 100_000
 Floats = NDArray[np.float64]
 
 
-class Members(NamedTuple):
-    """The groups of every row, and how much it belongs to each; a row without known features belongs to none."""
+def learn_groups(rows: FeatureRows, buckets: int, seed: int) -> Groups:
+    """Find the groups of rows by their features."""
+    from scipy import sparse
 
-    groups: NDArray[np.int64]
-    shares: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Groups:
-    """Groups of rows: ``projection`` takes features to vectors, ``centers`` are those of the groups, of length 1."""
-
-    projection: NDArray[np.float32]
-    centers: NDArray[np.float32]
-
-    @classmethod
-    def learn(cls, rows: FeatureRows, buckets: int, seed: int) -> Self:
-        """Find the groups of rows by their features."""
-        from scipy import sparse
-
-        if len(rows) > ROWS_TO_LEARN_GROUPS:
-            rows = rows.take(np.random.default_rng(seed).choice(len(rows), ROWS_TO_LEARN_GROUPS, replace=False))
-        # A copy: SciPy adds up what a row has twice in place, and the arrays belong to the rows.
-        matrix = _matrix(rows, buckets).copy()
-        matrix.sum_duplicates()
-        occurs = np.bincount(matrix.indices, minlength=buckets)
-        rarity = np.where(occurs > 0, np.log((len(rows) + 1) / (occurs + 1)), 0.0)
-        weighted = matrix @ sparse.diags_array(rarity)
-        lengths = np.sqrt(weighted.multiply(weighted).sum(axis=1))
-        weighted = sparse.diags_array(1 / np.maximum(lengths, 1e-9)) @ weighted
-        used = np.flatnonzero((occurs > 0) & (rarity > 0))
-        vectors = max(min(VECTORS, len(used) - 1, len(rows) - 1), 1)
-        projection = np.zeros((buckets, vectors), dtype=np.float32)
-        if len(used) > 1 and len(rows) > 1:
-            _, _, right = scikit_learn("utils.extmath").randomized_svd(
-                weighted[:, used], vectors, n_iter=3, random_state=seed
-            )
-            projection[used] = rarity[used, None] * right.T
-        points = _unit(matrix @ projection)
-        groups = min(GROUPS, len(np.unique(points.round(6), axis=0)))
-        found = (
-            scikit_learn("cluster").MiniBatchKMeans(groups, n_init=3, batch_size=4096, random_state=seed).fit(points)
+    if len(rows) > ROWS_TO_LEARN_GROUPS:
+        rows = rows.take(np.random.default_rng(seed).choice(len(rows), ROWS_TO_LEARN_GROUPS, replace=False))
+    # A copy: SciPy adds up what a row has twice in place, and the arrays belong to the rows.
+    matrix = _matrix(rows, buckets).copy()
+    matrix.sum_duplicates()
+    occurs = np.bincount(matrix.indices, minlength=buckets)
+    rarity = np.where(occurs > 0, np.log((len(rows) + 1) / (occurs + 1)), 0.0)
+    weighted = matrix @ sparse.diags_array(rarity)
+    lengths = np.sqrt(weighted.multiply(weighted).sum(axis=1))
+    weighted = sparse.diags_array(1 / np.maximum(lengths, 1e-9)) @ weighted
+    used = np.flatnonzero((occurs > 0) & (rarity > 0))
+    vectors = max(min(VECTORS, len(used) - 1, len(rows) - 1), 1)
+    projection = np.zeros((buckets, vectors), dtype=np.float32)
+    if len(used) > 1 and len(rows) > 1:
+        _, _, right = scikit_learn("utils.extmath").randomized_svd(
+            weighted[:, used], vectors, n_iter=3, random_state=seed
         )
-        return cls(projection, _unit(found.cluster_centers_).astype(np.float32))
-
-    def members(self, rows: FeatureRows) -> Members:
-        """Return the nearest groups of every row."""
-        size = min(MEMBERSHIPS, len(self.centers))
-        groups, shares = np.empty((len(rows), size), dtype=np.int64), np.empty((len(rows), size))
-        matrix = _matrix(rows, len(self.projection))
-        for part in chunks(len(rows)):
-            near = np.maximum(_unit(matrix[part] @ self.projection) @ self.centers.T, 0)
-            nearest = np.argpartition(-near, size - 1, axis=1)[:, :size]
-            weight = np.take_along_axis(near, nearest, axis=1).astype(np.float64) ** SHARPNESS
-            groups[part], shares[part] = nearest, weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-12)
-        return Members(groups, shares)
-
-
-@dataclass(frozen=True, eq=False)
-class LowRankModel:
-    """Groups of contexts and of actions, the ``factors`` of their pairs, and the ``mean`` reward that they multiply."""
-
-    contexts: Groups
-    actions: Groups
-    factors: Floats
-    mean: float
-
-    def predict(
-        self, contexts: NDArray[Any], actions: NDArray[Any], x: FeatureRows, a: FeatureRows
-    ) -> NDArray[np.float32]:
-        """Return expected rewards in [0, 1] for pairs: rows of ``x`` and rows of ``a``."""
-        rows, context = asked(x, contexts)
-        columns, action = asked(a, actions)
-        left, right = self.contexts.members(rows), self.actions.members(columns)
-        expected = np.empty(len(contexts), dtype=np.float32)
-        for part in chunks(len(contexts)):
-            pairs, shares = _pairs(left, right, context[part], action[part], len(self.actions.centers))
-            expected[part] = self.mean * _match(self.factors.ravel(), pairs, shares)
-        return np.clip(expected, 0, 1)
+        projection[used] = rarity[used, None] * right.T
+    points = unit(matrix @ projection)
+    groups = min(GROUPS, len(np.unique(points.round(6), axis=0)))
+    found = scikit_learn("cluster").MiniBatchKMeans(groups, n_init=3, batch_size=4096, random_state=seed).fit(points)
+    return Groups(projection, unit(found.cluster_centers_).astype(np.float32))
 
 
 def learn_low_rank(
@@ -131,9 +78,9 @@ def learn_low_rank(
         on_progress: called with the step and the share that is done.
     """
     on_progress("finding groups of contexts")
-    left = Groups.learn(x, 1 << bits[0], seed)
+    left = learn_groups(x, 1 << bits[0], seed)
     on_progress("finding groups of actions")
-    right = Groups.learn(a, 1 << bits[1], seed)
+    right = learn_groups(a, 1 << bits[1], seed)
     weight = 1 / np.maximum(examples.propensity, tau)
     weight *= examples.n.sum() / (weight * examples.n).sum()
     n, rewards = weight * examples.n, weight * examples.reward_sum
@@ -205,9 +152,3 @@ def _levels(members: Members, factors: Floats, expected: Floats, groups: int) ->
 
 def _sums(groups: NDArray[Any], amounts: Floats, size: int) -> Floats:
     return np.bincount(groups, amounts, size).astype(np.float64)
-
-
-def _unit(points: NDArray[Any]) -> NDArray[Any]:
-    lengths = np.linalg.norm(points, axis=1, keepdims=True)
-    result: NDArray[Any] = points / np.maximum(lengths, 1e-9)
-    return result

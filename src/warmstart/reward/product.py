@@ -6,15 +6,16 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from warmstart import scoring
 from warmstart.core import Progress, silent
 from warmstart.features import FeatureRows
+from warmstart.scoring import LossName, SparseRows
 
-LossName = Literal["squared", "logistic"]
 LOSS_CODES = {"squared": 0, "logistic": 1}
 PAPER_RATES = (0.2, 0.1, 0.05, 0.02, 0.01)
 CHUNK = 50_000
@@ -22,15 +23,13 @@ CHUNK = 50_000
 PIECES = 4
 
 
-@dataclass(frozen=True, eq=False)
-class ProductModel:
-    """A table of weights, ``width`` columns wide; the learning rate that was chosen and its progressive loss."""
+class ProductModel(scoring.ProductModel):
+    """A product that is predicted by compiled loops."""
 
-    weights: NDArray[np.float32]
-    width: int
-    loss: LossName
-    rate: float
-    training_loss: float
+    @classmethod
+    def of(cls, model: scoring.ProductModel) -> ProductModel:
+        """Return a model that was loaded, to be predicted by compiled loops."""
+        return cls(**vars(model))
 
     @property
     def loss_code(self) -> int:
@@ -38,7 +37,7 @@ class ProductModel:
         return LOSS_CODES[self.loss]
 
     def predict(
-        self, contexts: NDArray[Any], actions: NDArray[Any], x: FeatureRows, a: FeatureRows
+        self, contexts: NDArray[Any], actions: NDArray[Any], x: SparseRows, a: SparseRows
     ) -> NDArray[np.float32]:
         """Return f in [0, 1] for pairs of contexts and actions."""
         from warmstart.kernels import predict
@@ -46,14 +45,6 @@ class ProductModel:
         scores = np.empty(len(contexts), dtype=np.float32)
         predict(contexts, actions, x.arrays, a.arrays, self.weights, self.width, scores)
         return self.bounded(scores)
-
-    def bounded(self, scores: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Turn products into predictions in [0, 1]."""
-        if self.loss == "squared":
-            return np.clip(scores, 0, 1)
-        from scipy.special import expit
-
-        return np.asarray(expit(scores))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,8 @@ from typing import Any, Literal
 
 from warmstart.core import UsageError, quoted
 from warmstart.reward.models import MODELS, ModelName
-from warmstart.reward.product import PAPER_RATES, LossName
+from warmstart.reward.product import PAPER_RATES
+from warmstart.scoring import LossName
 
 CELL_RATE = 0.05
 

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from warmstart.core import no_such_column
 from warmstart.engine import describe
-from warmstart.features import TOKEN, FeatureSettings, feature_batches
+from warmstart.features import TOKEN, feature_batches, settings_of_table
 from warmstart.interop.features import NO_FEATURES, Features, canonical
+from warmstart.scoring import FeatureSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +34,7 @@ def featurize(engine: Engine, source: Any, given: Mapping[str, str]) -> Iterator
             if key not in batch.column_names:
                 raise no_such_column(key, batch.column_names, where=describe(source))
         # Nothing is hashed here, so any number of bits does.
-        settings = settings or FeatureSettings.of_table(batch, keys, bits=8, cross_only=False)
+        settings = settings or settings_of_table(batch, keys, bits=8, cross_only=False)
         for begin in range(0, batch.num_rows, BATCH):
             part = batch.slice(begin, BATCH)
             yield part.select(keys).rename_columns(list(given)), _features_of_rows(part, settings)

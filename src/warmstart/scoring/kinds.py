@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from warmstart.features import FeatureRows
-from warmstart.policy.saved_arrays import ArraySpec, damaged, read_array
-from warmstart.policy.saved_fields import Check, number, one_of, whole
-from warmstart.reward import Groups, LogisticModel, LowRankModel, MeanModel, ProductModel
+from warmstart.scoring.arrays import ArraySpec, Reading, damaged, read_array
+from warmstart.scoring.fields import FILE, Check, number, one_of, whole
+from warmstart.scoring.models import Groups, LogisticModel, LowRankModel, MeanModel, ProductModel, RewardModel
+from warmstart.scoring.rows import SparseRows
 
-ABOUT = "policy.json"
 # Far above what learning makes, and far below what overflows in a sum of products.
 LARGEST_WEIGHT, LARGEST_VALUE, LARGEST_FACTOR = 1e9, 1e3, 1e12
 Arrays = Mapping[str, NDArray[Any]]
@@ -31,13 +30,13 @@ class ModelKind:
     fields: Mapping[str, Check]
     arrays: Mapping[str, ArraySpec]
     sizes: Callable[[Mapping[str, Any], tuple[int, int]], dict[str, int]]
-    build: Callable[[Mapping[str, Any], Arrays], Any]
+    build: Callable[[Mapping[str, Any], Arrays], RewardModel]
     saved: Callable[[Any], tuple[dict[str, Any], dict[str, NDArray[Any]]]]
 
 
 def _product_sizes(fields: Mapping[str, Any], bits: tuple[int, int]) -> dict[str, int]:
     if fields["width"] != 1 << bits[1]:
-        raise damaged(ABOUT, f"model.width must be {1 << bits[1]:,}, 2^action_features.bits")
+        raise damaged(FILE, f"model.width must be {1 << bits[1]:,}, 2^action_features.bits")
     return {"width": 1 << bits[1], "weights": 1 << sum(bits)}
 
 
@@ -144,7 +143,7 @@ ACTION_ARRAYS = {
 
 def kind_of(model: Any) -> str:
     """Return the name of a model's kind."""
-    return MODEL_CLASSES[type(model)]
+    return next(name for kind, name in MODEL_CLASSES.items() if isinstance(model, kind))
 
 
 def array_files(kind: str | None) -> set[str]:
@@ -154,20 +153,40 @@ def array_files(kind: str | None) -> set[str]:
     return {spec.file for spec in (*ACTION_ARRAYS.values(), *KINDS[kind].arrays.values())}
 
 
-def load_model(folder: Path, about: Mapping[str, Any], bits: tuple[int, int], actions: int) -> Any:
-    """Return the reward model, its arrays memory-mapped and checked."""
+def load_model(
+    folder: Path, about: Mapping[str, Any], bits: tuple[int, int], actions: int, *, reading: Reading = "mapped"
+) -> RewardModel:
+    """Return the reward model, its fields and arrays checked.
+
+    Args:
+        folder: of the saved policy.
+        about: what policy.json says of the model.
+        bits: of the features of contexts and of actions.
+        actions: how many are known.
+        reading: how arrays are read.
+    """
     kind = KINDS[about["kind"]]
     fields = {name: about[name] for name in kind.fields}
     sizes = {"actions": actions, **kind.sizes(fields, bits)}
-    return kind.build(fields, {name: read_array(folder, spec, sizes) for name, spec in kind.arrays.items()})
+    arrays = {name: read_array(folder, spec, sizes, reading=reading) for name, spec in kind.arrays.items()}
+    return kind.build(fields, arrays)
 
 
-def load_actions(folder: Path, actions: int, bits: int) -> tuple[FeatureRows, NDArray[np.float64]]:
-    """Return the features and the factors of the known actions, checked."""
+def load_actions(
+    folder: Path, actions: int, bits: int, *, reading: Reading = "mapped"
+) -> tuple[SparseRows, NDArray[np.float64]]:
+    """Return the features and the factors of the known actions, checked.
+
+    Args:
+        folder: of the saved policy.
+        actions: how many are known.
+        bits: of their features.
+        reading: how arrays are read.
+    """
     sizes = {"actions": actions, "actions + 1": actions + 1, "action buckets": 1 << bits}
-    arrays = {name: read_array(folder, spec, sizes) for name, spec in ACTION_ARRAYS.items()}
+    arrays = {name: read_array(folder, spec, sizes, reading=reading) for name, spec in ACTION_ARRAYS.items()}
     factors = arrays["factors"]
-    rows = FeatureRows(arrays["starts"], arrays["buckets"], arrays["values"], arrays["squares"])
+    rows = SparseRows(arrays["starts"], arrays["buckets"], arrays["values"], arrays["squares"])
     owner = np.repeat(np.arange(actions), np.diff(rows.starts))
     squares = np.bincount(owner, weights=rows.values.astype(np.float64) ** 2, minlength=actions)
     if not np.allclose(rows.squares, squares, rtol=1e-4, atol=1e-6):

@@ -5,7 +5,7 @@ import pytest
 from tests.support.saved_policies import about, copied, sign, small_policy
 
 import warmstart as ws
-from warmstart.policy.saved_model import ACTION_ARRAYS, KINDS
+from warmstart.scoring import ACTION_ARRAYS, KINDS, key_arrays
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,8 @@ def folder(saved, tmp_path):
     return copied(saved, tmp_path / "policy")
 
 
-SPECS = {spec.file: spec for spec in (*KINDS["product"].arrays.values(), *ACTION_ARRAYS.values())}
+ARRAYS = {**KINDS["product"].arrays, **ACTION_ARRAYS, **key_arrays("int64")}
+SPECS = {spec.file: spec for spec in ARRAYS.values()}
 anywhere = pytest.mark.parametrize("file", sorted(SPECS))
 
 
@@ -48,7 +49,10 @@ def test_another_shape_is_refused(folder, file):
     array = np.load(folder / file)
     for other in (array[:-1], np.append(array, array[-1:]), array[:0], array.reshape(-1, 1), np.array(array[0])):
         # A shorter array that comes first is a wrong length of the next.
-        assert "has" in refused(folder, file, other.astype(array.dtype)) or file == "action_buckets.npy"
+        assert "has" in refused(folder, file, other.astype(array.dtype)) or file in (
+            "action_buckets.npy",
+            "action_keys.npy",
+        )
 
 
 @anywhere
@@ -81,7 +85,7 @@ def test_a_changed_header_is_an_error_or_changes_nothing(folder, saved, file):
         assert refused(folder, file).startswith(f"{file}: ")
 
 
-@anywhere
+@pytest.mark.parametrize("file", sorted({*SPECS} - {"action_keys.npy"}))
 def test_values_out_of_range_are_refused(folder, file):
     spec, array = SPECS[file], np.load(folder / file)
     wrong = {np.nan, np.inf, -np.inf} if array.dtype.kind == "f" else set()

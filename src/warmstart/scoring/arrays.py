@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import inf, prod
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,7 @@ from warmstart.core import SavedFileError, first_lines, printable
 HINT = "Restore the folder, or fit again."
 ITEMS_PER_CHUNK = 1 << 20
 BYTES_PER_CHUNK = 1 << 20
+Reading = Literal["mapped", "whole"]
 # How NumPy writes arrays. Headers are matched, not evaluated, so that none can do more than name a dtype and a shape.
 _START = b"\x93NUMPY\x01\x00"
 _HEADER = re.compile(
@@ -62,9 +63,16 @@ def sha256(path: Path) -> str:
     return digest.hexdigest()
 
 
-def read_array(folder: Path, spec: ArraySpec, sizes: dict[str, int]) -> NDArray[Any]:
-    """Memory-map an array and check it; sizes that it has first are added to ``sizes``. Nothing is unpickled."""
-    array = _mapped(folder / spec.file, spec)
+def read_array(folder: Path, spec: ArraySpec, sizes: dict[str, int], *, reading: Reading = "mapped") -> NDArray[Any]:
+    """Return an array, checked; sizes that it has first are added to ``sizes``. Nothing is unpickled.
+
+    Args:
+        folder: of the saved policy.
+        spec: what the array must be.
+        sizes: the lengths that are known, by name.
+        reading: mapped, which leaves what is not used on the disk, or whole: what the file becomes later is the same.
+    """
+    array = _opened(folder / spec.file, spec, reading)
     if array.ndim != len(spec.shape):
         raise damaged(spec.file, f"has {array.ndim} dimensions, not {len(spec.shape)}")
     for name, size in zip(spec.shape, array.shape, strict=True):
@@ -78,7 +86,7 @@ def read_array(folder: Path, spec: ArraySpec, sizes: dict[str, int]) -> NDArray[
     return array
 
 
-def _mapped(path: Path, spec: ArraySpec) -> NDArray[Any]:
+def _opened(path: Path, spec: ArraySpec, reading: Reading) -> NDArray[Any]:
     try:
         with path.open("rb") as file:
             start = file.read(len(_START))
@@ -99,7 +107,12 @@ def _mapped(path: Path, spec: ArraySpec) -> NDArray[Any]:
         raise damaged(spec.file, "has another size than its header says")
     if not items:
         return np.zeros(shape, dtype)
-    return np.memmap(path, dtype, "c", offset, shape)
+    if reading == "mapped":
+        return np.memmap(path, dtype, "c", offset, shape)
+    whole = np.fromfile(path, dtype, items, offset=offset)
+    if len(whole) != items:
+        raise damaged(spec.file, "has another size than its header says")
+    return whole.reshape(shape)
 
 
 def _check_offsets(array: NDArray[Any], spec: ArraySpec, end: int) -> None:

@@ -7,7 +7,7 @@ from math import inf, isfinite
 from typing import Any
 
 from warmstart.core import printable, quoted
-from warmstart.policy.saved_arrays import damaged
+from warmstart.scoring.arrays import damaged
 
 FILE = "policy.json"
 Check = Callable[[Any, str], None]

@@ -8,11 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
 
-from warmstart.core import Columns, LaterVersionError, Window, first_lines, printable, quoted
-from warmstart.events import Folds
-from warmstart.features import FeatureSettings, Kind
-from warmstart.policy.saved_arrays import damaged
-from warmstart.policy.saved_fields import (
+from warmstart.core import LaterVersionError, first_lines, printable, quoted
+from warmstart.scoring.arrays import damaged
+from warmstart.scoring.fields import (
     FILE,
     Check,
     flag,
@@ -26,10 +24,12 @@ from warmstart.policy.saved_fields import (
     text,
     whole,
 )
-from warmstart.policy.saved_model import KINDS, array_files
+from warmstart.scoring.keys import check_kind, key_arrays
+from warmstart.scoring.kinds import KINDS, array_files
+from warmstart.scoring.settings import FeatureSettings, Kind
 
 FORMAT = 2
-ACTIONS, DECISIONS = "actions.parquet", "decisions.parquet"
+DECISIONS = "decisions.parquet"
 LEAST_BITS, MOST_BITS = 4, 30
 # The years 1 to 9999, in microseconds since 1970.
 EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
@@ -140,6 +140,7 @@ _ABOUT = record(
         "window": record({"events": whole(), **dict.fromkeys(("start", "stop", "first", "last"), _time)}),
         "folds": optional(_folds),
         "model": optional(_model),
+        "action_type": check_kind,
         "context_features": _features,
         "action_features": _features,
         "lowest": number(0, 1),
@@ -166,7 +167,9 @@ def read_about(folder: Path, where: str) -> dict[str, Any]:
     if len(set(names)) < len(names):
         raise damaged(FILE, "columns.context and columns.action must differ, also from 'rank' and 'score'")
     # Names of files are never taken from the file: they follow from the kind of model.
-    files = {FILE, ACTIONS, DECISIONS, *array_files(about["model"] and about["model"]["kind"])}
+    model = about["model"]["kind"] if about["model"] else None
+    keys = {spec.file for spec in key_arrays(about["action_type"]).values()}
+    files = {FILE, DECISIONS, *keys, *array_files(model)}
     record(dict.fromkeys(sorted(files), text))(about["files"], "files")
     if about["files"][FILE] != own_sha256(about):
         raise damaged(FILE, f"has another SHA-256 than files.{FILE} says: it is damaged or was changed")
@@ -202,21 +205,6 @@ def _check_format(about: Any, where: str) -> None:
 def shown_version(version: str) -> str:
     """Return a version to show."""
     return printable(version[:20])
-
-
-def columns_of(saved: Mapping[str, Any]) -> Columns:
-    """Return the names of the log's columns."""
-    return Columns(**{**saved, **{name: tuple(saved[name]) for name in ("context", "unit", "also")}})
-
-
-def window_of(saved: Mapping[str, Any]) -> Window:
-    """Return the training window."""
-    return Window(**saved)
-
-
-def folds_of(saved: Mapping[str, Any] | None) -> Folds | None:
-    """Return the folds that it was learned from, if any."""
-    return None if saved is None else Folds(**{**saved, "keys": tuple(saved["keys"])})
 
 
 def settings_of(saved: Mapping[str, Any]) -> FeatureSettings:

@@ -1,0 +1,40 @@
+"""Choose with a saved policy, with NumPy alone: for use inside a service.
+
+``load`` reads a folder that ``fit`` wrote; what it returns chooses as ``warmstart choose`` does. DuckDB, Ibis, Arrow,
+pandas, SciPy, scikit-learn and Numba are not imported.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from warmstart.core import Door
+
+if TYPE_CHECKING:
+    from warmstart.scoring.about import *  # noqa: F403
+    from warmstart.scoring.arrays import *  # noqa: F403
+    from warmstart.scoring.fields import *  # noqa: F403
+    from warmstart.scoring.keys import *  # noqa: F403
+    from warmstart.scoring.kinds import *  # noqa: F403
+    from warmstart.scoring.models import *  # noqa: F403
+    from warmstart.scoring.parts import *  # noqa: F403
+    from warmstart.scoring.rows import *  # noqa: F403
+    from warmstart.scoring.settings import *  # noqa: F403
+
+_door = Door.to(
+    __name__,
+    {
+        "about": "DECISIONS FORMAT own_sha256 read_about settings_of",
+        "arrays": "damaged sha256",
+        "fields": "FILE",
+        "keys": "BYTES NUMBERS STARTS SavedKeys is_text key_arrays load_keys number_dtype",
+        "kinds": "ACTION_ARRAYS KINDS kind_of load_actions load_model",
+        "models": "Groups LogisticModel LossName LowRankModel MeanModel Members ProductModel RewardModel unit",
+        "parts": "CONSTANT CONSTANT_VALUE Part buckets category_part counted_words embedding_parts hashed_rows "
+        "missing_part number_part time_parts",
+        "rows": "SparseRows",
+        "settings": "FeatureSettings Kind Scale",
+    },
+)
+__all__ = [*_door.homes]  # noqa: PLE0604
+__getattr__ = _door.resolve
