@@ -240,4 +240,5 @@ def test_what_is_not_sure_at_a_doubt_is_not_sure_at_a_larger_one():
 def test_the_sentence_names_both_ratios_and_where_rewards_are_counted_from(confounded):
     full, *_ = confounded
     line = next(text for text in ws.evaluate("constant:1", full, tau=0.05).headline if text.startswith("Doubt"))
-    assert "times as good as the other events of their contexts (and at most as many times nearer to 1)" in line
+    assert "times as large in events that got its choices as in the other events of their contexts" in line
+    assert "(and at most as many times nearer to 1); beyond that, it might not be." in line

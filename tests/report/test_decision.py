@@ -1,11 +1,14 @@
 """The first screen of an evaluation's page: what explains the decision table, and what the waterfall is made of."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import warmstart as ws
 from warmstart.report.evaluation_page import evaluation_page
+from warmstart.results.guards import GuardResult
 
 NAMES = {"context": "page", "action": "ad", "reward": "click"}
 
@@ -55,6 +58,7 @@ def test_bars_of_the_waterfall_follow_each_other_and_only_those_drawn_are_explai
         "Certified",
         "Measured, not certified",
         "A model's guess",
+        "Together",
         "Left open",
     ]
 
@@ -99,3 +103,21 @@ def test_bounds_in_the_waterfall_are_those_of_the_decision_table(result):
     mean = result.log.mean_reward
     assert float(start) <= 1000 * (result["new"].certified_lower - mean)
     assert float(end) >= 1000 * (result["new"].certified_upper - mean)
+
+
+def test_only_several_taus_of_one_policy_are_a_slider(result):
+    [new] = result.policies
+    both = replace(result, policies=(new, replace(new, policy="other", tau=0.2)))
+    assert section(both, "Proven better").slider == ""
+    assert len(section(both, "Proven better").tables[0].rows) == 2
+    twice = replace(result, policies=(new, replace(new, tau=0.2)))
+    assert section(twice, "Proven better").slider == "tau"
+
+
+def test_the_table_says_which_verdicts_a_guard_stands_against(result):
+    [new] = result.policies
+    words = {"holds": "", "fails": ", breaks a guard", "cannot-tell": ", a guard is open"}
+    for status, said in words.items():
+        guarded = replace(new, guards=(GuardResult("click<=+1%", status, None, None),))
+        [table] = section(replace(result, policies=(guarded,)), "Every policy").tables
+        assert table.rows[0][1] == f"{result.verdict.words}{said}"

@@ -345,6 +345,24 @@ def test_colours_of_text_have_contrast_in_every_scheme():
             assert contrast(colours[text], colours[back]) >= 4.5, (text, back)
 
 
+def test_colours_of_charts_have_contrast_on_light_and_on_dark():
+    """WCAG 1.4.11: 3:1 for what has to be seen to understand a chart."""
+    templates = files("warmstart.report") / "templates"
+    papers = re.findall(r"--paper: #(\w{6})", (templates / "page.css").read_text())[:2]
+    pairs = re.findall(r'"#(\w{6})": "#(\w{6})"', (templates / "page.js").read_text())
+    assert [f"#{day}" for day, _ in pairs] == charts.COLOURS
+    for paper, colours in zip(papers, zip(*pairs, strict=True), strict=True):
+        assert all(contrast(bytes.fromhex(colour), bytes.fromhex(paper)) >= 3 for colour in colours)
+
+
+def test_a_dark_page_has_its_own_colours_and_names_keep_their_text(browser, tmp_path):
+    with Visit(browser, shown(tmp_path, sections=[stepped(charts.PLAIN)]), scheme="dark") as visit:
+        drawn = visit.page.inner_html(".step:not([hidden]) .chart")
+        assert 'fill="#0072b2"' in drawn
+        assert f'"{charts.PLAIN}"' not in drawn
+        assert f">{charts.PLAIN}<" in drawn
+
+
 @pytest.mark.parametrize("kind", ["better", "cannot-tell"])
 def test_all_text_on_a_page_has_contrast(browser, tmp_path, kind):
     parts = {

@@ -110,11 +110,28 @@ def test_less_of_a_reward_that_should_be_small_is_selected(whole):
     ends = {"p0": (-0.5, 0.1), "p1": (-0.4, -0.1), "p2": (-0.3, -0.2), "p3": (0.1, 0.2), "p4": (-0.9, 0.0)}
     chosen = ws.select(told(whole, ends, minimize=True))
     assert (chosen.policy, chosen.gain_lower) == ("p2", 0.2)
-    assert "saves at least 0.2" in str(chosen)
+    assert "it lowers 'click' by at least 200 per 1,000 events of all traffic" in str(chosen)
     assert ws.select(told(whole, ends)).policy == "p3"
     none = ws.select(told(whole, {"p0": (-0.5, 0.0), "p1": (0.1, 0.2)}, minimize=True))
     assert none.policy is None
     assert "upper end of a change is below 0" in str(none)
+
+
+@pytest.mark.parametrize("minimize", [False, True])
+def test_what_stays_within_the_margin_is_not_selected(whole, minimize):
+    def ends(found):
+        return {name: tuple(sorted((-b, -a))) if minimize else (a, b) for name, (a, b) in found.items()}
+
+    every = {"p0": (0.06, 0.1), "p1": (0.05, 0.11), "p2": (-0.2, 0.1), ("p0", "at"): (0.07, 0.09)}
+    close = replace(told(whole, ends(every), minimize=minimize), margin=0.1)
+    chosen = ws.select(close)
+    assert (chosen.policy, chosen.same, chosen.margin) == ("p1", ("p0",), 0.1)
+    assert close.verdict.policy == "p1"
+    assert "Certified to stay within the margin: 'p0'." in str(chosen)
+    none = ws.select(replace(close, margin=0.11))
+    assert (none.policy, none.same) == (None, ("p0", "p1"))
+    assert "and outside the margin" in str(none)
+    assert ws.select(replace(close, margin=None)).policy == "p0"
 
 
 @pytest.mark.parametrize("minimize", [False, True])

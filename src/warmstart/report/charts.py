@@ -12,14 +12,14 @@ from warmstart.results import TextTable
 
 HEIGHT, MOST_NUMBERS = 260, 100
 Rows = Sequence[dict[str, Any]]
-# Distinguishable for the colour-blind, on light and on dark (Okabe and Ito).
-COLOURS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#999999"]
+# Distinguishable for the colour-blind, and 3:1 on white (WCAG 1.4.11); page.js has those of Okabe and Ito for the dark.
+COLOURS = ["#005a92", "#c98300", "#008f68", "#c25c9a", "#3f97d4", "#a23200", "#6a6a6a"]
 GOOD, PLAIN, ALERT = COLOURS[2], COLOURS[0], COLOURS[5]
 SHADES = [GOOD, COLOURS[1], ALERT, COLOURS[6]]
 DASHES: dict[str, Any] = {"strokeDash": [4, 3]}
 LOG = alt.Scale(type="log", nice=False)
 WHOLE = alt.Scale(domain=[0, 1])
-SHARES, PLAIN_NUMBERS, UPRIGHT = alt.Axis(format="%"), alt.Axis(format="~g"), alt.Axis(labelAngle=0)
+SHARES, PLAIN_NUMBERS, UPRIGHT = alt.Axis(format="%"), alt.Axis(format=".6~g"), alt.Axis(labelAngle=0)
 
 
 def bars(
@@ -41,7 +41,7 @@ def bars(
 
 def share_lines(rows: Rows, *, x: str, x_title: str, y_title: str, mark: float) -> dict[str, Any]:
     """Lines of shares against tau, with a rule at one tau."""
-    axis = alt.Axis(values=sorted({row[x] for row in rows}), format="~g", labelOverlap=True)
+    axis = alt.Axis(values=sorted({row[x] for row in rows}), format=".6~g", labelOverlap=True)
     base = _chart(rows).encode(
         x=alt.X(x, type="quantitative", title=x_title, scale=LOG, axis=axis),
         y=alt.Y("share:Q", title=y_title, axis=SHARES, scale=WHOLE),
@@ -183,7 +183,7 @@ def trade_off(rows: Rows, *, frontier: Rows, x_title: str, y_title: str) -> dict
     words = ("gain", "from", "to", "rise", "from", "to")
     tips = [_tip(name, word, "+.4~g") for name, word in zip((*gains, *rises), words, strict=True)]
     base = _chart(rows).encode(color=_policies(), tooltip=[_tip("policy", "policy"), *tips])
-    axis = alt.Axis(format="+~g", labelOverlap=True, tickCount=6)
+    axis = alt.Axis(format="+.6~g", labelOverlap=True, tickCount=6)
     x, y = alt.X("rise:Q", title=x_title, axis=axis), alt.Y("gain:Q", title=y_title, axis=axis)
     across = base.mark_rule(strokeWidth=2).encode(x=alt.X("rise_lower:Q", title=x_title), x2="rise_upper", y=y)
     upwards = base.mark_rule(strokeWidth=2).encode(x=x, y=alt.Y("gain_lower:Q", title=y_title), y2="gain_upper")
@@ -192,7 +192,7 @@ def trade_off(rows: Rows, *, frontier: Rows, x_title: str, y_title: str) -> dict
     origin = _chart([{"rise": 0, "gain": 0, "name": "logging"}]).encode(x=x, y=y)
     tip = [_tip("name", "policy")]
     mark = origin.mark_point(shape="diamond", filled=True, size=130, color=COLOURS[6], opacity=1).encode(tooltip=tip)
-    name = origin.mark_text(align="left", dx=9, dy=12).encode(text="name:N")
+    name = origin.mark_text(align="left", dx=9, dy=-9).encode(text="name:N")
     return _whole(hull + across + upwards + mark + name + points, height=320)
 
 
@@ -207,7 +207,7 @@ def waterfall(rows: Rows, *, x_title: str) -> dict[str, Any]:
     colours = alt.Scale(domain=kinds, range=[shades.get(kind, COLOURS[6]) for kind in kinds])
     base = _chart(rows).encode(y=alt.Y("what:N", sort=None, title=None))
     bars = base.mark_bar(clip=True, cornerRadius=2).encode(
-        x=alt.X("start:Q", title=x_title, scale=scale, axis=alt.Axis(format="+~g")),
+        x=alt.X("start:Q", title=x_title, scale=scale, axis=alt.Axis(format="+.6~g")),
         x2="end",
         color=alt.Color("kind:N", title=None, scale=colours),
         tooltip=[_tip("what", "part"), _tip("start", "from", "+.3~g"), _tip("end", "to", "+.3~g")],
@@ -222,7 +222,7 @@ def by_segment(rows: Rows, *, wholes: Rows, x_title: str) -> dict[str, Any]:
     colours = alt.Scale(domain=kinds, range=[COLOURS[0], COLOURS[1], COLOURS[3]])
     colour = alt.Color("kind:N", title=None, scale=colours)
     shapes = alt.Scale(domain=kinds, range=["circle", "square", "triangle-up"])
-    x = alt.X("value:Q", title=x_title, axis=alt.Axis(format="+~g"))
+    x = alt.X("value:Q", title=x_title, axis=alt.Axis(format="+.6~g"))
     base = _chart(rows).encode(
         y=alt.Y("segment:N", sort=None, title=None),
         yOffset=alt.YOffset("kind:N", sort=kinds),

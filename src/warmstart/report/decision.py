@@ -70,7 +70,9 @@ def _selected(selection: Selection) -> str:
         return " ".join(selection.notes).removeprefix("SELECTED: ")
     named = ", ".join(" and ".join(map(quoted, segment)) for segment in selection.segments)
     where = f", in {named}" if named else ""
-    most = f"of all {selection.looks} looked at, the one certified to improve most on what was shown"
+    every = "both" if selection.looks == 2 else f"all {selection.looks}"
+    most = f"of {every} looked at, the one certified to improve most on what was shown"
+    most = most if selection.looks > 1 else "certified to improve on what was shown"
     kept = ", with all guards kept" if chosen.guards else ""
     return f"{quoted(chosen.policy)} at tau {chosen.tau:g}{where}: {most}{kept}.{selection.reservations}"
 
@@ -164,6 +166,7 @@ def waterfall_section(evaluation: Evaluation) -> list[Section]:
         CERTIFIED: "Where the log supports the policy: this much is proven.",
         LIKELY: "Also where it is supported: up to what was measured there.",
         ELSEWHERE: "On the rest of the traffic, by a reward model: no bound.",
+        TOGETHER: "The change if the policy is used everywhere: all bars above, one after the other.",
         OPEN: f"What this log cannot rule out{f': of the traffic, {shares}. {anything}' if shares else '.'}",
     }
     kinds = {row["kind"] for row in rows}

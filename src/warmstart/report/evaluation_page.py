@@ -95,7 +95,8 @@ def _gains(evaluation: Evaluation) -> Section:
         "together, by the wider bounds of the decision table."
     )
     taus = list(dict.fromkeys(e.tau for e in _others(evaluation)))
-    several = len(taus) > 1
+    # Taus that were chosen one a policy are no choice for the reader.
+    several = len(_others(evaluation)) > len({e.policy for e in _others(evaluation)})
     rows = gain_rows(evaluation)
     ends = [end for row in rows for end in (row["lower"], row["upper"])]
 

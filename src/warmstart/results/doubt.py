@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
-from warmstart.core import shortened
+from warmstart.core import quoted, shortened
 from warmstart.results.display import TextTable, Unbounded
 
 if TYPE_CHECKING:
@@ -82,15 +82,14 @@ def doubt_line(evaluation: Evaluation, verdict: Verdict) -> str | None:
     shown, others = "events that got its choices", "the other events of their contexts"
     if better != (evaluation.reward.sign > 0):
         shown, others = others.replace("their", "the same"), shown
-    good = "as good as" if evaluation.reward.sign > 0 else "as much as"
     low, high = evaluation.reward_range
     from_low = f", from {low:g}" if low else ""
     # Rare rewards are far from the largest, whatever is hidden: the notes say the rest.
     rare = not low and evaluation.log.mean_reward < RARE * high
     nearer = "" if rare else f" (and at most as many times nearer to {high:g}{from_low})"
-    even = f"even if something that the log does not record made {shown} up to {about}{shown_factor(tipping)} times"
-    still = f"it would still be {verdict.kind}; with more, it might not be"
-    return f"Doubt: {even} {good} {others}{nearer}, {still}.{allowed}"
+    even = f"even if something that the log does not record made {quoted(evaluation.reward.name)}"
+    larger = f"up to {about}{shown_factor(tipping)} times as large in {shown} as in {others}{nearer}"
+    return f"Doubt: it would still be {verdict.kind} {even} {larger}; beyond that, it might not be.{allowed}"
 
 
 def doubt_table(evaluation: Evaluation) -> TextTable | None:

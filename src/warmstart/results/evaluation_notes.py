@@ -42,7 +42,7 @@ def headline(evaluation: Evaluation) -> list[str]:
         return [about]
     sure = f"{100 * (1 - evaluation.first.delta):.6g} %"
     what = "'at least'" if verdict.kind in ("better", "worse") else "this interval"
-    spared = f", a doubt of {evaluation.doubt:g} aside" if evaluation.doubt and evaluation.doubt > 1 else ""
+    spared = f", up to a doubt of {evaluation.doubt:g}" if evaluation.doubt and evaluation.doubt > 1 else ""
     proven = CERTIFIED.format(sure=sure, what=what, together=_together(evaluation), doubt=spared)
     evidence = {
         "certified": f"Certified: {proven}",

@@ -40,7 +40,7 @@ def decision_table(evaluation: Evaluation) -> TextTable | None:
     rows = []
     for names, e in evaluation.shown():
         best, change, certified = e.best, e.gain.estimated, e.gain.certified
-        verdict = "what was shown" if e.is_logging else evaluation.verdict_on(e).words
+        verdict = "what was shown" if e.is_logging else evaluation.verdict_on(e).words + _guarded(e)
         cells = [*(names[:1] if one_tau else names), verdict]
         if e.is_logging:
             own = "-" if best is None else amounts.number(best.value) + _ends(amounts, best)
@@ -61,6 +61,12 @@ def decision_table(evaluation: Evaluation) -> TextTable | None:
     name = shortened(evaluation.reward.name, 30)
     title = f"Decision table: change of {name} {amounts.unit} of all traffic, against what was shown"
     return TextTable(title, header, rows, left=1)
+
+
+def _guarded(estimate: ValueEstimate) -> str:
+    """Say in a table what guards make of a verdict."""
+    statuses = {guard.status for guard in estimate.guards}
+    return ", breaks a guard" if "fails" in statuses else ", a guard is open" if "cannot-tell" in statuses else ""
 
 
 def _level(evaluation: Evaluation, estimate: ValueEstimate) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
@@ -60,6 +61,13 @@ def improvement(estimate: ValueEstimate, reward: Outcome) -> float:
     gain = estimate.gain.certified
     end = None if gain is None else gain.joint_upper if reward.minimize else gain.joint_lower
     return 0.0 if end is None else reward.sign * end
+
+
+def largest_improvement(estimate: ValueEstimate, reward: Outcome) -> float:
+    """Return how much better than logging a policy is at most, jointly; infinite where nothing is known."""
+    gain = estimate.gain.certified
+    end = None if gain is None else gain.joint_lower if reward.minimize else gain.joint_upper
+    return inf if end is None else reward.sign * end
 
 
 def _drawn(own: Sequence[ValueEstimate], whole: ValueEstimate) -> list[float | None]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from warmstart.core import Outcome, quoted
-from warmstart.results.amounts import rounded
+from warmstart.core import Outcome, percent, quoted
+from warmstart.results.amounts import Amounts
 from warmstart.results.display import Result, fields_of
 from warmstart.results.estimate import ValueEstimate
 from warmstart.results.evaluation import Evaluation
-from warmstart.results.segments import improvement
+from warmstart.results.segments import improvement, largest_improvement
+
+# Segments to use a policy in, by their names.
+Segments = tuple[tuple[str, ...], ...]
+IN_ALL: Segments = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -22,7 +26,8 @@ class Selection(Result):
     at once. ``left_out``: policies of which nothing can be proven, because they learned from these events or because of
     where the propensities come from; ``unguarded``: those of which a guard is not proven to be kept. ``segments``:
     those in which the policy is used, with logging in all others, if more is proven of that than of using it
-    everywhere.
+    everywhere. ``margin``: changes up to this make no difference that matters, if one was given; ``same``: policies
+    that are certified to change the reward by no more. ``mean_reward``: what logging earned per event.
     """
 
     estimate: ValueEstimate | None
@@ -33,7 +38,10 @@ class Selection(Result):
     per: Literal["event", "unit"] = "event"
     reward: Outcome = field(default_factory=lambda: Outcome("reward"))
     unguarded: tuple[str, ...] = ()
-    segments: tuple[tuple[str, ...], ...] = ()
+    segments: Segments = ()
+    margin: float | None = None
+    same: tuple[str, ...] = ()
+    mean_reward: float = 0.0
 
     @property
     def policy(self) -> str | None:
@@ -60,35 +68,40 @@ class Selection(Result):
         out = f" Nothing can be proven of {', '.join(map(quoted, self.left_out))}." if self.left_out else ""
         if self.unguarded:
             out += f" Guards are not proven to hold for {', '.join(map(quoted, self.unguarded))}."
+        if self.same:
+            out += f" Certified to stay within the margin: {', '.join(map(quoted, self.same))}."
         return out
 
     @property
     def notes(self) -> list[str]:
         """Say which policy is selected, what it gains at least, and what could not be."""
         every = "both" if self.looks == 2 else f"all {self.looks}"
-        sure = f"{1 - self.delta:.6g}" + (f", for {every} looked at together" if self.looks > 1 else "")
+        sure = f"confidence {100 * (1 - self.delta):.6g} %" + (
+            f", {every} looked at together" if self.looks > 1 else ""
+        )
         out, chosen = self.reservations, self.estimate
         if chosen is None or self.gain_lower is None:
             end = "upper end of a change is below 0" if self.reward.minimize else "lower end of a gain is above 0"
-            why = f"no certified {end}" + (" with all guards kept" if self.unguarded else "")
+            why = f"no certified {end}"
+            why += " with all guards kept" if self.unguarded else " and outside the margin" if self.same else ""
             return [f"SELECTED: none. No policy is certifiably better than logging ({sure}): {why}.{out}"]
-        where = f"Used where it is supported ({chosen.support.supported:.1%} of traffic), with logging elsewhere"
+        where = f"Used where it is supported ({percent(chosen.support.supported)} of traffic), with logging elsewhere"
         if self.segments:
             named = ", ".join(" and ".join(map(quoted, segment)) for segment in self.segments)
             where = f"Used where it is proven better and supported (in {named}), with logging elsewhere"
-        verb = "saves" if self.reward.minimize else "gains"
-        least = f"{verb} at least {rounded(self.gain_lower, down=True)} of {quoted(self.reward.name)} per {self.per}"
-        gain = f"it {least} over logging ({sure})"
+        verb = f"{'lowers' if self.reward.minimize else 'raises'} {quoted(self.reward.name)}"
+        least = Amounts.by_mean(self.mean_reward, self.reward.low, self.per).at_least(self.gain_lower)
         kept = ", and keeps its guards" if chosen.guards else ""
-        return [f"SELECTED: {quoted(chosen.policy)} at tau {chosen.tau:g}. {where}, {gain}{kept}.{out}"]
+        named = f"{quoted(chosen.policy)} at tau {chosen.tau:g}"
+        return [f"SELECTED: {named}. {where}, it {verb} by at least {least}, against logging ({sure}){kept}.{out}"]
 
 
 def select(evaluation: Evaluation) -> Selection:
     """Select the policy with the largest simultaneous bound of its improvement on logging, or none.
 
     The improvement is that on all traffic of "this policy where it is supported, logging elsewhere": a gain, or less of
-    a reward that should be small. All guards must be proven to hold. What learned from the evaluated window, or was
-    weighted with propensities that prove nothing, cannot be selected.
+    a reward that should be small. All guards must be proven to hold. Not selected is what is certified to stay within
+    the margin, what learned from the evaluated window, and what was weighted with propensities that prove nothing.
 
     >>> import pyarrow as pa, warmstart as ws
     >>> log = pa.table({"page": ["p"] * 400, "ad": ["a", "b"] * 200, "click": [1, 0] * 200})
@@ -98,8 +111,8 @@ def select(evaluation: Evaluation) -> Selection:
     """
     looks = sum(1 for _ in evaluation.shown())
     best: ValueEstimate | None = None
-    gain, left_out, unguarded = 0.0, [], []
-    segments: tuple[tuple[str, ...], ...] = ()
+    gain, left_out, unguarded, same = 0.0, [], [], []
+    segments: Segments = ()
     for estimate in evaluation:
         certified = estimate.gain.certified
         if estimate.is_logging:
@@ -110,11 +123,14 @@ def select(evaluation: Evaluation) -> Selection:
         if any(guard.status != "holds" for guard in estimate.guards):
             unguarded.append(estimate.policy)
             continue
-        choices: list[tuple[tuple[tuple[str, ...], ...], float]] = [((), improvement(estimate, evaluation.reward))]
+        reward = evaluation.reward
+        choices = [(IN_ALL, improvement(estimate, reward), largest_improvement(estimate, reward))]
         choices += [] if estimate.guards else [_where_proven(estimate, evaluation)]
-        for where, end in choices:
-            if end > gain:
-                best, gain, segments = estimate, end, where
+        for where, least, most in choices:
+            if evaluation.margin is not None and least > 0 and most <= evaluation.margin:
+                same.append(estimate.policy)
+            elif least > gain:
+                best, gain, segments = estimate, least, where
     return Selection(
         best,
         None if best is None else gain,
@@ -125,16 +141,21 @@ def select(evaluation: Evaluation) -> Selection:
         evaluation.reward,
         tuple(dict.fromkeys(unguarded)),
         segments,
+        evaluation.margin,
+        tuple(name for name in dict.fromkeys(same) if best is None or name != best.policy),
+        evaluation.log.mean_reward,
     )
 
 
-def _where_proven(estimate: ValueEstimate, evaluation: Evaluation) -> tuple[tuple[tuple[str, ...], ...], float]:
-    """Return the segments in which a policy is proven better, and what using it there alone gains at least.
+def _where_proven(estimate: ValueEstimate, evaluation: Evaluation) -> tuple[Segments, float, float]:
+    """Return the segments in which a policy is proven better, and what using it there alone gains at least and at most.
 
-    That is the sum of what the segments gain at least, never an interval of their own: they were chosen by it.
+    That is the sum of what the segments gain, never an interval of their own: they were chosen by it.
     """
-    key = estimate.policy, estimate.tau
+    key, reward = (estimate.policy, estimate.tau), evaluation.reward
     # Of two taus that are the same, once.
     own = {one.segment: one for one in evaluation.segments if (one.policy, one.tau) == key and one.segment is not None}
-    better = {segment: end for segment, one in own.items() if (end := improvement(one, evaluation.reward)) > 0}
-    return tuple(better), sum(own[segment].share * end for segment, end in better.items())
+    better = {segment: one for segment, one in own.items() if improvement(one, reward) > 0}
+    least = sum(one.share * improvement(one, reward) for one in better.values())
+    most = sum(one.share * largest_improvement(one, reward) for one in better.values())
+    return tuple(better), least, most

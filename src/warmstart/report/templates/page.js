@@ -2,6 +2,14 @@
 document.documentElement.classList.add("scripted");
 const dark = window.matchMedia("(prefers-color-scheme: dark)"), small = window.matchMedia("(max-width: 600px)");
 
+// The colours of charts on a dark page; only where our own specification names a colour, never in a text of the log.
+const NIGHT = {"#005a92": "#0072b2", "#c98300": "#e69f00", "#008f68": "#009e73", "#c25c9a": "#cc79a7", "#3f97d4": "#56b4e9", "#a23200": "#d55e00", "#6a6a6a": "#999999"};
+function shade(key, value) {
+  if (!dark.matches) return value;
+  if (key === "range" && Array.isArray(value)) return value.map(one => NIGHT[one] ?? one);
+  return (key === "color" || key === "colour") && typeof value === "string" ? NIGHT[value] ?? value : value;
+}
+
 function look(columns) {
   const style = getComputedStyle(document.documentElement), of = name => style.getPropertyValue(name).trim();
   const ink = of("--ink"), soft = of("--soft"), line = of("--line"), narrow = small.matches;
@@ -12,7 +20,7 @@ function look(columns) {
     axisX: narrow ? {labelSeparation: 6, titleAnchor: "end", titleLimit: window.innerWidth - 60} : {labelSeparation: 6}, axisY: {titleLimit: 255},
     legend: {...words, labelColor: ink, orient: "top", labelLimit: 280, columns},
     axisYBand: {labelLimit: narrow ? 150 : 220},
-    header: {labelColor: ink, titleColor: soft, labelFontSize: 12}, view: {stroke: null}, rule: {color: soft}, text: {color: ink}
+    bar: {stroke: of("--paper"), strokeWidth: 1}, header: {labelColor: ink, titleColor: soft, labelFontSize: 12}, view: {stroke: null}, rule: {color: soft}, text: {color: ink}
   };
 }
 
@@ -40,7 +48,7 @@ function tooltip(handler, event, item, value) {
 // Expressions are interpreted (ast), never compiled: the page forbids eval.
 const views = new Map();
 async function draw(script) {
-  const id = script.dataset.chart, box = document.getElementById(id), spec = JSON.parse(script.textContent);
+  const id = script.dataset.chart, box = document.getElementById(id), spec = JSON.parse(script.textContent, shade);
   const hidden = box.closest("[hidden]") !== null;
   views.get(id)?.finalize();
   views.delete(id);
