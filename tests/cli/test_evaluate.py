@@ -221,6 +221,7 @@ def test_an_interrupt_exits_130(folder, monkeypatch, capsys):
         (["--policy", "uniform", "--tau", "0.1", "--propensities", "nowhere"], 2, "'nowhere'"),
         (["--policy", "uniform", "--tau", "0.1", "--interval", "wide"], 2, "no interval 'wide'"),
         (["--policy", "uniform", "--tau", "0.1", "--tau", "0.1"], 2, "given twice"),
+        (["--reward", "cost"], 2, "further outcomes are --also COLUMN"),
         (["--policy", "uniform", "--tau", "0.1", "--engine", "abacus"], 2, "no engine 'abacus'"),
         (["--policy", "uniform", "--tau", "0.1", "--test-from", "x", "--test-fraction", "0.1"], 2, "exclude"),
         (["--policy", "uniform", "--tau", "0.1", "--test-fraction", "1.5"], 2, "(--test-fraction) must lie"),

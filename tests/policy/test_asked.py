@@ -325,7 +325,7 @@ def test_a_class_or_an_array_is_no_policy(here):
 
     with pytest.raises(ws.UsageError, match="also needs a name"):
         ws.evaluate(Nameless(), here)
-    for array in (np.array(["a0"]), pd.Series(["a0"]), pl.Series(["a0"])):
+    for array in (np.array(["a0"]), pd.Series(["a0"]), pl.Series(["a0"]), ["a0"]):
         with pytest.raises(ws.UsageError, match=r"does not say which context.*column:NAME"):
             evaluate(here, array)
 

@@ -34,7 +34,7 @@ def test_decisions_may_come_from_a_file(events, tmp_path):
 @pytest.mark.parametrize(
     ("table", "message"),
     [
-        (rows(context=["x0", "x0"], action=["a0", "a1"]), "decides a context twice, without probabilities"),
+        (rows(context=["x0", "x0"], action=["a0", "a1"]), "twice, without.*'x0', action = 'a0', also = 'a1'"),
         (rows(context=["x0", "x0"], action=["a0", "a0"], probability=[0.1, 0.2]), "same context and action twice"),
         (rows(context=["x0"], action=["a0"], probability=[-0.5]), r"outside \[0, 1\]"),
         (rows(context=["x0"], action=["a0"], probability=[float("nan")]), r"outside \[0, 1\]"),

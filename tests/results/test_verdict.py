@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 import warmstart as ws
+from warmstart.core import percent
 from warmstart.results import Amounts
+from warmstart.results.remarks import unseen_contexts
 
 
 def log(means=(0.3, 0.5), events=4_000, *, seed=0, only_one=0.0, **more):
@@ -149,6 +151,17 @@ def test_what_a_log_cannot_tell_it_does_not_and_exploration_would():
     assert found.verdict.settle[0].startswith("Exploration: show its choices now and then")
     alone = pa.table({"page": ["p"] * 50, "ad": ["a0"] * 49 + ["a1"], "click": [1.0, 0.0] * 25})
     assert evaluated(alone).verdict.evidence in ("unsupported", "estimated")
+
+
+def test_where_a_policy_says_nothing_choices_would_settle_it_not_exploration():
+    found = evaluated(log(means=(0.4, 0.4), events=1_500, only_one=0.8), [{"0": "a1"}])
+    share = percent(found.policies[0].support.undecided)
+    assert found.verdict.kind == "cannot-tell"
+    assert f"On {share} of traffic it makes no choice." in found.verdict.text
+    assert found.verdict.settle[0] == f"Choices on the {share} of traffic where it makes none"
+    assert not any(text.startswith("Exploration") for text in found.verdict.settle)
+    learned = replace(found, remarks=(*found.remarks, unseen_contexts("learned", 0.9)))
+    assert "--contexts FILE" in learned.verdict.settle[0]
 
 
 def test_a_policy_that_learned_from_these_events_has_no_verdict(tmp_path):

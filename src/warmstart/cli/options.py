@@ -32,6 +32,11 @@ ForceOption = Annotated[
     bool, option("--force", None, "Replace output files that warmstart did not write. Inputs are never replaced.")
 ]
 
+# What to do instead of giving an option again.
+ONE_ONLY = {
+    "--reward": "Name one; further outcomes are --also COLUMN, those of which less is better --minimize COLUMN too."
+}
+
 
 class Only:
     """The fields of a settings class that a command has: ``Annotated[WindowSettings, Only("test_from")]``."""
@@ -54,7 +59,8 @@ class StrictCommand(TyperCommand):
             single = [param for param in order if isinstance(param, TyperOption) and not param.multiple]
             for param in single:
                 if single.count(param) > 1:
-                    raise UsageError(f"{param.opts[0]} is given {single.count(param)} times.", "Give it once.")
+                    name, times = param.opts[0], single.count(param)
+                    raise UsageError(f"{name} is given {times} times.", ONE_ONLY.get(name, "Give it once."))
         return super().parse_args(ctx, args)
 
 

@@ -92,10 +92,18 @@ def _check(cells: Cells, table: ir.Table, where: str, *, has_probability: bool) 
     improper = improper.fill_null(True)
     repeats = table.group_by(*columns.keys).agg(low=probability.min(), high=probability.max())
     distinct = table.distinct()
-    sums = distinct.group_by(*columns.context_keys).agg(total=distinct[PROBABILITY].sum())
+    sums = distinct.group_by(*columns.context_keys).agg(
+        total=distinct[PROBABILITY].sum(), **{ACTION: distinct[ACTION].min(), "also": distinct[ACTION].max()}
+    )
+    crowds = sums.filter(sums.total > 1 + SUM_TOLERANCE)
     if has_probability:
-        crowded, twice = f"{where}: the probabilities of a context sum to more than 1", ""
+        crowds, crowded, twice = (
+            crowds.drop(ACTION, "also"),
+            f"{where}: the probabilities of a context sum to more than 1",
+            "",
+        )
     else:
+        crowds = crowds.drop("total")
         crowded = f"{where} decides a context twice, without probabilities, for different actions"
         twice = (
             "Keep one row per context; add a column 'probability' if the policy chooses at random. If rows are events "
@@ -114,7 +122,7 @@ def _check(cells: Cells, table: ir.Table, where: str, *, has_probability: bool) 
             f"{where} decides the same context and action twice, with different probabilities",
             "Keep one row of each context and action.",
         ),
-        "crowded": (sums.filter(sums.total > 1 + SUM_TOLERANCE), crowded, twice),
+        "crowded": (crowds, crowded, twice),
     }
     counts = cells.engine.fetch(_faults(table.mutate(absent=absent, improper=improper), columns))[0]
     for fault, (rows, message, hint) in faults.items():

@@ -116,6 +116,11 @@ def _is_bare_word(source: Any) -> bool:
     return not (has_scheme(source) or Path(source).exists() or any(sign in source for sign in "./\\*?["))
 
 
+def _is_choice(one: Any) -> bool:
+    """Tell whether an element of a list is an action, and no path."""
+    return one is None or isinstance(one, bool | int | float) or _is_bare_word(one)
+
+
 def _check_source(policy: NamedPolicy) -> None:
     """Refuse what chooses nothing, and say in which form it would."""
     source, hint = policy.source, "Pass a frame with the context columns and the action, a dict, or a function."
@@ -127,9 +132,10 @@ def _check_source(policy: NamedPolicy) -> None:
         raise UsageError(
             f"The policy {quoted(policy.name)} is the class {source.__name__}.", "Pass an object of it, fitted."
         )
-    if is_array and not policy.is_asked:
+    is_choices = isinstance(source, list | tuple) and all(map(_is_choice, source))
+    if (is_array and not policy.is_asked) or is_choices:
         raise UsageError(
-            f"The policy {quoted(policy.name)} is {type(source).__name__}, which does not say which context a choice "
+            f"The policy {quoted(policy.name)} is a {type(source).__name__}, which does not say which context a choice "
             "is for.",
             f"{hint} One choice per event of the log: make it a column of the log, and pass 'column:NAME'.",
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from warmstart.core import quoted
+from warmstart.core import percent, quoted
 
 if TYPE_CHECKING:
     from warmstart.results.estimate import ValueEstimate
@@ -37,7 +37,10 @@ def what_would_settle_it(evaluation: Evaluation, estimate: ValueEstimate) -> tup
     settling += [BY_CODE[code] for code in dict.fromkeys(codes) if code in BY_CODE]
     if certified is None and not settling:
         settling.append("Contexts that repeat, so that propensities can be counted: fewer or coarser context columns")
-    if estimate.support.supported < MOSTLY:
+    if estimate.support.undecided > MOSTLY:
+        learned = " (a learned policy: by features, contexts=... or --contexts FILE)" if "WS216" in codes else ""
+        settling.append(f"Choices on the {percent(estimate.support.undecided)} of traffic where it makes none{learned}")
+    elif estimate.support.supported < MOSTLY:
         settling.append(f"Exploration: show its choices now and then where they were rarely or never shown ({PLAN})")
     elif certified is not None and certified.contested <= 0:
         settling.append(f"Exploration: where the log supports it, only one action was ever shown ({PLAN})")

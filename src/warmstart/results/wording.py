@@ -99,14 +99,14 @@ class Wording:
 
     @property
     def _on_model(self) -> str:
-        """Say how much of an estimate for all traffic the log does not support."""
+        """Say how much of an estimate for all traffic the log does not support, and where the policy says nothing."""
         support = self.estimate.support
-        guessed = support.clipped + support.unsupported
-        if guessed < 1 - EVERYWHERE:
-            return ""
-        return (
-            f" The log supports {percent(self._share)} of traffic; on {percent(guessed)} it is mostly a model's guess."
-        )
+        guessed, none = support.clipped + support.unsupported, 1 - EVERYWHERE
+        silent = f" On {percent(support.undecided)} of traffic it makes no choice." if support.undecided >= none else ""
+        if guessed < none:
+            return silent
+        supported = f" The log supports {percent(self._share)} of traffic"
+        return f"{silent}{supported}; on {percent(guessed)} it is mostly a model's guess."
 
     @property
     def _amounts(self) -> Amounts:
