@@ -24,7 +24,7 @@ def by_number(events=4_000, actions=3):
     return log(x, a, 1 / (1 + np.exp(1 - slopes[a] * z)), rng), pa.table({"x": x, "z": z}), None
 
 
-def by_topic(events=80_000):
+def by_topic(events=40_000):
     """Contexts and actions with words of a topic; rates by pair of topics, many cells, few events in each."""
     rng = np.random.default_rng(1)
     of_page, of_ad, page_words, ad_words = topics(2, pages=400, ads=60, kinds=6)

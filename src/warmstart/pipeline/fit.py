@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -21,15 +20,18 @@ from warmstart.policy import FittedPolicy, RankingInMemory
 from warmstart.results import fields_of
 from warmstart.reward import (
     CELL_PASSES,
-    CELLS_TO_CHOOSE_WITH,
+    Division,
     Examples,
     FitSettings,
+    Halves,
     Learner,
     ModelName,
     Stream,
-    compare_models,
+    Trial,
+    choose_model,
     event_stream,
     rank_feasible,
+    with_rewards,
 )
 
 
@@ -129,24 +131,21 @@ class LocalFit(Fit):
         x = read_features(engine, self.tables[0], keys=contexts, **self.context_options)
         a = self.read_action_features(engine, actions)
 
-        @cache
-        def known_cells(part: int) -> Examples:
-            assert self.held_out is not None
-            with open_cells(self.held_out[part]) as cells:
-                return Examples.of_cells(cells, (contexts, actions))[0]
-
         def learner_of(kind: ModelName) -> Learner:
             return Learner(x.rows, a.rows, replace(settings, model=kind), self.regressor)
 
-        kind, compared = self._choose_model(learner_of, known_cells)
-        learner = learner_of(kind)
-        tau = self.choose_tau(lambda *_: learner.choose_tau(known_cells(0), known_cells(1), self.report))
+        windows = [self._cells_of(window, (contexts, actions)) for window in self.windows]
+        divisions = self.divided(windows, learner_of("product").sample)
+        kind, trial, compared = self._choose_model(learner_of, divisions)
+        learner, halves = learner_of(kind), Halves() if trial is None else trial.halves
+        tau = self.choose_tau(learner, divisions, trial)
         by_event = settings.learn_from == "events"
         learned = learner.learn(
             examples,
             tau[0],
             events=self._events_in_time(examples, contexts, actions, tau[0]) if by_event else None,
             passes=1 if by_event else CELL_PASSES,
+            halves=halves,
             on_progress=_with_speed(self.report, len(events) if by_event else CELL_PASSES * len(examples)),
         )
         chosen, rank = rank_feasible(examples, learned.scores, settings)
@@ -159,24 +158,27 @@ class LocalFit(Fit):
         counts = {"events": int(examples.n.sum()), "cells": len(examples), "contexts": x.report()}
         counts |= {"departure": fields_of(departure), "model": None if self.regressor is not None else kind, **compared}
         ranked = RankingInMemory(ranking)
-        return self.policy(ranked, learned, actions, a, context_settings=x.settings, tau=tau, counts=counts)
+        about: dict[str, Any] = {"context_settings": x.settings, "tau": tau, "halves": halves, "counts": counts}
+        return self.policy(ranked, learned, actions, a, **about)
+
+    def _cells_of(self, window: Events, encoders: tuple[KeyEncoder, KeyEncoder]) -> Examples:
+        with open_cells(window) as cells:
+            return Examples.of_cells(cells, encoders)[0]
 
     def _choose_model(
-        self, learner_of: Callable[[ModelName], Learner], known_cells: Callable[[int], Examples]
-    ) -> tuple[ModelName, dict[str, Any]]:
-        """Return the kind of model, and for the report what was found of those compared."""
+        self, learner_of: Callable[[ModelName], Learner], divisions: list[Division]
+    ) -> tuple[ModelName, Trial | None, dict[str, Any]]:
+        """Return the kind of model, what came of trying it, and for the report what was found of those compared."""
         settings = self.settings
         if settings.model != "auto":
-            return settings.model, {}
-        if self.held_out is None:
-            return "product", {}
-        tau = 1.0 if settings.fit_tau == "auto" else float(settings.fit_tau)
-        early = known_cells(0).sample_contexts(CELLS_TO_CHOOSE_WITH, len(learner_of("cells").x), settings.seed)
-        kind, by, found = compare_models(
-            learner_of, early, known_cells(1), tau=tau, time_budget=settings.time_budget, on_progress=self.report
+            return settings.model, self.tried(learner_of(settings.model), divisions), {}
+        if not (useful := with_rewards(divisions)):
+            return "product", None, {}
+        chosen = choose_model(
+            learner_of, useful, tau=self.first_tau, time_budget=settings.time_budget, on_progress=self.report
         )
-        tried = {name: fields_of(one) for name, one in found.items()}
-        return kind, {"models_compared_by": by, "models_tried": tried}
+        tried = {name: fields_of(one) for name, one in chosen.tried.items()}
+        return chosen.kind, chosen.trial, {"models_compared_by": chosen.by, "models_tried": tried}
 
     def _events_in_time(self, examples: Examples, contexts: KeyEncoder, actions: KeyEncoder, tau: float) -> Stream:
         table = self.events.table

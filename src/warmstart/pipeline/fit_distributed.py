@@ -15,7 +15,7 @@ import numpy as np
 
 from warmstart.core import ACTION
 from warmstart.engine import PartitionedEngine, fetch_streamed, sample_by_key
-from warmstart.events import Cells, Events, open_cells
+from warmstart.events import Cells, open_cells
 from warmstart.features import DistributedFeatures, Features, KeyEncoder, read_features_distributed, rows_of_lists
 from warmstart.pipeline.fitted import ChosenTau, Fit, check_feasible, check_rewards
 from warmstart.policy import FittedPolicy, RankingInEngine
@@ -26,6 +26,7 @@ from warmstart.reward import (
     BroadcastFeatures,
     DistributedLearner,
     Examples,
+    Halves,
     Learner,
     ProductModel,
     partition_count,
@@ -54,18 +55,19 @@ class DistributedFit(Fit):
             a = self.read_action_features(engine, actions)
             numbered = engine.materialise(self._numbered(cells, actions))
             resources.callback(numbered.release)
-            tau = self.choose_tau(lambda *windows: self._choose_tau(windows, x, a, actions))
+            tau, halves = self._choose(x, a, actions)
             broadcast = BroadcastFeatures(a.rows, x.alone, self.events.columns.context_keys)
             partitions = partition_count(counts["cells"])
             learner = DistributedLearner(engine, numbered, x.table, broadcast, self.settings, partitions)
-            learned = learner.learn(tau[0], self.report)
+            learned = learner.learn(tau[0], halves, self.report)
             resources.callback(learned.ranking.release)
             ranking = engine.materialise(self._with_actions(learned.ranking, actions))
         check_feasible(len(engine.fetch(ranking.limit(1))))
         ranked = RankingInEngine(engine, ranking, self.events.columns)
         numbers = {"events": int(counts["events"]), "cells": counts["cells"]}
         numbers["contexts"] = _context_report(x, learned.model)
-        return self.policy(ranked, learned, actions, a, context_settings=x.settings, tau=tau, counts=numbers)
+        about: dict[str, Any] = {"context_settings": x.settings, "tau": tau, "halves": halves, "counts": numbers}
+        return self.policy(ranked, learned, actions, a, **about)
 
     def _numbered(self, cells: Cells, actions: KeyEncoder) -> ir.Table:
         """Replace the action of every cell by its number."""
@@ -83,10 +85,11 @@ class DistributedFit(Fit):
         known = self.engine.open_arrow(actions.keys.append_column(NUMBER, [np.arange(len(actions))]))
         return known.select(known[ACTION].cast(kind).name(ACTION), NUMBER)
 
-    def _choose_tau(
-        self, windows: tuple[Events, Events], x: DistributedFeatures, a: Features, actions: KeyEncoder
-    ) -> ChosenTau:
-        """Choose the fit's tau here, as on one machine, with the cells of a sample of contexts."""
+    def _choose(self, x: DistributedFeatures, a: Features, actions: KeyEncoder) -> tuple[ChosenTau, Halves]:
+        """Choose the fit's tau and the halves here, as on one machine, with the cells of a sample of contexts."""
+        windows = self.windows
+        if not windows:
+            return (self.first_tau, {}), Halves()
         keys = self.events.columns.context_keys
         share, sampled = 0.0, []
         for window in windows:
@@ -98,9 +101,10 @@ class DistributedFit(Fit):
         rows = fetch_streamed(self.engine, sample_by_key(x.table, keys, share))
         contexts = KeyEncoder.of(rows.select(list(keys)))
         features = rows_of_lists(rows, x.alone).take(np.argsort(contexts.numbers(rows)))
-        early, late = (Examples.of_rows(cells, contexts, actions) for cells in sampled)
         learner = Learner(features, a.rows, self.settings)
-        return learner.choose_tau(early, late, self.report)
+        divisions = self.divided([Examples.of_rows(cells, contexts, actions) for cells in sampled], learner.sample)
+        trial = self.tried(learner, divisions)
+        return self.choose_tau(learner, divisions, trial), Halves() if trial is None else trial.halves
 
 
 def _context_report(x: DistributedFeatures, model: ProductModel) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
@@ -14,12 +15,25 @@ from warmstart.engine import Engine, describe
 from warmstart.events import Events
 from warmstart.features import Features, KeyEncoder, read_features
 from warmstart.policy import FittedPolicy, RankingStore
-from warmstart.reward import DistributedRewards, FitSettings, LearnedRewards
+from warmstart.reward import (
+    DistributedRewards,
+    Division,
+    Examples,
+    FitSettings,
+    Halves,
+    LearnedRewards,
+    Learner,
+    Trial,
+    try_out,
+    with_rewards,
+)
 from warmstart.scoring import FeatureSettings
 
 # The fit's tau is chosen on this share of the training window, its last events.
 HELD_OUT = 0.2
 ChosenTau = tuple[float, dict[str, float]]
+# A log without times is divided at random, and one of so few cells in each of the parts in turn.
+PARTS, FEW_CELLS = 5, 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,17 +71,44 @@ class Fit:
             table = pa.table({name: actions.values, f"{name} itself": itself})
         return read_features(engine, table, {ACTION: name}, actions, what="the table of actions", **options)
 
-    def choose_tau(self, choose: Callable[[Events, Events], ChosenTau]) -> ChosenTau:
+    @property
+    def tries_out(self) -> bool:
+        """Tell whether models are tried on held-out events; the paper's own learner has nothing to choose by that."""
+        return self.settings.learn_from == "cells" and not self.settings.cross_only
+
+    @property
+    def first_tau(self) -> float:
+        """Return the fit's tau that models are tried with."""
+        return 1.0 if self.settings.fit_tau == "auto" else float(self.settings.fit_tau)
+
+    def divided(self, windows: Sequence[Examples], sample: Callable[[Examples], Examples]) -> list[Division]:
+        """Return cells to learn from and later ones to judge by, of two windows; of one, events divided at random.
+
+        ``sample``: takes some cells to learn from, if there are many.
+        """
+        if len(windows) != 1:
+            return [(sample(earlier), later) for earlier, later in pairwise(windows)]
+        parts = windows[0].divided(PARTS, self.settings.seed)
+        parts = parts if len(windows[0]) <= FEW_CELLS else parts[:1]
+        return [(sample(earlier), later) for earlier, later in parts if len(earlier) and len(later)]
+
+    def tried(self, learner: Learner, divisions: Sequence[Division]) -> Trial | None:
+        """Return what came of trying a learner on held-out events; None where nothing could be learned."""
+        useful = with_rewards(divisions)
+        return try_out(learner, useful, self.first_tau) if useful and self.tries_out else None
+
+    def choose_tau(self, learner: Learner, divisions: Sequence[Division], trial: Trial | None) -> ChosenTau:
         """Return the fit's tau and, if it was chosen, the values of those tried.
 
-        ``choose`` does so with an early and a late part of the window. Without times there is none to hold out: tau
-        is 1.
+        Without times there are no later events to choose it by: tau is 1.
         """
         if self.settings.fit_tau != "auto":
             return float(self.settings.fit_tau), {}
+        if self.held_out is None:
+            return 1.0, {}
         self.report("choosing the fit's tau")
-        parts = self.held_out
-        return (1.0, {}) if parts is None else choose(*parts)
+        known: dict[str, Any] = {} if trial is None else {"first": trial.learned, "halves": trial.halves}
+        return learner.choose_tau(*divisions[0], self.report, **known)
 
     @cached_property
     def held_out(self) -> tuple[Events, Events] | None:
@@ -79,6 +120,13 @@ class Fit:
         except EmptyWindowError:
             return None
 
+    @property
+    def windows(self) -> tuple[Events, ...]:
+        """Return the windows whose cells models are tried with: an early and a late one, or the whole."""
+        if not self.tries_out and self.settings.fit_tau != "auto":
+            return ()
+        return self.held_out or (self.events,)
+
     def policy(
         self,
         ranked: RankingStore,
@@ -88,6 +136,7 @@ class Fit:
         *,
         context_settings: FeatureSettings,
         tau: ChosenTau,
+        halves: Halves,
         counts: Mapping[str, Any],
     ) -> FittedPolicy:
         """Return the policy, with a report of what was learned from which window, settings and tables.
@@ -99,6 +148,7 @@ class Fit:
             action_features: theirs.
             context_settings: how contexts become features.
             tau: the fit's tau, and the values of those tried.
+            halves: how far factors of ids are shrunk.
             counts: events, cells and the report of contexts.
         """
         events, settings, model = self.events, self.settings, learned.model
@@ -119,6 +169,7 @@ class Fit:
                 **counts,
                 "actions": action_features.report(),
                 "learned_from": settings.learn_from,
+                "halves": halves._asdict(),
                 "fit_tau": tau[0],
                 "fit_taus_tried": tau[1],
                 "rate": getattr(model, "rate", None),

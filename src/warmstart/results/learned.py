@@ -62,7 +62,8 @@ class Learned(Result):
     """What a learned policy rests on. ``contexts``, ``actions``: their features; ``fit_taus_tried``: values by tau.
 
     ``model``: the kind of reward model, None for one of the user's own. ``models_tried``: what was found of each kind,
-    if they were compared, by "value" or "loss" (``models_compared_by``).
+    if they were compared, by "value" or "loss" (``models_compared_by``). ``halves``: the expected rewards at which the
+    factors of an action, a context and a cell are shrunk half way to 1.
     ``departure`` is None for policies that a cluster learned, and for those of earlier versions.
     """
 
@@ -82,6 +83,7 @@ class Learned(Result):
     version: str
     minimized: bool = False
     departure: Departure | None = None
+    halves: dict[str, float] = field(default_factory=dict)
     model: str | None = None
     models_compared_by: str | None = None
     models_tried: dict[str, ModelTried] = field(default_factory=dict)

@@ -9,6 +9,7 @@ from warmstart.core import Door
 if TYPE_CHECKING:
     from warmstart.reward.by_action import *  # noqa: F403
     from warmstart.reward.by_cell import *  # noqa: F403
+    from warmstart.reward.credibility import *  # noqa: F403
     from warmstart.reward.distributed_part import *  # noqa: F403
     from warmstart.reward.distributed_sgd import *  # noqa: F403
     from warmstart.reward.examples import *  # noqa: F403
@@ -18,13 +19,15 @@ if TYPE_CHECKING:
     from warmstart.reward.models import *  # noqa: F403
     from warmstart.reward.product import *  # noqa: F403
     from warmstart.reward.settings import *  # noqa: F403
+    from warmstart.reward.trial import *  # noqa: F403
 
 _door = Door.to(
     __name__,
     {
         "by_action": "Regressions",
         "by_cell": "CellMeans open_cell_means",
-        "model_choice": "Tried compare_models",
+        "credibility": "Halves",
+        "model_choice": "ModelChoice Tried choose_model",
         "distributed_part": "NUMBER BroadcastFeatures",
         "distributed_sgd": "DistributedLearner DistributedRewards partition_count",
         "examples": "SUMS Examples",
@@ -33,6 +36,7 @@ _door = Door.to(
         "models": "MODELS ModelName",
         "product": "ProductModel Stream",
         "settings": "FitSettings",
+        "trial": "Division Trial try_out with_rewards",
     },
 )
 __all__ = [*_door.homes]  # noqa: PLE0604

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from warmstart.core import to_arrow, to_numpy
 from warmstart.engine import PART
 from warmstart.features import FeatureRows, KeyEncoder, rows_of_lists
-from warmstart.reward.credibility import CONTEXT_HALF, Credibility, factors, factors_of_cells
+from warmstart.reward.credibility import Credibility, Halves, factors, factors_of_cells
 from warmstart.reward.examples import SUMS, Examples
 from warmstart.reward.learner import CELL_DECAY, cell_stream, rank_feasible, repeat_if_short
 from warmstart.reward.product import ProductModel, by_shuffled_context, train_pass
@@ -64,6 +64,7 @@ class FactorInputs:
     lowest: float
     by_action: NDArray[np.float64] | None
     actions: int
+    halves: Halves
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,8 +101,8 @@ class Partition:
             sizes = (inputs.actions, len(self.contexts), len(cells))
             return Credibility(inputs.lowest, *(np.ones(size) for size in sizes))
         given = expected * by_action[cells.actions]
-        by_context = factors(cells.contexts, given, cells, len(self.contexts), CONTEXT_HALF)
-        own = factors_of_cells(expected, by_action, by_context, cells)
+        by_context = factors(cells.contexts, given, cells, len(self.contexts), inputs.halves.context)
+        own = factors_of_cells(expected, by_action, by_context, cells, inputs.halves.cell)
         return Credibility(inputs.lowest, by_action, by_context, own)
 
     def rows(self, cells: NDArray[np.int64], **more: NDArray[Any]) -> pa.Table:

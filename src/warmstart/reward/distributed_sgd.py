@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent, to_numpy
 from warmstart.engine import PartitionedEngine, Parts
-from warmstart.reward.credibility import ACTION_HALF, LOWEST_SHARE, ROUNDS
+from warmstart.reward.credibility import LOWEST_SHARE, ROUNDS, Halves
 from warmstart.reward.distributed_part import (
     BLOCK,
     LOSS,
@@ -67,7 +67,7 @@ class DistributedLearner:
     settings: FitSettings
     partitions: int
 
-    def learn(self, tau: float, on_progress: Progress = silent) -> DistributedRewards:
+    def learn(self, tau: float, halves: Halves, on_progress: Progress = silent) -> DistributedRewards:
         """Learn from cells with weights 1 / max(propensity, tau); rank the feasible actions of every context."""
         model = self._model(tau, on_progress)
         with ExitStack() as resources:
@@ -75,7 +75,7 @@ class DistributedLearner:
             tables = (self.cells, self.contexts)
             predicted = self.engine.materialise(self._map(tables, predict_partition, schema, (self.features, model)))
             resources.callback(predicted.release)
-            known = None if self.settings.cross_only else self._factors(predicted)
+            known = None if self.settings.cross_only else self._factors(predicted, halves)
             schema = {**self._keys, NUMBER: "int64", "rank": "int32", "score": "float64"}
             inputs = (known, self.features.keys, self.settings)
             ranking = self.engine.materialise(self._map((predicted,), rank_partition, schema, inputs))
@@ -124,11 +124,12 @@ class DistributedLearner:
                     inputs.tables[row["rate"]][begin : begin + len(update)] += update
         return losses
 
-    def _factors(self, predicted: ir.Table) -> FactorInputs:
+    def _factors(self, predicted: ir.Table, halves: Halves) -> FactorInputs:
         """Fit factors in turn, as on one machine: those of contexts in partitions, those of actions between rounds."""
         totals = self.engine.fetch(predicted.agg(rewards=predicted.reward_sum.sum(), events=predicted.n.sum()))[0]
         actions = len(self.features.actions)
-        known = FactorInputs(self.features.keys, LOWEST_SHARE * totals["rewards"] / totals["events"], None, actions)
+        lowest = LOWEST_SHARE * totals["rewards"] / totals["events"]
+        known = FactorInputs(self.features.keys, lowest, None, actions, halves)
         schema = {NUMBER: "int64", "expected": "float64", "actual": "float64"}
         for _ in range(ROUNDS):
             sums = self._map((predicted,), sum_by_action, schema, known)
@@ -136,6 +137,6 @@ class DistributedLearner:
             by_action = np.ones(actions)
             for batch in self.engine.stream(summed):
                 number, expected, actual = (to_numpy(batch[name]) for name in (NUMBER, "expected", "actual"))
-                by_action[number] = (actual + ACTION_HALF) / (expected + ACTION_HALF)
-            known = FactorInputs(known.keys, known.lowest, by_action, actions)
+                by_action[number] = (actual + halves.action) / (expected + halves.action)
+            known = FactorInputs(known.keys, known.lowest, by_action, actions, halves)
         return known

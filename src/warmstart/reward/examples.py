@@ -69,6 +69,35 @@ class Examples:
         relative: NDArray[np.float32] = (weights / (weights.mean() if mean is None else mean)).astype(np.float32)
         return relative
 
+    def divided(self, parts: int, seed: int) -> list[tuple[Self, Self]]:
+        """Divide events at random into parts; return, for each part, the cells of all others and its own.
+
+        Events of rewards 0 and 1 are divided one by one; of others only sums are known, and contexts go as a whole.
+        """
+        rng = np.random.default_rng(seed)
+        won, sums = np.rint(self.reward_sum), np.stack([self.n, self.reward_sum, self.reward_sq_sum])
+        if np.array_equal(won, self.reward_sum) and np.array_equal(won, self.reward_sq_sum):
+            even = np.full(parts, 1 / parts)
+            each = [rng.multinomial(count.astype(np.int64), even).T.astype(np.float64) for count in (won, self.n - won)]
+            drawn = [np.stack([good + bad, good, good]) for good, bad in zip(*each, strict=True)]
+        else:
+            of_context = rng.integers(parts, size=int(self.contexts.max(initial=0)) + 1)[self.contexts]
+            drawn = [sums * (of_context == part) for part in range(parts)]
+        return [(self._of_sums(sums - own), self._of_sums(own)) for own in drawn]
+
+    def _of_sums(self, sums: NDArray[np.float64]) -> Self:
+        """Return the cells that have events, with these sums of events, rewards and squared rewards."""
+        n = sums[0]
+        context_n = np.bincount(self.contexts, n)[self.contexts]
+        return type(self)(*(one[n > 0] for one in (self.contexts, self.actions, *sums, context_n)))
+
+    def places(self, asked: Examples) -> NDArray[np.int64]:
+        """Return where the cells of others are among these; -1 for those that are not. Both are in their order."""
+        width = int(max(self.actions.max(initial=0), asked.actions.max(initial=0))) + 1
+        own, others = (cells.contexts * width + cells.actions for cells in (self, asked))
+        at = np.minimum(np.searchsorted(own, others), max(len(own) - 1, 0))
+        return np.where(own[at] == others, at, -1) if len(own) else np.full(len(others), -1)
+
     def sample_contexts(self, cells: int, contexts: int, seed: int) -> Self:
         """Return the cells of randomly chosen contexts, about as many cells as requested."""
         if len(self) <= cells:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent
 from warmstart.features import FeatureRows, weighted_copy
-from warmstart.reward.credibility import Credibility
+from warmstart.reward.credibility import Credibility, Halves
 from warmstart.reward.examples import Examples
 from warmstart.reward.logistic import learn_logistic
 from warmstart.reward.low_rank import learn_low_rank
@@ -33,12 +33,16 @@ CELLS_TO_CHOOSE_WITH, VALUE_TAU = 300_000, 0.05
 
 @dataclass(frozen=True, eq=False)
 class LearnedRewards:
-    """A model (None if scikit-learn's), factors of actions on predictions not below ``lowest``, scores of all cells."""
+    """A model (None if scikit-learn's), factors of actions on predictions not below ``lowest``, scores of all cells.
+
+    ``predictions``: of all cells, before factors.
+    """
 
     model: RewardModel | None
     factors: Floats
     lowest: float
     scores: Floats
+    predictions: NDArray[np.float32]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +61,7 @@ class Learner:
         *,
         events: Stream | None = None,
         passes: int = 1,
+        halves: Halves = Halves(),  # noqa: B008  immutable
         on_progress: Progress = silent,
     ) -> LearnedRewards:
         """Learn from cells, or from events in time order, with weights 1 / max(propensity, tau).
@@ -66,6 +71,7 @@ class Learner:
             tau: the clipping constant of the weights.
             events: the events to learn from instead.
             passes: passes over cells or events.
+            halves: how far factors of ids are shrunk.
             on_progress: called with the step, the share that is done and the running loss.
         """
         if self.regressor is not None:
@@ -74,9 +80,10 @@ class Learner:
             model = self._model(examples, tau, events, passes, on_progress)
             predictions = model.predict(examples.contexts, examples.actions, self.x, self.a)
         if self.settings.cross_only:
-            return LearnedRewards(model, np.ones(len(self.a)), 0.0, predictions.astype(np.float64))
-        known = Credibility.learn(examples, predictions, len(self.x), len(self.a))
-        return LearnedRewards(model, known.actions, known.lowest, known.apply(examples, predictions))
+            return LearnedRewards(model, np.ones(len(self.a)), 0.0, predictions.astype(np.float64), predictions)
+        known = Credibility.learn(examples, predictions, len(self.x), len(self.a), halves)
+        scores = known.apply(examples, predictions)
+        return LearnedRewards(model, known.actions, known.lowest, scores, predictions)
 
     def _model(
         self, examples: Examples, tau: float, events: Stream | None, passes: int, on_progress: Progress
@@ -119,21 +126,39 @@ class Learner:
         fitted.fit(both, examples.means, sample_weight=examples.importance(tau).astype(np.float64))
         return np.clip(np.asarray(fitted.predict(both), dtype=np.float32), 0, 1)
 
-    def choose_tau(self, earlier: Examples, later: Examples, on_progress: Progress) -> tuple[float, dict[str, float]]:
+    def sample(self, examples: Examples) -> Examples:
+        """Return cells to choose a model or tau with: those of some contexts, if there are many."""
+        return examples.sample_contexts(CELLS_TO_CHOOSE_WITH, len(self.x), self.settings.seed)
+
+    def choose_tau(
+        self,
+        earlier: Examples,
+        later: Examples,
+        on_progress: Progress,
+        *,
+        first: LearnedRewards | None = None,
+        halves: Halves = Halves(),  # noqa: B008  immutable
+    ) -> tuple[float, dict[str, float]]:
         """Choose the fit's tau by the clipped IPS value, on later cells, of policies learned from earlier ones.
 
         A larger tau wins unless a smaller one is better by more than two standard errors of the difference.
         Returns it with the values of all.
+
+        Args:
+            earlier: the cells to learn from, of ``sample``.
+            later: the cells to judge by.
+            on_progress: called with the step and the share that is done.
+            first: what was learned from the earlier cells with the largest tau, if that is there.
+            halves: how far factors of ids are shrunk.
         """
-        sample = earlier.sample_contexts(CELLS_TO_CHOOSE_WITH, len(self.x), self.settings.seed)
-        first = self.learn(sample, FIT_TAUS[0])
+        first = first or self.learn(earlier, FIT_TAUS[0], halves=halves)
         rate = getattr(first.model, "rate", None)
         one_thread = replace(self, settings=replace(self.settings, rates=None if rate is None else (rate,), threads=1))
         with ThreadPoolExecutor(self.settings.workers if self.regressor is None else 1) as pool:
-            learned = chain([first], pool.map(lambda tau: one_thread.learn(sample, tau), FIT_TAUS[1:]))
+            learned = chain([first], pool.map(lambda tau: one_thread.learn(earlier, tau, halves=halves), FIT_TAUS[1:]))
             weights = {}
             for i, (tau, rewards) in enumerate(zip(FIT_TAUS, learned, strict=True), start=1):
-                weights[tau] = greedy_weights(sample, rewards.scores, later, len(self.a))
+                weights[tau] = greedy_weights(earlier, rewards.scores, later, len(self.a))
                 on_progress("choosing the fit's tau", i / len(FIT_TAUS))
         return _largest_tau_not_beaten(weights, later)
 

@@ -1,22 +1,23 @@
-"""Choose the kind of reward model by what the policies earn, or how well rewards are predicted, on later events."""
+"""Choose the kind of reward model by what the policies earn, and how well rewards are predicted, on later events."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from warmstart.core import Progress, UsageError
 from warmstart.reward.examples import Examples
-from warmstart.reward.learner import LearnedRewards, Learner, greedy_weights
+from warmstart.reward.learner import Learner
 from warmstart.reward.models import MODELS, ModelName
+from warmstart.reward.trial import Division, Trial, events_of, try_out
 
 # Values decide where at least this share of the later events is in contexts of the earlier ones.
 SHARE_TO_COMPARE_VALUES = 0.5
-# Predictions that are 0 or 1 are moved inside by this share of the mean reward.
-INSIDE = 0.01
+# A value that is lower by no more than so many standard errors is as good; of those that are, losses decide.
+AS_GOOD = 2.0
 
 
 @dataclass(frozen=True)
@@ -32,62 +33,67 @@ class Tried:
     why: str | None = None
 
 
-def compare_models(
+@dataclass(frozen=True, eq=False)
+class ModelChoice:
+    """The best kind and its trial, by what it was chosen ("value" or "loss"), and what was found of every kind."""
+
+    kind: ModelName
+    trial: Trial
+    by: str
+    tried: dict[str, Tried]
+
+
+def choose_model(
     learner_of: Callable[[ModelName], Learner],
-    earlier: Examples,
-    later: Examples,
+    divisions: Sequence[Division],
     *,
     tau: float,
     time_budget: float | None,
     on_progress: Progress,
-) -> tuple[ModelName, str, dict[str, Tried]]:
-    """Return the best kind, by what it was chosen ("value" or "loss"), and what was found of every kind.
+) -> ModelChoice:
+    """Return the best kind of model.
 
-    Where contexts come back, the best is that with the highest clipped value on later events; where they do not, it
-    is that with the least log-loss there, of predictions from features and factors of actions.
+    The best has the least log-loss on later events. Where contexts come back, it is one of those whose clipped value
+    there is not clearly below the highest.
 
     Args:
         learner_of: makes the learner of a kind.
-        earlier: cells to learn from.
-        later: cells to judge by.
+        divisions: pairs of cells to learn from and cells to judge by.
         tau: the fit's tau, for all.
         time_budget: no further kind is begun after so many seconds; None: all are tried.
         on_progress: called with the step and the share that is done.
     """
-    begun, found = time.perf_counter(), dict[str, Tried]()
+    begun, tried, trials = time.perf_counter(), dict[str, Tried](), dict[ModelName, Trial]()
+    later = [late for _, late in divisions]
     for number, kind in enumerate(MODELS):
-        if found and time_budget is not None and time.perf_counter() - begun > time_budget:
+        if trials and time_budget is not None and time.perf_counter() - begun > time_budget:
             break
         on_progress("comparing models", number / len(MODELS), kind)
         start = time.perf_counter()
-        learner = learner_of(kind)
         try:
-            learned = learner.learn(earlier, tau)
+            trial = trials[kind] = try_out(learner_of(kind), divisions, tau)
         except UsageError as error:
-            found[kind] = Tried(None, None, time.perf_counter() - start, str(error))
-            continue
-        weights = greedy_weights(earlier, learned.scores, later, len(learner.a))
-        value = float((weights * later.reward_sum).sum() / later.n.sum())
-        found[kind] = Tried(value, _log_loss(learner, learned, later), time.perf_counter() - start)
-    back = np.isin(later.contexts, earlier.contexts)
-    by = "value" if later.n[back].sum() >= SHARE_TO_COMPARE_VALUES * later.n.sum() else "loss"
-    return _best(found, by), by, found
+            tried[kind] = Tried(None, None, time.perf_counter() - start, str(error))
+        else:
+            tried[kind] = Tried(trial.value(later), trial.loss(later), time.perf_counter() - start)
+    by = "value" if _share_that_comes_back(divisions) >= SHARE_TO_COMPARE_VALUES else "loss"
+    best = _best(trials, later, by)
+    return ModelChoice(best, trials[best], by, tried)
 
 
-def _best(found: Mapping[str, Tried], by: str) -> ModelName:
-    def rank(kind: ModelName) -> float:
-        tried = found[kind]
-        return -np.inf if tried.value is None or tried.loss is None else tried.value if by == "value" else -tried.loss
-
-    return max((kind for kind in MODELS if kind in found), key=rank)
+def _share_that_comes_back(divisions: Sequence[Division]) -> float:
+    back = sum(float(late.n[np.isin(late.contexts, early.contexts)].sum()) for early, late in divisions)
+    return back / events_of([late for _, late in divisions])
 
 
-def _log_loss(learner: Learner, learned: LearnedRewards, later: Examples) -> float:
-    """Return the mean log-loss of what the policy would predict for a context that it has not seen."""
-    assert learned.model is not None
-    predicted = learned.model.predict(later.contexts, later.actions, learner.x, learner.a)
-    mean = float(later.reward_sum.sum() / later.n.sum())
-    inside = INSIDE * min(mean, 1 - mean) + 1e-9
-    p = np.clip(np.maximum(predicted, learned.lowest) * learned.factors[later.actions], inside, 1 - inside)
-    loss = later.reward_sum * np.log(p) + (later.n - later.reward_sum) * np.log(1 - p)
-    return float(-loss.sum() / later.n.sum())
+def _best(trials: Mapping[ModelName, Trial], later: Sequence[Examples], by: str) -> ModelName:
+    kinds = list(trials)
+    if by == "value":
+        most = max(kinds, key=lambda kind: trials[kind].value(later))
+        highest = trials[most]
+        kinds = [
+            kind
+            for kind in kinds
+            if highest.value(later) - trials[kind].value(later) <= AS_GOOD * highest.value_spread(trials[kind], later)
+        ]
+    return min(kinds, key=lambda kind: trials[kind].loss(later))

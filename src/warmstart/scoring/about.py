@@ -109,6 +109,7 @@ def _tried(value: Any, where: str) -> None:
 
 _TRIED = {"value": optional(number()), "loss": optional(number()), "seconds": number(0), "why": _name}
 _REPORT = {
+    "halves": record(dict.fromkeys(("action", "context", "cell"), number(0))),
     "model": _name,
     "models_compared_by": text,
     "models_tried": mapping(record(_TRIED)),
