@@ -50,3 +50,23 @@ def test_a_small_stream_is_repeated_and_a_large_one_is_not():
     assert len(repeat_if_short(stream)) == 3400
     large = Stream(*(np.tile(part, 3) for part in (stream.contexts, stream.actions, stream.targets, stream.importance)))
     assert repeat_if_short(large) is large
+
+
+@pytest.mark.parametrize("fractional", [False, True])
+def test_events_are_divided_once_each_and_places_find_them_again(examples, fractional):
+    n, won = examples.n, examples.reward_sum if fractional else np.round(examples.reward_sum)
+    whole = Examples(examples.contexts, examples.actions, n, won, won / (2 if fractional else 1), examples.context_n)
+    divisions = whole.divided(2, 0)
+    for sums in ("n", "reward_sum", "reward_sq_sum"):
+        found = np.zeros(len(whole))
+        for _, later in divisions:
+            found[whole.places(later)] += getattr(later, sums)
+        assert found == pytest.approx(getattr(whole, sums))
+    for earlier, later in divisions:
+        assert earlier.n.sum() + later.n.sum() == n.sum()
+        assert (later.reward_sum <= later.n).all()
+        assert later.context_n == pytest.approx(np.bincount(later.contexts, later.n)[later.contexts])
+        at = earlier.places(later)
+        assert np.array_equal(earlier.actions[at[at >= 0]], later.actions[at >= 0])
+        if fractional:
+            assert not set(earlier.contexts) & set(later.contexts)

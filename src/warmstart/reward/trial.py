@@ -18,7 +18,7 @@ Division = tuple[Examples, Examples]
 CELL_HALVES = (240.0, 120.0, 60.0, 30.0, 15.0, 8.0, 4.0, 2.0, 1.0)
 CONTEXT_HALVES = (30.0, 8.0, 2.0)
 # The usual halves are left for others whose loss is less by so many standard errors.
-CLEARLY = 1.0
+CLEARLY = 2.0
 # Predictions that are 0 or 1 are moved inside by this share of the mean reward.
 INSIDE = 0.01
 
