@@ -67,9 +67,9 @@ class FeatureRows(SparseRows):
         """Return the rows at these positions."""
         return self._of_matrix(self.matrix[rows], self.squares[rows], self.names, self.used)
 
-    def times(self, table: NDArray[np.float32]) -> NDArray[np.float32]:
+    def times(self, table: NDArray[np.float32], dtype: type[np.floating[Any]] = np.float32) -> NDArray[Any]:
         """Return the product with a table that has a row for every bucket."""
-        return np.asarray(self._matrix(len(table)) @ table)
+        return np.asarray(self._matrix(len(table)).astype(dtype, copy=False) @ table)
 
     def _matrix(self, columns: int) -> Any:
         from scipy import sparse

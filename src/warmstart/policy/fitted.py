@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -26,25 +26,23 @@ from warmstart.core import (
 )
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, feature_rows
-from warmstart.policy.epsilon_greedy import Explored, check_exploration, epsilon_greedy
 from warmstart.policy.ranking_store import RankingStore
 from warmstart.results import Learned, plain, read_record
 from warmstart.reward import ProductModel
-from warmstart.scoring import CONSTANT, CONSTANT_VALUE, FeatureSettings, RewardModel, buckets
-
-_Rows = tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]
+from warmstart.scoring import (
+    Explored,
+    FeatureSettings,
+    RewardModel,
+    SparseRows,
+    check_exploration,
+    epsilon_greedy,
+    expected_rewards,
+    rows_of_records,
+)
 
 THREADS = 2
 CONTEXTS_PER_JOB = 500
 PAIRS_PER_BLOCK = 2_000_000
-
-
-class _Candidates(NamedTuple):
-    """Actions to choose among: their keys, features and factors."""
-
-    keys: pa.Array
-    rows: FeatureRows
-    factors: NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,7 +129,7 @@ class FittedPolicy:
         numbers = self._every if actions is None else self._numbers(actions)
         if not len(numbers):
             raise UsageError("There is no action to choose among.")
-        scores = self._scores(np.zeros_like(numbers), self._single_row(context), numbers, self._candidates(None))
+        scores = self._scores(np.zeros_like(numbers), self._single_row(context), numbers)
         best = int(scores.argmax())
         return (self.action_keys[numbers[best]] if actions is None else actions[best]), scores
 
@@ -154,18 +152,18 @@ class FittedPolicy:
         """
         self.require_model()
         candidates = self._candidates(actions)
-        keys = candidates.keys
+        keys = candidates.actions
         if not len(keys):
             raise UsageError("There is no action to choose among.")
         rows = feature_rows(contexts, contexts.num_rows, self.context_settings)
-        best, scores = self.best_of_all(rows, candidates.rows, candidates.factors)
+        best, scores = candidates.best_of_all(rows)
         known = {name: contexts[name] for name in self.columns.context if name in contexts.column_names}
         if explore is None:
             return pa.table({**known, self.columns.action: keys.take(to_arrow(best)), "score": to_arrow(scores)})
         if taken := {PROBABILITY, "score"} & {*known, self.columns.action}:
             raise UsageError(f"A column of the log is called {quoted(min(taken))}, as in the result.", "Rename it.")
         drawn, probability = self._drawn(keys, best, explore, check_exploration(explore, rng))
-        scores = np.where(drawn == best, scores, self._scores(np.arange(len(rows)), rows.arrays, drawn, candidates))
+        scores = np.where(drawn == best, scores, candidates._scores(np.arange(len(rows)), rows, drawn))
         chosen = {self.columns.action: keys.take(to_arrow(drawn)), PROBABILITY: to_arrow(probability)}
         return pa.table({**known, **chosen, "score": to_arrow(scores)})
 
@@ -182,44 +180,40 @@ class FittedPolicy:
         drawn, probability = epsilon_greedy(number_of[best], len(first), explore, rng)
         return np.where(drawn == number_of[best], best, first[drawn]), probability
 
-    def _scores(
-        self, contexts: NDArray[np.int64], rows: _Rows, chosen: NDArray[np.int64], candidates: _Candidates
-    ) -> NDArray[np.float64]:
-        """Return the expected rewards of pairs: contexts by their row, chosen actions by their place."""
-        predicted = self.require_model().predict(contexts, chosen, FeatureRows.of_arrays(*rows), candidates.rows)
-        return np.minimum(np.maximum(predicted, self.lowest) * candidates.factors[chosen], 1.0)
+    def _scores(self, contexts: NDArray[np.int64], rows: SparseRows, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the expected rewards of pairs: contexts by their row, chosen actions by their number."""
+        predicted = self.require_model().predict(contexts, chosen, rows, self.action_rows)
+        return expected_rewards(predicted, self.lowest, self.factors[chosen])
 
-    def best_of_all(
-        self, contexts: FeatureRows, actions: FeatureRows, factors: NDArray[np.float64]
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the place of the best action for every context, and its score; products on two threads."""
+    def best_of_all(self, contexts: FeatureRows) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the number of the best action for every context, and its score; products on two threads."""
         from warmstart.kernels import best_of_all
 
-        model, x, a = self.require_model(), contexts.arrays, actions.arrays
+        model, x, a = self.require_model(), contexts.arrays, self.action_rows.arrays
         if not isinstance(model, ProductModel):
-            return self._best_in_blocks(contexts, actions, factors)
+            return self._best_in_blocks(model, contexts)
         best, scores = np.zeros(len(contexts), dtype=np.int64), np.empty(len(contexts))
 
         def choose(begin: int) -> None:
             rows = np.arange(begin, min(begin + CONTEXTS_PER_JOB, len(contexts)))
             results = (array[begin : begin + len(rows)] for array in (best, scores))
-            best_of_all(rows, x, a, factors, self.lowest, model.loss_code, model.weights, model.width, *results)
+            best_of_all(rows, x, a, self.factors, self.lowest, model.loss_code, model.weights, model.width, *results)
 
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(choose, range(0, len(contexts), CONTEXTS_PER_JOB)))
         return best, scores
 
     def _best_in_blocks(
-        self, contexts: FeatureRows, actions: FeatureRows, factors: NDArray[np.float64]
+        self, model: RewardModel, contexts: FeatureRows
     ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        model, size = self.require_model(), len(actions)
+        predict, size = model.for_actions(self.action_rows), len(self.actions)
         best, scores = np.zeros(len(contexts), dtype=np.int64), np.empty(len(contexts))
         step = max(PAIRS_PER_BLOCK // size, 1)
         for begin in range(0, len(contexts), step):
             rows = np.arange(begin, min(begin + step, len(contexts)))
-            pairs = np.repeat(rows, size), np.tile(np.arange(size), len(rows))
-            predicted = model.predict(*pairs, contexts, actions).reshape(len(rows), size)
-            block = np.minimum(np.maximum(predicted, self.lowest) * factors, 1.0)
+            pairs = np.repeat(rows - begin, size), np.tile(np.arange(size), len(rows))
+            predicted = predict(*pairs, contexts.take(rows)).reshape(len(rows), size)
+            block = expected_rewards(predicted, self.lowest, self.factors)
             best[rows] = block.argmax(axis=1)
             scores[rows] = block[np.arange(len(rows)), best[rows]]
         return best, scores
@@ -228,9 +222,17 @@ class FittedPolicy:
         """Return the policy as if it knew of its actions only those given."""
         import pyarrow.compute as pc
 
-        places = np.flatnonzero(to_numpy(pc.is_in(self.actions, pc.cast(actions, self.actions.type))))
-        known = {"actions": self.actions.take(to_arrow(places)), "action_rows": self.action_rows.take(places)}
-        return replace(self, **known, factors=self.factors[places])
+        return self._taken(np.flatnonzero(to_numpy(pc.is_in(self.actions, pc.cast(actions, self.actions.type)))))
+
+    def _taken(self, numbers: NDArray[np.int64]) -> FittedPolicy:
+        """Return the policy of some of the known actions, by their numbers."""
+        return replace(
+            self,
+            actions=self.actions.take(to_arrow(numbers)),
+            action_rows=self.action_rows.take(numbers),
+            factors=self.factors[numbers],
+            model=None if self.model is None else self.model.among(numbers),
+        )
 
     @property
     def learned(self) -> Learned:
@@ -262,10 +264,6 @@ class FittedPolicy:
     def _every(self) -> NDArray[np.int64]:
         return np.arange(len(self.actions))
 
-    @cached_property
-    def _bucket_of(self) -> dict[str, int]:
-        return {}
-
     def _numbers(self, actions: Sequence[Any]) -> NDArray[np.int64]:
         try:
             return np.array([self._places[action] for action in actions], dtype=np.int64)
@@ -274,51 +272,33 @@ class FittedPolicy:
                 f"The policy does not know the action {quoted(error.args[0])}.", "Choose among those of the log."
             ) from None
 
-    def _candidates(self, actions: pa.Table | None) -> _Candidates:
-        """Return the actions to choose among; the factor of one that was never seen is 1."""
+    def _candidates(self, actions: pa.Table | None) -> FittedPolicy:
+        """Return the policy of the actions to choose among; the factor of one that was never seen is 1."""
         if actions is None:
-            return _Candidates(self.actions, self.action_rows, self.factors)
+            return self
         name, settings = self.columns.action, self.action_settings
         if name not in actions.column_names:
             raise no_such_column(name, actions.column_names, where="the table of actions")
         keys = actions[name].combine_chunks()
         places = np.array([self._places.get(key, -1) for key in keys.to_pylist()], dtype=np.int64)
-        if settings.kinds and {*settings.kinds, *settings.weights.values()} <= set(actions.column_names):
+        described = settings.kinds and set(settings.columns) <= set(actions.column_names)
+        if described and self.require_model().scores_new:
             factors = np.where(places >= 0, self.factors[np.maximum(places, 0)], 1.0)
-            return _Candidates(keys, feature_rows(actions, actions.num_rows, settings), factors)
+            rows = feature_rows(actions, actions.num_rows, settings)
+            return replace(self, actions=keys, action_rows=rows, factors=factors)
         known = places[places >= 0]
         if not len(known):
             raise UsageError(
                 "None of the actions given was in the training window.", "Give their features to score new ones."
             )
-        return _Candidates(self.actions.take(to_arrow(known)), self.action_rows.take(known), self.factors[known])
+        return self._taken(known)
 
-    def _single_row(self, context: Mapping[str, Any]) -> _Rows:
-        """Return the features of one context, as ``feature_rows`` does for a table; words take a quick path."""
+    def _single_row(self, context: Mapping[str, Any]) -> SparseRows:
+        """Return the features of one context, as ``feature_rows`` does for a table."""
         settings = self.context_settings
-        names = (*settings.kinds, *settings.weights.values())
-        if missing := [name for name in names if name not in context]:
+        if missing := [name for name in settings.columns if name not in context]:
             raise UsageError(f"The context has no {quoted(missing[0])}.", f"It needs {', '.join(settings.kinds)}.")
-        if any("words" not in kind for kind in settings.kinds.values()):
-            return feature_rows(pa.Table.from_pylist([{name: context[name] for name in names}]), 1, settings).arrays
-        words: dict[str, float] = {}
-        for name in settings.kinds:
-            listed = context[name] or ()
-            weights = context[settings.weights[name]] if name in settings.weights else [1.0] * len(listed)
-            for word, weight in zip(listed, weights, strict=True):
-                words[word] = words.get(word, 0.0) + weight
-        length = sum(abs(weight) for weight in words.values()) ** 0.5 or 1.0
-        hashed = [self._bucket(word) for word in words]
-        values = [abs(weight) ** 0.5 / length for weight in words.values()]
-        if settings.constant:
-            hashed.append(self._bucket(CONSTANT))
-            values.append(CONSTANT_VALUE)
-        return np.array([0, len(hashed)]), np.array(hashed, dtype=np.uint32), np.array(values, dtype=np.float32)
-
-    def _bucket(self, word: str) -> int:
-        if word not in self._bucket_of:
-            self._bucket_of[word] = int(buckets([word], self.context_settings.bits)[0])
-        return self._bucket_of[word]
+        return rows_of_records([context], settings)
 
     def require_model(self) -> RewardModel:
         """Return the reward model; a policy learned with a scikit-learn regressor keeps none."""

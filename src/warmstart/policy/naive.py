@@ -64,7 +64,7 @@ def best_of_known(cells: Cells, contexts: ir.Table, fitted: FittedPolicy, source
 def _choose_local(cells: Cells, contexts: ir.Table, fitted: FittedPolicy, source: Any) -> ir.Table:
     encoder = KeyEncoder.of(cells.engine.fetch_arrow(contexts))
     features = read_features(cells.engine, keys=encoder, **_as_learned(cells, fitted, source))
-    best, _ = fitted.best_of_all(features.rows, fitted.action_rows, fitted.factors)
+    best, _ = fitted.best_of_all(features.rows)
     chosen = fitted.actions.take(to_arrow(best))
     return cells.engine.open_arrow(encoder.keys.append_column(ACTION, pa.chunked_array([chosen])))
 
@@ -84,7 +84,7 @@ def _choose_distributed(
 
 def _best_of_batch(rows: pa.Table, inputs: tuple[FittedPolicy, FeatureRows, tuple[str, ...]]) -> pa.Table:
     fitted, alone, keys = inputs
-    best, _ = fitted.best_of_all(rows_of_lists(rows, alone), fitted.action_rows, fitted.factors)
+    best, _ = fitted.best_of_all(rows_of_lists(rows, alone))
     return rows.select(list(keys)).append_column(NUMBER, [best])
 
 

@@ -41,13 +41,13 @@ from warmstart.scoring import (
     FILE,
     FORMAT,
     KINDS,
-    damaged,
     kind_of,
     load_actions,
     load_keys,
     load_model,
     own_sha256,
     read_about,
+    read_files,
     settings_of,
     sha256,
 )
@@ -114,9 +114,7 @@ def load_policy(folder: str | Path) -> FittedPolicy:
     if not is_saved_policy(path):
         raise SourceError(f"{where} is no saved policy: it has no {FILE}.")
     about = read_about(path, where)
-    for name, checksum in about["files"].items():
-        if name != FILE and sha256(path / name) != checksum:
-            raise damaged(name, f"has another SHA-256 than files.{name} of {FILE} says: it is damaged or was changed")
+    read_files(path, about)
     return _load_checked(path, about)
 
 

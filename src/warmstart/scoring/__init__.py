@@ -13,25 +13,32 @@ from warmstart.core import Door
 if TYPE_CHECKING:
     from warmstart.scoring.about import *  # noqa: F403
     from warmstart.scoring.arrays import *  # noqa: F403
+    from warmstart.scoring.exploring import *  # noqa: F403
     from warmstart.scoring.fields import *  # noqa: F403
     from warmstart.scoring.keys import *  # noqa: F403
     from warmstart.scoring.kinds import *  # noqa: F403
     from warmstart.scoring.models import *  # noqa: F403
     from warmstart.scoring.parts import *  # noqa: F403
+    from warmstart.scoring.policy import *  # noqa: F403
+    from warmstart.scoring.records import *  # noqa: F403
     from warmstart.scoring.rows import *  # noqa: F403
     from warmstart.scoring.settings import *  # noqa: F403
 
 _door = Door.to(
     __name__,
     {
-        "about": "DECISIONS FORMAT own_sha256 read_about settings_of",
+        "about": "DECISIONS FORMAT own_sha256 read_about read_files settings_of",
         "arrays": "damaged sha256",
+        "exploring": "Explored check_exploration epsilon_greedy",
         "fields": "FILE",
         "keys": "BYTES NUMBERS STARTS SavedKeys is_text key_arrays load_keys number_dtype",
         "kinds": "ACTION_ARRAYS KINDS kind_of load_actions load_model",
-        "models": "Groups LogisticModel LossName LowRankModel MeanModel Members ProductModel RewardModel unit",
+        "models": "Groups LogisticModel LossName LowRankModel MeanModel Members ProductModel RewardModel "
+        "expected_rewards unit",
         "parts": "CONSTANT CONSTANT_VALUE Part buckets category_part counted_words embedding_parts hashed_rows "
         "missing_part number_part time_parts",
+        "policy": "Chosen ScoringPolicy load",
+        "records": "rows_of_records",
         "rows": "SparseRows",
         "settings": "FeatureSettings Kind Scale",
     },

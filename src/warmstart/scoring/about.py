@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from warmstart.core import LaterVersionError, first_lines, printable, quoted
-from warmstart.scoring.arrays import damaged
+from warmstart.scoring.arrays import damaged, sha256
 from warmstart.scoring.fields import (
     FILE,
     Check,
@@ -175,6 +175,13 @@ def read_about(folder: Path, where: str) -> dict[str, Any]:
     if about["files"][FILE] != own_sha256(about):
         raise damaged(FILE, f"has another SHA-256 than files.{FILE} says: it is damaged or was changed")
     return dict(about)
+
+
+def read_files(folder: Path, about: Mapping[str, Any]) -> None:
+    """Refuse files with another checksum than policy.json says."""
+    for name, checksum in about["files"].items():
+        if name != FILE and sha256(folder / name) != checksum:
+            raise damaged(name, f"has another SHA-256 than files.{name} of {FILE} says: it is damaged or was changed")
 
 
 def own_sha256(about: Mapping[str, Any]) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,9 +35,28 @@ class RewardModel(Protocol):
         """Return the same for actions that stay the same, what only they decide being computed once."""
         ...
 
+    def among(self, numbers: Ints) -> RewardModel:
+        """Return the model of some of the known actions: row i of actions is then known action ``numbers[i]``."""
+        ...
+
+    @property
+    def scores_new(self) -> bool:
+        """Tell whether actions that training never had can be scored, by their features."""
+        ...
+
+
+class _ByFeatures:
+    """A model that knows actions by their features alone."""
+
+    scores_new = True
+
+    def among(self, numbers: Ints) -> Self:  # noqa: ARG002
+        """Return the model itself, whichever actions it is about."""
+        return self
+
 
 @dataclass(frozen=True, eq=False)
-class MeanModel:
+class MeanModel(_ByFeatures):
     """The kind ``cells``: the mean reward for all. What cells, actions and contexts earned is left to their factors."""
 
     mean: float
@@ -52,7 +71,7 @@ class MeanModel:
 
 
 @dataclass(frozen=True, eq=False)
-class ProductModel:
+class ProductModel(_ByFeatures):
     """A table of weights, ``width`` columns wide; the learning rate that was chosen and its progressive loss."""
 
     weights: Singles
@@ -109,8 +128,9 @@ class Groups:
         size = min(MEMBERSHIPS, len(self.centers))
         groups, shares = np.empty((len(rows), size), dtype=np.int64), np.empty((len(rows), size))
         for part in chunks(len(rows)):
-            vectors = unit(rows.take(part).times(self.projection))
-            near = np.maximum(vectors @ self.centers.T, 0)
+            vectors = unit(rows.take(part).times(self.projection, np.float64))
+            # Rounded, so that groups that are equally near are so in whatever order sums are taken.
+            near = np.maximum((vectors @ self.centers.T.astype(np.float64)).astype(np.float32), 0)
             nearest = np.argpartition(-near, size - 1, axis=1)[:, :size]
             weight = np.take_along_axis(near, nearest, axis=1).astype(np.float64) ** SHARPNESS
             groups[part], shares[part] = nearest, weight / np.maximum(weight.sum(axis=1, keepdims=True), 1e-12)
@@ -118,7 +138,7 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class LowRankModel:
+class LowRankModel(_ByFeatures):
     """Groups of contexts and of actions, the ``factors`` of their pairs, and the ``mean`` reward that they multiply."""
 
     contexts: Groups
@@ -161,6 +181,7 @@ class LogisticModel:
     buckets: NDArray[np.uint32]
     coefficients: Singles
     intercepts: Singles
+    scores_new = False
 
     def predict(self, contexts: NDArray[Any], actions: NDArray[Any], x: SparseRows, a: SparseRows) -> Singles:
         """Return expected rewards in [0, 1] for pairs: rows of ``x`` and known actions by their number."""
@@ -175,6 +196,10 @@ class LogisticModel:
             return lambda contexts, actions: sigmoid(logits[contexts, actions] + self.intercepts[actions])
 
         return _by_block(block)
+
+    def among(self, numbers: Ints) -> LogisticModel:
+        """Return the model of some of the known actions."""
+        return replace(self, coefficients=self.coefficients[numbers], intercepts=self.intercepts[numbers])
 
 
 def chunks(size: int) -> Iterator[Ints]:
@@ -195,6 +220,12 @@ def unit(points: NDArray[Any]) -> NDArray[Any]:
     """Return points at length 1; those at 0 stay there."""
     lengths = np.linalg.norm(points, axis=1, keepdims=True)
     result: NDArray[Any] = points / np.maximum(lengths, 1e-9)
+    return result
+
+
+def expected_rewards(predicted: Singles, lowest: float, factors: Floats) -> Floats:
+    """Return predictions raised to the lowest, times the factors of their actions, at most 1."""
+    result: Floats = np.minimum(np.maximum(predicted, lowest) * factors, 1.0)
     return result
 
 

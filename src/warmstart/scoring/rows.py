@@ -53,16 +53,17 @@ class SparseRows:
         starts = np.concatenate([[0], np.cumsum(known)])[self.starts]
         return replace(self, starts=starts, buckets=places[known].astype(np.uint32), values=self.values[known])
 
-    def times(self, table: NDArray[np.float32]) -> NDArray[np.float32]:
+    def times(self, table: NDArray[np.float32], dtype: type[np.floating[Any]] = np.float32) -> NDArray[Any]:
         """Return the product with a table that has a row for every bucket: a row for each row here.
 
         Equal rows have equal products, since each is formed on its own.
         """
-        result = np.zeros((len(self), table.shape[1]), dtype=np.float32)
+        result = np.zeros((len(self), table.shape[1]), dtype=dtype)
         starts, buckets, values = self.starts.tolist(), self.buckets.astype(np.int64), self.values
         for row, (begin, end) in enumerate(pairwise(starts)):
             if end > begin:
-                np.dot(values[begin:end], table.take(buckets[begin:end], axis=0), out=result[row])
+                terms = table.take(buckets[begin:end], axis=0).astype(dtype, copy=False)
+                np.dot(values[begin:end].astype(dtype, copy=False), terms, out=result[row])
         return result
 
     def __len__(self) -> int:

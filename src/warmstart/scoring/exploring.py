@@ -31,7 +31,7 @@ def check_exploration(explore: float, rng: object) -> np.random.Generator:
 
 
 def epsilon_greedy(
-    best: NDArray[np.int64], candidates: int, explore: float, rng: np.random.Generator
+    best: NDArray[np.int64], candidates: int | NDArray[np.int64], explore: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """Draw the best candidate of every row, or with probability ``explore`` any candidate, the best one too.
 
@@ -40,7 +40,7 @@ def epsilon_greedy(
 
     Args:
         best: the number of the best candidate, a row each.
-        candidates: how many there are.
+        candidates: how many there are, the same for all rows or for each.
         explore: the share of rows that explore (epsilon).
         rng: a NumPy generator.
 

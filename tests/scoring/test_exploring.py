@@ -14,7 +14,7 @@ from scipy.stats import chisquare
 
 import warmstart as ws
 from warmstart.cli import main
-from warmstart.policy.epsilon_greedy import epsilon_greedy
+from warmstart.scoring import epsilon_greedy
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "log-propensities.md"
 ACTIONS = ["a", "b", "c", "d"]
