@@ -4,7 +4,7 @@ import ast
 import textwrap
 
 LONGEST_FILE, LONGEST_FUNCTION = 350, 60
-MOST_CODE, MOST_LINES = 28_500, 41_020
+MOST_CODE, MOST_LINES = 28_640, 41_520
 # Tests of statements, data or documents rather than of a module.
 NOT_MIRRORED = {"benchmarks", "claims", "statistical", "house", "data", "docs", "properties", "support"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
