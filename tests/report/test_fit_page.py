@@ -1,5 +1,7 @@
 """What was learned, as a page: what it says, in a browser and with hostile names."""
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 from tests.support.browser import HOSTILE, Visit, drawn
@@ -7,6 +9,8 @@ from tests.support.logs import random_log, read
 
 import warmstart as ws
 from warmstart.report.fit_page import fit_page
+from warmstart.results import DRIVERS
+from warmstart.results.learned import ModelTried
 
 
 @pytest.fixture(scope="module")
@@ -36,18 +40,41 @@ def test_a_policy_and_what_it_learned_have_the_same_page(policy, tmp_path):
 
 def test_it_says_where_the_policy_departs_and_that_nothing_is_evaluated(policy):
     page, found = fit_page(policy), policy.learned.departure
-    assert page.cards[-1].warning
-    assert "Evaluate it on later events" in page.cards[-1].text
+    assert page.headline.label == "Not evaluated"
+    assert "evaluate it on" in page.headline.texts[0]
     departs = page.sections[0]
     assert departs.title.startswith("It departs from logging on")
     shares = [row["share"] for row in drawn(departs.chart)]
     assert sum(shares) == pytest.approx(1)
     assert shares[1] == found.departs
-    assert [row["value"] for row in drawn(page.sections[1].chart)] == [
-        one.policy - one.logging for one in found.actions
+    drives, shown, tau = page.sections[1:4]
+    most = max(found.drivers, key=lambda one: one.largest)
+    assert drives.title == f"What drives it: mostly {DRIVERS[most.name]}"
+    assert [row["value"] for row in drawn(drives.chart)] == [one.factor - 1 for one in found.drivers]
+    assert [row["value"] for row in drawn(shown.chart)] == [one.policy - one.logging for one in found.actions]
+    assert tau.title == f"How it was chosen: fit tau {policy.learned.fit_tau:g}"
+    assert [row[2] for row in tau.tables[0].rows].count("chosen") == 1
+
+
+def test_it_says_which_kind_of_model_won_by_how_much_and_what_each_cost(policy):
+    tried = {"product": ModelTried(0.31, 0.5, 2.0), "cells": ModelTried(0.3, 0.6, 0.1)}
+    tried["logistic"] = ModelTried(None, None, 0.2, "Too many actions.")
+    compared = replace(policy.learned, model="product", models_compared_by="value", models_tried=tried)
+    page = fit_page(compared)
+    assert page.cards[-1].text.startswith(
+        "product, with the highest clipped value on the end of the window: 0.31, next"
+    )
+    [part] = [one for one in page.sections if one.title == "How it was chosen: product"]
+    assert part.tables[0].rows == [
+        ("product", "0.31", "0.5", "2.0 s", "chosen"),
+        ("cells", "0.3", "0.6", "0.1 s", ""),
+        ("logistic", "-", "-", "0.2 s", "Too many actions."),
     ]
-    assert page.sections[2].title == f"How it was chosen: fit tau {policy.learned.fit_tau:g}"
-    assert [row[2] for row in page.sections[2].tables[0].rows].count("chosen") == 1
+    cells = fit_page(replace(compared, model="cells", fit_taus_tried={"1": 0.3, "0.1": 0.3}))
+    texts = " ".join(text for part in cells.sections for text in part.texts)
+    assert "does not use the weights" in texts
+    assert "knows no features" in texts
+    assert "hashed into buckets" not in texts
 
 
 def test_it_draws_and_fetches_nothing(browser, policy, tmp_path):
@@ -58,7 +85,7 @@ def test_it_draws_and_fetches_nothing(browser, policy, tmp_path):
                 visit.change(width=width)
             assert not visit.said
             assert visit.asked == [path.as_uri()]
-            assert visit.page.locator(".chart svg, .chart canvas").count() == 2
+            assert visit.page.locator(".chart svg, .chart canvas").count() == 3
             assert visit.page.evaluate("document.documentElement.scrollWidth") <= width
 
 

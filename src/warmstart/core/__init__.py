@@ -35,7 +35,7 @@ _door = Door.to(
         "progress": "Progress silent",
         "text": "counted first_lines more percent printable quoted shortened",
         "version": "__version__",
-        "window": "Moment Window iso microseconds",
+        "window": "Moment Window iso microseconds minute",
     },
 )
 __all__ = [*_door.homes]  # noqa: PLE0604

@@ -39,8 +39,17 @@ class Window:
     def __str__(self) -> str:
         if self.first is None or self.last is None:
             return counted(self.events, "event")
-        first, last = (_EPOCH + timedelta(microseconds=time) for time in (self.first, self.last))
-        return f"{counted(self.events, 'event')}, {first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M} UTC"
+        return f"{counted(self.events, 'event')}, {minute(self.first)} to {minute(self.last)} UTC"
+
+
+def minute(time: int | str) -> str:
+    """Show a time, in microseconds since 1970 or as ISO 8601, to the minute, in UTC.
+
+    >>> minute(0), minute("2026-10-01T00:00:02.215116+00:00")
+    ('1970-01-01 00:00', '2026-10-01 00:00')
+    """
+    since = microseconds(time) if isinstance(time, str) else time
+    return f"{_EPOCH + timedelta(microseconds=since):%Y-%m-%d %H:%M}"
 
 
 def microseconds(moment: str | date | datetime) -> int:

@@ -6,27 +6,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from warmstart.results import MOST_ACTIONS, ActionShare, Departure
+from warmstart.results import MOST_ACTIONS, ActionShare, Departure, Driver
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from numpy.typing import NDArray
 
-    from warmstart.reward import Examples
+    from warmstart.reward import Examples, LearnedRewards
+
+# Expectations below this share of the mean reward are raised to it before they are compared.
+LOWEST_SHARE = 0.2
 
 
-def departure_of(
-    examples: Examples, scores: NDArray[Any], best: NDArray[Any], actions: pa.Array, factors: NDArray[Any]
-) -> Departure:
+def departure_of(examples: Examples, learned: LearnedRewards, best: NDArray[Any], actions: pa.Array) -> Departure:
     """Compare a policy's choices with what logging showed.
 
     Args:
         examples: The cells of the training window.
-        scores: The expected reward of every cell.
+        learned: What was learned from them.
         best: The cells that are chosen, one a context.
         actions: The names of actions, by number.
-        factors: Of actions: actual over expected rewards.
     """
+    scores, factors = learned.scores, learned.factors
     n, context_n, total = examples.n, examples.context_n, float(examples.n.sum())
     # Of actions that were shown equally often none was shown more than the choice.
     most = np.zeros(int(examples.contexts.max()) + 1)
@@ -47,7 +48,42 @@ def departure_of(
         expected_of_logging=float((n * scores)[inside].sum()) / traffic,
         mean_reward=float(examples.reward_sum[inside].sum()) / traffic,
         actions=_shares(examples, best, actions, factors),
+        drivers=_drivers(examples, learned, best[departs], most),
     )
+
+
+def _drivers(examples: Examples, learned: LearnedRewards, best: NDArray[Any], most: NDArray[Any]) -> tuple[Driver, ...]:
+    """Divide how much more is expected of the choices than of what was shown most, where these differ.
+
+    An expectation is a product: of what the action gets on average over its contexts, of how the model says that it
+    fits this one, and of the rest, which is what the action got here before. So are ratios of expectations.
+    """
+    if not len(best):
+        return ()
+    by_action, n, total = examples.actions, examples.n, examples.n.sum()
+    least = LOWEST_SHARE * examples.reward_sum.sum() / total
+    predicted = np.maximum(learned.predictions, least).astype(np.float64)
+    size = len(learned.factors)
+    mean = np.bincount(by_action, n * predicted, size) / np.maximum(np.bincount(by_action, n, size), 1)
+    shown_most = np.zeros(len(most), dtype=np.int64)
+    places = np.flatnonzero(n == most[examples.contexts])
+    shown_most[examples.contexts[places]] = places
+    other = shown_most[examples.contexts[best]]
+
+    def ratio(cells: NDArray[Any]) -> NDArray[Any]:
+        """Return the logarithm of what cells have of the choice, over the same of what was shown most."""
+        result: NDArray[Any] = np.log(cells[best]) - np.log(cells[other])
+        return result
+
+    whole = ratio(np.maximum(learned.scores, least))
+    action = ratio(np.maximum((mean * learned.factors)[by_action], least))
+    match = ratio(predicted / mean[by_action])
+    parts = np.stack([action, match, whole - action - match])
+    weights = examples.context_n[best] / examples.context_n[best].sum()
+    largest = np.bincount(parts.argmax(axis=0), weights, len(parts))
+    times = np.exp(parts @ weights)
+    numbers = [(float(factor), min(float(share), 1.0)) for factor, share in zip(times, largest, strict=True)]
+    return Driver("action", *numbers[0]), Driver("match", *numbers[1]), Driver("record", *numbers[2])
 
 
 def _shares(

@@ -154,7 +154,7 @@ class LocalFit(Fit):
         columns = [*keys, actions.values.take(to_arrow(examples.actions[chosen]))]
         names = [*events.columns.context, events.columns.action, "rank", "score"]
         ranking = pa.table([*columns, to_arrow(rank), to_arrow(learned.scores[chosen])], names=names)
-        departure = departure_of(examples, learned.scores, chosen[rank == 1], actions.values, learned.factors)
+        departure = departure_of(examples, learned, chosen[rank == 1], actions.values)
         counts = {"events": int(examples.n.sum()), "cells": len(examples), "contexts": x.report()}
         counts |= {"departure": fields_of(departure), "model": None if self.regressor is not None else kind, **compared}
         ranked = RankingInMemory(ranking)

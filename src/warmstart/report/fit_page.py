@@ -4,21 +4,53 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import percent, shortened
+from warmstart.core import minute, percent, shortened
 from warmstart.report import charts
 from warmstart.report.epoch_pages import FOOTER
 from warmstart.report.glossary import glossary
-from warmstart.report.page import Card, Page, Section
-from warmstart.results import Learned, TextTable, about_departure, about_learning, actions_table, taus_table
+from warmstart.report.page import Card, Headline, Page, Section
+from warmstart.results import (
+    DRIVERS,
+    Learned,
+    TextTable,
+    about_departure,
+    about_learning,
+    about_model,
+    actions_table,
+    drivers_table,
+    models_table,
+    taus_table,
+)
 
 if TYPE_CHECKING:
     from warmstart.policy import FittedPolicy
     from warmstart.results import Departure
 
-HASHED = (
-    "The model is linear in the products of context and action features, which are hashed into buckets: it can say "
-    "which columns it knows, not which of their values weigh most. An action's own factor is what its features do not "
-    "explain: actual over expected rewards, drawn towards 1 where there are few events."
+MODELS = {
+    "product": "The model is linear in the products of context and action features, which are hashed into buckets: it "
+    "can say which columns it knows, not which of their values weigh most.",
+    "low-rank": "The model puts contexts and actions into groups by their features, and knows a factor for each pair "
+    "of groups.",
+    "logistic": "The model is a logistic regression of the context's features for every action; features of actions "
+    "do not enter.",
+    "cells": "The model knows no features: it is the mean reward, and all else are the factors of actions, contexts "
+    "and their pairs.",
+    None: "The model is one of your own; it is not kept with the policy.",
+}
+FACTORS = (
+    "An action's own factor is what its features do not explain: actual over expected rewards, drawn towards 1 where "
+    "there are few events."
+)
+DRIVEN = (
+    "Where it departs, its choice is expected to earn more than the action that logging showed most. That ratio is the "
+    "product of three: what the action gets on average over its contexts (in general), how the model says that it fits "
+    "this one by its features, and what it earned in this very context (its record). Means are geometric, by traffic. "
+    "Expectations of what was chosen for them are too high: this says what the choices go by, not what they gain."
+)
+MODELS_COMPARED = (
+    "Kinds of model were learned from the first four fifths of the window and compared on the last fifth. 'value' is "
+    "what their policies would have earned there, clipped, as a share of the reward's range; 'log-loss' is how badly "
+    "they predict rewards; 'time' is what each cost. Small differences may be chance: this is a choice, no evaluation."
 )
 NOT_COUNTED = "Where this policy departs from logging was not counted: a cluster learned it, or an earlier version."
 EXPLAINED = (
@@ -34,6 +66,15 @@ def fit_page(result: Learned | FittedPolicy) -> Page:
     """Say what was learned and where it departs from logging, then how it was chosen and from what."""
     learned = result if isinstance(result, Learned) else result.learned
     departure, window = learned.departure, learned.window
+    later = "later events than those it learned from"
+    later = later if window.last is None else f"events after {minute(window.last)} UTC, where its training ends"
+    headline = Headline(
+        "cannot-tell",
+        None,
+        "Learned, not evaluated: nothing here says what the policy would earn",
+        [f"Before it is used, evaluate it on {later}: warmstart evaluate, with --policy and its folder."],
+        label="Not evaluated",
+    )
     cards = [
         Card("Learned from", f"{window}: {learned.contexts['known']:,} contexts, {learned.actions['known']:,} actions.")
     ]
@@ -42,21 +83,17 @@ def fit_page(result: Learned | FittedPolicy) -> Page:
         cards.append(
             Card("Departs from logging on", f"{other}: there it chooses another action than the one shown most.")
         )
-    cards.append(
-        Card(
-            "Not yet evaluated",
-            "Nothing here says what the policy earns. Evaluate it on later events than those it learned from.",
-            warning=True,
-        )
-    )
-    sections = [*([Section(NOT_COUNTED)] if departure is None else _departure(learned, departure)), *_tau(learned)]
-    sections += [_features(learned), _sources(learned)]
+    model = " ".join(about_model(learned)).removeprefix("Model: ") or f"{_kind(learned) or 'Your own'}."
+    cards.append(Card("Model", model))
+    sections = [*([Section(NOT_COUNTED)] if departure is None else _departure(learned, departure))]
+    sections += [*_models(learned), *_tau(learned), _features(learned), _sources(learned)]
     return Page(
         title="What was learned from this log",
         source=shortened(learned.sources.get("log") or "a table", 120),
         cards=cards,
         sections=sections,
         glossary=glossary(learned.columns),
+        headline=headline,
         footer=FOOTER.format(version=learned.version),
     )
 
@@ -76,7 +113,7 @@ def _departure(learned: Learned, departure: Departure) -> list[Section]:
     )
     title = f"It departs from logging on {percent(departure.departs)} of the traffic"
     chart = charts.stacked(rows, x_title="share of the training window's events", order=KINDS)
-    sections = [Section(title, about_departure(learned), chart, [table], EXPLAINED)]
+    sections = [Section(title, about_departure(learned), chart, [table], EXPLAINED), *_drivers(learned)]
     if (changes := actions_table(learned)) is not None:
         points = [
             {
@@ -94,6 +131,38 @@ def _departure(learned: Learned, departure: Departure) -> list[Section]:
     return sections
 
 
+def _kind(learned: Learned) -> str | None:
+    """Return the kind of model; clusters and earlier versions did not say, and had one."""
+    return learned.model or ("product" if learned.rate is not None else None)
+
+
+def _drivers(learned: Learned) -> list[Section]:
+    table = drivers_table(learned)
+    if table is None or learned.departure is None:
+        return []
+    drivers = learned.departure.drivers
+    rows = [
+        {
+            "what": DRIVERS[one.name],
+            "value": one.factor - 1,
+            "lower": min(one.factor - 1, 0.0),
+            "upper": max(one.factor - 1, 0.0),
+            "colour": charts.PLAIN if one.factor >= 1 else charts.ALERT,
+        }
+        for one in drivers
+    ]
+    chart = charts.effects(rows, x_title="expected of its choice, against what was shown most", x_format="+.3~%")
+    most = max(drivers, key=lambda one: one.largest)
+    return [Section(f"What drives it: mostly {DRIVERS[most.name]}", [DRIVEN], chart, [table])]
+
+
+def _models(learned: Learned) -> list[Section]:
+    table = models_table(learned)
+    if table is None:
+        return []
+    return [Section(f"How it was chosen: {learned.model}", [*about_model(learned), MODELS_COMPARED], None, [table])]
+
+
 def _tau(learned: Learned) -> list[Section]:
     table = taus_table(learned)
     if table is None:
@@ -104,11 +173,15 @@ def _tau(learned: Learned) -> list[Section]:
         "window were valued on the last fifth, as shares of the reward's range; the largest fit tau whose value is not "
         "clearly beaten was taken."
     )
+    if len(set(learned.fit_taus_tried.values())) == 1:
+        text += " All earned the same: this kind of model does not use the weights."
     return [Section(f"How it was chosen: fit tau {learned.fit_tau:g}", [text], None, [table])]
 
 
 def _features(learned: Learned) -> Section:
-    return Section("What it knows contexts and actions by", [*about_learning(learned)[1:3], HASHED])
+    return Section(
+        "What it knows contexts and actions by", [*about_learning(learned)[1:3], MODELS[_kind(learned)], FACTORS]
+    )
 
 
 def _sources(learned: Learned) -> Section:

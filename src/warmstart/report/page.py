@@ -22,14 +22,16 @@ if TYPE_CHECKING:
 class Headline:
     """The answer, above everything else: in words, in a colour by its kind, and with the evidence it rests on.
 
-    ``forbidden``: it is not to be used although the kind is good, because a guard is not proven to hold.
+    ``forbidden``: it is not to be used although the kind is good, because a guard is not proven to hold. ``label``:
+    what to say of the kind where no policy is compared with logging, and only a colour is needed.
     """
 
     kind: Kind
-    evidence: Evidence
+    evidence: Evidence | None
     title: str
     texts: Sequence[str] = ()
     forbidden: bool = False
+    label: str = ""
 
 
 @dataclass(frozen=True)

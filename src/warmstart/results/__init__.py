@@ -55,7 +55,8 @@ _door = Door.to(
         "guards": "Guard GuardResult PART_OF_GAIN guarded_outcome",
         "interop": "Decisions Exported Imported ImportedTables",
         "joined": "DELAYS Delay Duplicates Impressions Joined Outcomes Repeated",
-        "learned": "MOST_ACTIONS ActionShare Departure Learned about_departure about_learning actions_table taus_table",
+        "learned": "DRIVERS MOST_ACTIONS ActionShare Departure Driver Learned about_departure about_learning "
+        "about_model actions_table drivers_table models_table taus_table",
         "load": "load_result read_record",
         "monitor": "FollowedPolicy Monitor MonitorLine",
         "plan": "Plan PlanOption",

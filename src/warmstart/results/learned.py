@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from math import prod
+from typing import Any, Literal
 
 from warmstart.core import Window, percent, quoted, shortened
 from warmstart.results.display import Result, TextTable, fields_of
 
 MOST_ACTIONS = 15
+DRIVERS = {
+    "action": "the action in general",
+    "match": "its fit to the context",
+    "record": "its record in the context",
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +31,20 @@ class ActionShare:
 
 
 @dataclass(frozen=True)
+class Driver:
+    """A part of what is expected of a policy's choices, over what is expected of the actions shown most.
+
+    ``name``: "action", what the action gets on average over its contexts; "match", how the model says that it fits this
+    context; "record", what it got in this very context. ``factor``: the mean ratio (geometric, by traffic, where the
+    policy departs); the three multiply to the whole. ``largest``: the share of that traffic on which it is the largest.
+    """
+
+    name: Literal["action", "match", "record"]
+    factor: float
+    largest: float
+
+
+@dataclass(frozen=True)
 class Departure:
     """Where the best actions of a policy are not what logging showed most; shares are of the training window's events.
 
@@ -33,7 +53,8 @@ class Departure:
     with a single action. ``undecided``: events of contexts without a feasible action. ``expected``,
     ``expected_of_logging``: the model's own expectation of what is chosen and of what was shown, where the policy
     decides, as a share of the reward's range; the first is too high, as the best of several guesses is.
-    ``mean_reward``: what logging earned there. ``actions``: those whose shares differ most.
+    ``mean_reward``: what logging earned there. ``actions``: those whose shares differ most. ``drivers``: what more is
+    expected of the choices by, where the policy departs.
     """
 
     same: float
@@ -45,6 +66,7 @@ class Departure:
     expected_of_logging: float
     mean_reward: float
     actions: tuple[ActionShare, ...]
+    drivers: tuple[Driver, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -96,8 +118,9 @@ class Learned(Result):
 
     @property
     def tables(self) -> list[TextTable]:
-        """Return the models and the taus tried, and the actions whose shares change most."""
-        return [table for table in (models_table(self), taus_table(self), actions_table(self)) if table is not None]
+        """Return the models and the taus tried, what drives the choices, and the actions whose shares change most."""
+        every = models_table(self), taus_table(self), drivers_table(self), actions_table(self)
+        return [table for table in every if table is not None]
 
     @property
     def notes(self) -> list[str]:
@@ -113,7 +136,7 @@ def models_table(learned: Learned) -> TextTable | None:
         rows.append(
             (name, value, loss, f"{tried.seconds:.1f} s", "chosen" if name == learned.model else tried.why or "")
         )
-    return TextTable("Models compared", ("model", "value", "log-loss", "time", ""), rows) if rows else None
+    return TextTable("Models compared", ("model", "value", "log-loss", "time", ""), rows, left=1) if rows else None
 
 
 def taus_table(learned: Learned) -> TextTable | None:
@@ -123,6 +146,17 @@ def taus_table(learned: Learned) -> TextTable | None:
         for tau, value in learned.fit_taus_tried.items()
     ]
     return TextTable("Fit taus tried", ("fit tau", "value", ""), rows) if rows else None
+
+
+def drivers_table(learned: Learned) -> TextTable | None:
+    """Show what more is expected of the choices by, than of what was shown most."""
+    if learned.departure is None or not learned.departure.drivers:
+        return None
+    drivers = learned.departure.drivers
+    rows = [(DRIVERS[one.name], f"x {one.factor:.3f}", percent(one.largest)) for one in drivers]
+    rows.append(("all of it", f"x {prod(one.factor for one in drivers):.3f}", ""))
+    title = "Expected of its choices over what is expected of the actions shown most, where it departs"
+    return TextTable(title, ("part", "expected", "the largest part, of that traffic"), rows, left=1)
 
 
 def actions_table(learned: Learned) -> TextTable | None:

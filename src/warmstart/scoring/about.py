@@ -95,6 +95,7 @@ _DEPARTURE = {
     ),
     "contexts": whole(),
     "actions": listed(record(_SHARED_ACTION)),
+    "drivers": listed(record({"name": one_of("action", "match", "record"), "factor": number(0), "largest": _SHARE})),
 }
 
 
@@ -117,7 +118,7 @@ _REPORT = {
     "cells": whole(),
     "contexts": record(_REPORTED, absent=("estimated",)),
     "actions": record(_REPORTED, absent=("estimated",)),
-    "departure": optional(record(_DEPARTURE)),
+    "departure": optional(record(_DEPARTURE, absent=("drivers",))),
     "learned_from": text,
     "fit_tau": number(0, 1),
     "fit_taus_tried": _tried,
