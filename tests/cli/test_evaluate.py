@@ -414,3 +414,20 @@ def test_what_is_no_outcome_guard_range_or_segment_stops(shop, options, code):
     ran = ask(shop, "--policy", "logging", *options)
     assert (ran.returncode, ran.stdout) == (code, "")
     assert "Traceback" not in ran.stderr
+
+
+def test_supported_choices_are_written_and_never_onto_an_input(folder, tmp_path):
+    options = ["--policy", "mine.csv", "--trained-until", "never", "--tau", "0.1"]
+    out = tmp_path / "supported.csv"
+    assert evaluate(folder, *options, "--supported-out", str(out)).returncode == 0
+    rows = pa_csv.read_csv(out)
+    assert rows.column_names == ["policy", "tau", "context", "action", "probability", "propensity", "events"]
+    assert rows.num_rows > 0
+    for wrong, said in (("mine.csv", "is an input"), ("x.xls", ".csv or .parquet"), (str(out), "did not write it")):
+        ran = evaluate(folder, *options, "--supported-out", wrong)
+        assert ran.returncode == 2
+        assert said in ran.stderr
+    parquet = tmp_path / "supported.parquet"
+    for _ in range(2):
+        assert evaluate(folder, *options, "--supported-out", str(parquet)).returncode == 0
+    assert pq.read_table(parquet).num_rows == rows.num_rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -50,6 +51,7 @@ def evaluate(
     margin: float | None = None,
     doubt: float | None = None,
     select: bool = False,
+    supported_out: Path | None = None,
     html: HtmlOption = None,
     force: ForceOption = False,
     json: JsonOption = False,
@@ -99,6 +101,8 @@ def evaluate(
             earn up to R times what the others would have earned with it, or 1 / R of it; and the same of how far
             rewards stay below the largest.
         select: Name the policy certified to improve most on logging, its guards kept, or none.
+        supported_out (FILE): Write the contexts and actions that policies choose and the log supports, the rule to
+            deploy: with probability, propensity and events (.csv or .parquet).
 
     Examples:
         warmstart evaluate log.parquet --context page --action ad --reward click --policy uniform --tau 0.05
@@ -123,14 +127,17 @@ def evaluate(
             --doubt 1.5
     """
     from warmstart import pipeline
+    from warmstart.core import write_tables
     from warmstart.policy import parse_policies
     from warmstart.report import ProgressDisplay, save_report
 
     check_kind(policy, every, progressive=progressive)
     taus = [parse_tau("--tau", text) for text in tau or ["auto"]]
-    check_paths(html, policy or [], [log.events, contexts], force=force)
+    check_paths(html, policy or [], [log.events, contexts, supported_out], force=force)
+    check_paths(supported_out, policy or [], [log.events, contexts], force=force)
+    check_table(supported_out, progressive=progressive)
     connected = engine.connect()
-    with ProgressDisplay(connected) as progress:
+    with ProgressDisplay(connected) as progress, ExitStack() as resources:
         events = open_guarded(log, connected, guard or [])
         progress("splitting")
         events = events.first_epochs() if first_epochs else events
@@ -146,6 +153,8 @@ def evaluate(
             train, evaluated = pipeline.evaluation_windows(
                 events, named, test_from=windows.test_from, test_fraction=windows.test_fraction
             )
+            inputs = [log.events, contexts]
+            supported = None if supported_out is None else write_tables(supported_out, inputs=inputs, force=force)
             found = pipeline.evaluate(
                 named,
                 evaluated,
@@ -168,6 +177,7 @@ def evaluate(
                 doubt=doubt,
                 by=by or (),
                 contexts=contexts,
+                on_supported=None if supported is None else resources.enter_context(supported),
                 on_progress=progress,
             )
     selected = find_best(found) if select else None
@@ -209,6 +219,16 @@ def check_kind(policy: list[str] | None, every: int, *, progressive: bool) -> No
         raise UsageError("Name a policy (--policy), or ask for --progressive.", "One of the two.")
     if every != 1 and not progressive:
         raise UsageError("--every is for --progressive.", "Leave it out.")
+
+
+def check_table(out: Path | None, *, progressive: bool) -> None:
+    """Refuse a table of supported choices with another ending than .csv or .parquet, or of policies that change."""
+    from warmstart.core import UsageError
+
+    if out is not None and progressive:
+        raise UsageError("--supported-out is for --policy.", "Leave it out.")
+    if out is not None and out.suffix not in (".csv", ".parquet"):
+        raise UsageError(f"--supported-out writes .csv or .parquet, not '{out.suffix}'.")
 
 
 def check_progressive(taus: list[Any], windows: WindowSettings, *, plain: bool) -> None:

@@ -21,5 +21,5 @@ def check_paths(html: Path | None, policies: list[str], others: list[Any], *, fo
         return
     paths = [part.removeprefix("naive:") for text in policies for part in (text, text.partition("=")[2])]
     if any(isinstance(other, Path) and other.absolute() == html.absolute() for other in others):
-        raise UsageError(f"{quoted(str(html))} is named twice.", "Name another file for the page.")
+        raise UsageError(f"{quoted(str(html))} is named twice.", "Name another file.")
     check_output(html, inputs=[*others, paths], force=force)

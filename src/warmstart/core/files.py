@@ -7,8 +7,8 @@ import os
 import re
 import shutil
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -105,31 +105,58 @@ def mark_of(path: Path) -> str | None:
 
 def write_parquet(path: Path, tables: Iterable[pa.Table], *, mark: str = __version__) -> int:
     """Write tables of one schema as one Parquet file that says who wrote it; return how many rows it has."""
-    import pyarrow.parquet as pq
-
-    rows, writer = 0, None
-    try:
+    rows = 0
+    with ExitStack() as resources:
+        write: Callable[[pa.Table], None] | None = None
         for table in tables:
-            metadata = {**(table.schema.metadata or {}), PARQUET_MARK: mark}
-            writer = writer or pq.ParquetWriter(path, table.schema.with_metadata(metadata), compression="zstd")
-            if table.num_rows:
-                writer.write_table(table.cast(writer.schema))
-                rows += table.num_rows
-    finally:
-        if writer is not None:
-            writer.close()
+            write = write or resources.enter_context(_parquet_writer(path, table.schema, mark))
+            write(table)
+            rows += table.num_rows
     return rows
 
 
 def write_table(out: Path, table: pa.Table, *, inputs: Iterable[Any] = (), force: bool = False) -> None:
     """Write a table as CSV, if the name ends so, or else as Parquet."""
+    with write_tables(out, inputs=inputs, force=force) as write:
+        write(table)
+
+
+@contextmanager
+def write_tables(out: Path, *, inputs: Iterable[Any] = (), force: bool = False) -> Iterator[Callable[[pa.Table], None]]:
+    """Give a function that writes tables of one schema, one after the other, to CSV, if the name ends so, or Parquet.
+
+    Args:
+        out: the file.
+        inputs: what was read.
+        force: replace a file that this tool did not write.
+    """
+    with write_output(out, inputs=inputs, force=force) as temporary, ExitStack() as resources:
+        opened: list[Callable[[pa.Table], None]] = []
+
+        def write(table: pa.Table) -> None:
+            if not opened:
+                kind = _csv_writer(temporary, table.schema) if out.suffix == ".csv" else None
+                opened.append(resources.enter_context(kind or _parquet_writer(temporary, table.schema, __version__)))
+            opened[0](table)
+
+        yield write
+
+
+@contextmanager
+def _parquet_writer(path: Path, schema: pa.Schema, mark: str) -> Iterator[Callable[[pa.Table], None]]:
+    import pyarrow.parquet as pq
+
+    schema = schema.with_metadata({**(schema.metadata or {}), PARQUET_MARK: mark})
+    with pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        yield lambda table: writer.write_table(table.cast(schema)) if table.num_rows else None
+
+
+@contextmanager
+def _csv_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
     import pyarrow.csv as pa_csv
 
-    with write_output(out, inputs=inputs, force=force) as temporary:
-        if out.suffix == ".csv":
-            pa_csv.write_csv(table, temporary)
-        else:
-            write_parquet(temporary, [table])
+    with pa_csv.CSVWriter(path, schema) as writer:
+        yield lambda table: writer.write_table(table) if table.num_rows else None
 
 
 def _paths(sources: Iterable[Any]) -> Iterator[str]:

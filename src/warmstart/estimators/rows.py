@@ -51,13 +51,14 @@ if TYPE_CHECKING:
 class WeightedRows:
     """The weighted table of one policy.
 
-    ``modelled``: the rows by fold with the reward model's expectations, where an estimator asks for them; with counts
-    ``model``: to be asked for few rows. ``groups``: the columns that divide the traffic of ``table``: context and
-    further keys. ``certified``: whether propensities are counts of the evaluated window, or those are beside them, so
-    that finite-sample bounds hold. ``events``: T. ``names``: the user's names of the context columns. ``visits``: the
-    events with their units, if these come back, and then ``shown``: all rows that were shown, chosen or not, unless
-    the policy is logging. ``epochs``: those within which propensities are counted, if they are. ``outcome``: the
-    user's name of what is valued. ``own_epoch``: see ``Strata``.
+    ``modelled``: the rows by fold with the reward model's expectations, where an estimator asks for them; with
+    counts ``model``: to be asked for few rows. ``groups``: the columns that divide the traffic of ``table``:
+    context and further keys. ``action``: the user's name of the action column. ``certified``: whether propensities
+    are counts of the evaluated window, or those are beside them, so that finite-sample bounds hold. ``events``: T.
+    ``names``: the user's names of the context columns. ``visits``: the events with their units, if these come back,
+    and then ``shown``: all rows that were shown, chosen or not, unless the policy is logging. ``epochs``: those
+    within which propensities are counted, if they are. ``outcome``: the user's name of what is valued.
+    ``own_epoch``: see ``Strata``.
     """
 
     policy: str
@@ -77,6 +78,7 @@ class WeightedRows:
     epochs: EpochList | None = None
     outcome: str = ""
     own_epoch: ir.Table | None = None
+    action: str = ACTION
 
     def only(self, part: Callable[[ir.Table], ir.Table], events: float) -> WeightedRows:
         """Return the weighted table of some contexts, which have so many events."""
@@ -160,6 +162,7 @@ def open_weighted_rows(
             epochs=epochs,
             outcome=cells.evaluated.log.outcomes[0].name,
             own_epoch=None if strata is None else strata.own_epoch,
+            action=cells.columns.action,
         )
 
 

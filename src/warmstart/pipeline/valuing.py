@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from warmstart.estimators import check_weights, chosen_taus, estimate_policy, left_out_columns, top_contributions
 from warmstart.pipeline.outcomes import OutcomeInputs, guarded_levels, open_outcomes
 from warmstart.pipeline.remarks import unproven_epochs
+from warmstart.pipeline.supported import send_supported
 from warmstart.policy import build_policy, parse_policies
 from warmstart.results import PART_OF_GAIN, Alarms
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from warmstart.estimators import Levels, WeightedRows
     from warmstart.pipeline.prepare import EvaluationInputs, Learning
     from warmstart.pipeline.segments import Segment
+    from warmstart.pipeline.supported import OnSupported
     from warmstart.pipeline.trained import Training
     from warmstart.policy import PolicyTable
     from warmstart.results import Contribution, Guard, IntervalName, Tau, ValueEstimate
@@ -27,13 +29,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Asked:
-    """The questions: taus, the confidence interval, point estimators, guards, how many contributions to name."""
+    """The questions: taus, the confidence interval, point estimators, guards, how many contributions to name.
+
+    ``on_supported``: is given the contexts and actions in which a policy is supported.
+    """
 
     taus: Sequence[Tau]
     method: IntervalName
     estimators: Sequence[str]
     guards: Sequence[Guard] = ()
     contributions: int = 0
+    on_supported: OnSupported | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +110,8 @@ class Valuing:
             base = inputs.open_base(policy, resources)
             with inputs.weigh(policy, base) as weighted:
                 taus = chosen_taus(weighted, asked.taus, self.levels.rate)
+                if asked.on_supported is not None and not policy.is_logging:
+                    send_supported(weighted, [tau for tau, _ in taus], asked.on_supported)
                 valued = estimate_policy(
                     weighted, taus=taus, levels=self.levels, method=asked.method, estimators=asked.estimators
                 )
