@@ -48,9 +48,10 @@ DRIVEN = (
     "Expectations of what was chosen for them are too high: this says what the choices go by, not what they gain."
 )
 MODELS_COMPARED = (
-    "Kinds of model were learned from the first four fifths of the window and compared on the last fifth. 'value' is "
-    "what their policies would have earned there, clipped, as a share of the reward's range; 'log-loss' is how badly "
-    "they predict rewards; 'time' is what each cost. Small differences may be chance: this is a choice, no evaluation."
+    "Kinds of model were learned from a part of the window and compared on held-out events: its last fifth or, without "
+    "times, random ones. 'value' is what their policies would have earned there, clipped, as a share of the reward's "
+    "range; 'log-loss' is how badly they predict rewards; 'time' is what each cost. Of those whose value is not "
+    "clearly below the highest, the one with the least loss was taken: this is a choice, no evaluation."
 )
 NOT_COUNTED = "Where this policy departs from logging was not counted: a cluster learned it, or an earlier version."
 EXPLAINED = (

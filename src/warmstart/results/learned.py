@@ -191,19 +191,21 @@ def about_model(learned: Learned) -> list[str]:
     """Say which kind of model was learned and, if several were compared, by how much it won."""
     if not learned.models_tried:
         return [f"Model: {learned.model}."] if learned.model not in (None, "product") else []
-    by_value = learned.models_compared_by == "value"
-    found = {name: one.value if by_value else one.loss for name, one in learned.models_tried.items()}
-    known = {name: number for name, number in found.items() if number is not None}
-    second = min(
-        (name for name in known if name != learned.model),
-        default=None,
-        key=lambda n: -known[n] if by_value else known[n],
-    )
-    how = "the highest clipped value" if by_value else "the least log-loss (contexts do not come back)"
-    line = f"Model: {learned.model}, with {how} on the end of the window"
-    if second is not None and learned.model in known:
-        line += f": {known[learned.model]:.4g}, next {second} {known[second]:.4g}"
-    return [line + "."]
+    found = {name: one for name, one in learned.models_tried.items() if one.loss is not None}
+    line = f"Model: {learned.model}"
+    own = found.get(learned.model or "")
+    if own is None:
+        return [f"{line}."]
+    others = [(one.loss or 0.0, name) for name, one in found.items() if name != learned.model]
+    if learned.models_compared_by != "value":
+        second = f", next {min(others)[1]} {min(others)[0]:.4g}" if others else ""
+        how = f"the least log-loss on held-out events (contexts do not come back): {own.loss:.4g}{second}"
+        return [f"{line}, with {how}."]
+    best = max(found, key=lambda name: found[name].value or 0.0)
+    how = f"the least log-loss on held-out events, {own.loss:.4g}"
+    highest = "the highest" if best == learned.model else f"highest {found[best].value or 0.0:.4g} by {best}"
+    among = "of the kinds whose clipped value there is not clearly below the highest"
+    return [f"{line}, with {how}, {among} (its own {own.value or 0.0:.4g}, {highest})."]
 
 
 def _features(side: str, numbers: dict[str, Any]) -> str:
