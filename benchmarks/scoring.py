@@ -1,7 +1,8 @@
 """``python -m benchmarks.scoring``: ``warmstart.scoring`` beside the library's own ``choose``, in the same run.
 
 A policy of every kind of model, learned in the world ``topics`` (texts of 30 words, 300 ads), chooses for contexts
-that are given as dicts, each with 100 feasible actions of its own; features included. Seconds are CPU time of one thread.
+that are given as dicts, each with 100 feasible actions of its own; features included. Seconds are CPU time
+of one thread.
 """
 
 from __future__ import annotations

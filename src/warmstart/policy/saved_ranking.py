@@ -14,6 +14,9 @@ from warmstart.core import Columns, first_lines, printable, quoted, to_arrow, to
 from warmstart.policy.ranking_store import RANK, SCORE
 from warmstart.scoring import DECISIONS, damaged
 
+# Rankings have about 3 rows a byte at the most, if all contexts have the same actions and scores: more rows repeat
+# themselves, and would be read into memory to say so.
+MOST_ROWS_PER_BYTE, FEW_ROWS = 32, 100_000
 _KEY_TYPES = (
     types.is_integer,
     types.is_floating,
@@ -48,6 +51,8 @@ def check_ranking(folder: Path, columns: Columns, actions: pa.Array) -> None:
     import pyarrow.compute as pc
 
     with _parquet(folder / DECISIONS) as file:
+        if file.metadata.num_rows > max(FEW_ROWS, MOST_ROWS_PER_BYTE * (folder / DECISIONS).stat().st_size):
+            raise damaged(DECISIONS, f"has {file.metadata.num_rows:,} rows, too many for its size")
         _check_schema(file.schema_arrow, columns, actions.type)
         contexts, size = _contexts(file, columns)
         places = _check_ranks(contexts, size, _column(file, DECISIONS, RANK))

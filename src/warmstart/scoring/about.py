@@ -30,7 +30,8 @@ from warmstart.scoring.settings import FeatureSettings, Kind
 
 FORMAT = 2
 DECISIONS = "decisions.parquet"
-LEAST_BITS, MOST_BITS = 4, 30
+LEAST_BITS, MOST_BITS, MOST_BITS_OF_A_SIDE = 4, 30, 20
+LARGEST = 1 << 23
 # The years 1 to 9999, in microseconds since 1970.
 EARLIEST, LATEST = -62_135_596_800_000_000, 253_402_300_799_999_999
 _time, _name = optional(whole(EARLIEST, LATEST)), optional(text)
@@ -40,7 +41,7 @@ def _features(value: Any, where: str) -> None:
     kinds = one_of(*get_args(Kind))
     record(
         {
-            "bits": whole(2, MOST_BITS - 2),
+            "bits": whole(2, MOST_BITS_OF_A_SIDE),
             "constant": flag,
             "kinds": mapping(kinds),
             "weights": mapping(text),
@@ -156,6 +157,8 @@ _ABOUT = record(
 def read_about(folder: Path, where: str) -> dict[str, Any]:
     """Return what policy.json says, every field checked."""
     try:
+        if (folder / FILE).stat().st_size > LARGEST:
+            raise damaged(FILE, f"is larger than {LARGEST >> 20} MB")
         about = json.loads((folder / FILE).read_text(encoding="utf-8"), object_pairs_hook=_unique)
     except (OSError, ValueError, RecursionError) as error:
         what = "is nested too deeply" if isinstance(error, RecursionError) else f"is not JSON ({first_lines(error)})"

@@ -54,6 +54,9 @@ def damaged(file: str, what: str) -> SavedFileError:
 def sha256(path: Path) -> str:
     """Return the SHA-256 of a file, read in parts."""
     digest = hashlib.sha256()
+    # A pipe would be waited for, and a device has no end.
+    if path.exists() and not path.is_file():
+        raise damaged(path.name, "is not a file")
     try:
         with path.open("rb") as file:
             while part := file.read(BYTES_PER_CHUNK):
