@@ -3,7 +3,8 @@
 satimage (UCI, 6,435 events) in 20 blocks and scikit-learn's digits (1,797) in 8: bias of a classifier's estimated
 accuracy, with propensities from a mixture over the blocks, from one model, and with the true ones: the share of
 blocks that would show an action. Open Bandit Pipeline's estimators on the same propensities, where the package
-``obp`` is installed. With --out, what is done is kept there and not done again.
+``obp`` is installed. With --out, what is done is kept there and not done again. With --cost: what learning the mixture
+costs, relative to one model.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,8 @@ SOURCES: dict[str, tuple[str, dict[str, str]]] = {
     MODEL: ("model", {}),
     TRUE: ("logged", {"propensity": "p"}),
 }
-
+# Events in the order of the file have different contexts in different blocks, which takes a classifier of the block.
+FILES, SHUFFLED = "contexts differ", "contexts alike"
 
 OBP = {"OBP ips": beside_obp.IPS, "OBP snips": beside_obp.SNIPS, "OBP dr": beside_obp.DR}
 
@@ -85,6 +88,30 @@ def errors(name: str, seed: int) -> list[dict[str, Any]]:
                 row["on_model"] = ends.on_model
         found.append(row)
     return found
+
+
+def cost(name: str, order: str, runs: int = 5) -> dict[str, float]:
+    """Return the processor time of learning a mixture over the blocks, relative to one model of all of them."""
+    from warmstart.propensity.classifier import learn_propensity
+    from warmstart.propensity.mixture import learn_mixture
+
+    x, y = load(name)
+    rng = np.random.default_rng(0)
+    if order == SHUFFLED:
+        shuffled = rng.permutation(len(x))
+        x, y = x[shuffled], y[shuffled]
+    votes = block_votes(x, y, rng, SETS[name])
+    rows = np.arange(len(x))
+    block = rows * SETS[name] // len(x)
+    given = pa.table(columns(x)), pa.array(votes[block, rows]), np.ones(len(x)), rng.integers(0, 5, len(x))
+    spent = np.empty((runs, 2))
+    for run in range(runs):
+        for i, learn in enumerate((lambda: learn_propensity(*given), lambda: learn_mixture(*given, block))):
+            start = time.process_time()
+            learn()
+            spent[run, i] = time.process_time() - start
+    whole = float(np.median(spent[:, 1] / spent[:, 0]))
+    return {"all blocks together": whole - 1, "and the one model that they lean on": whole}
 
 
 def obps(events: ws.Events, source: Any, classifier: Any) -> dict[str, float]:
@@ -148,7 +175,13 @@ def main() -> None:
     parser.add_argument("--sets", nargs="*", default=list(SETS), choices=list(SETS))
     parser.add_argument("--out", type=Path, help="a folder of results, which are added to")
     parser.add_argument("--record", action="store_true", help="keep the results in benchmarks/results")
+    parser.add_argument("--cost", action="store_true", help="compare the CPU time of learning only")
     options = parser.parse_args()
+    if options.cost:
+        named = {f"{name}, {SETS[name]} blocks": name for name in options.sets}
+        rows = {f"{row}, {order}": cost(name, order) for row, name in named.items() for order in (FILES, SHUFFLED)}
+        publish("blocks-cost", rows, {"runs": 5}, record=options.record)
+        return
     path = options.out and options.out / "blocks.jsonl"
     runs = [json.loads(line) for line in path.read_text().splitlines()] if path and path.exists() else []
     done = {(run["set"], run["seed"]) for run in runs}

@@ -161,6 +161,7 @@ TABLES = {
         default=BIAS_RMSE,
         formats={"mean weight": decimal(2), "left to the model": percent(1), "never shown": percent(1)},
     ),
+    "blocks-cost": Table("CPU time of learning propensities by block, relative to one model"),
     "best-estimate": Table("Intervals of the best estimate that hold the truth", corner="propensities and support"),
     "repeating": Table("Best estimates as contexts repeat less", corner="events a context, source"),
     "choose-tau": Table(

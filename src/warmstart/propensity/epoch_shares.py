@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from warmstart.propensity.training import LEAST_PROBABILITY, Candidates, Fitted, choose
+from warmstart.propensity.softmax import fit_softmax
+from warmstart.propensity.training import LEAST_PROBABILITY, Fitted, HeldOutFit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +19,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
+# Prior variances of coefficients.
 VARIANCES = (0.001, 0.03, 1.0)
+# Of the slope: smaller ones change the log-loss of a mixture by less than a thousandth.
+TOLERANCE = 1e-3
 # The largest rows x epochs of a fit, and the rows that are enough to choose a penalty on.
 LARGEST_FIT, ROWS_TO_CHOOSE = 2_000_000, 5_000
 # Contexts differ between epochs if the gain in held-out log-loss is more than this many standard errors.
@@ -57,8 +61,7 @@ class EpochShares:
         train = train.drawn(min(most, ROWS_TO_CHOOSE), rng)
         if len(np.unique(train.classes)) < 2:
             return cls(shares, None, 1.0)
-        candidates = Candidates.of(None, 0, VARIANCES)
-        place, best = choose(candidates.rough, train, held_out)
+        variance, best = _chosen(train, held_out)
         # The shares are of all rows: an epoch that more was held out of has less to learn from, so that shares of the
         # others alone would lose to anything flatter.
         plain = cls(shares, None, 1.0)
@@ -66,7 +69,8 @@ class EpochShares:
             return plain
         fitted = best.fitted
         if final:
-            fitted = Fitted.to(_labelled(training, epochs).drawn(most, rng), candidates.final[place])
+            rows = _labelled(training, epochs).drawn(most, rng)
+            [fitted] = fit_softmax([rows], variance=variance, tolerance=TOLERANCE, starts=[fitted])
         return cls(shares, fitted, best.temperature)
 
     def probabilities(self, x: Matrix) -> Floats:
@@ -78,6 +82,22 @@ class EpochShares:
         found = np.zeros((x.shape[0], len(self.shares)))
         found[:, self.fitted.classes] = softmax(self.temperature * self.fitted.log_probabilities(x), axis=1)
         return found
+
+
+def _chosen(train: Training, held_out: Training) -> tuple[float, HeldOutFit | None]:
+    """Return the variance that does best on held-out events, raised while that helps, and its fit; each fit begins
+    with the one before.
+    """
+    chosen = VARIANCES[0]
+    best: HeldOutFit | None = None
+    for variance in VARIANCES if len(held_out.n) else ():
+        starts = None if best is None else [best.fitted]
+        [fitted] = fit_softmax([train], variance=variance, tolerance=TOLERANCE, starts=starts)
+        tried = HeldOutFit.judged(fitted, held_out)
+        if best is not None and tried.loss >= best.loss:
+            break
+        best, chosen = tried, variance
+    return chosen, best
 
 
 def _differ(training: Training, epochs: Ints, count: int) -> bool:

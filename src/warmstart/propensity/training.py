@@ -177,8 +177,12 @@ class HeldOutFit:
 
     @classmethod
     def of(cls, classifier: Any, train: Training, held_out: Training) -> Self:
-        """Fit a classifier; classes that it never saw are left out of the loss."""
-        fitted = Fitted.to(train, classifier)
+        """Fit a classifier, and judge it."""
+        return cls.judged(Fitted.to(train, classifier), held_out)
+
+    @classmethod
+    def judged(cls, fitted: Fitted, held_out: Training) -> Self:
+        """Return how a classifier does on held-out events; classes that it never saw are left out of the loss."""
         known = held_out.shared(np.isin(held_out.classes, fitted.classes).astype(np.float64))
         if not len(known.n):
             return cls(fitted, np.inf, 1.0)
