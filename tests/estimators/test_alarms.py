@@ -59,17 +59,18 @@ def test_the_engine_finds_what_numpy_finds_event_by_event(engine):
     assert {one.feature.split(" = ")[0] for one in found.imbalances} <= {"x", "y", "z", "city"}
 
 
-def test_true_propensities_ring_in_less_than_one_log_of_a_hundred():
-    """1,000 seeded logs of 400 to 3,000 events, two policies: at most 10 may ring, and 1 does."""
+@pytest.mark.parametrize("logs", [200, pytest.param(1000, marks=pytest.mark.slow)])
+def test_true_propensities_ring_in_less_than_one_log_of_a_hundred(logs):
+    """Seeded logs of 400 to 3,000 events, two policies: at most 1 in 100 may ring; of 1,000, 1 does."""
     rng, rung = np.random.default_rng(1), 0
-    for number in range(1000):
+    for number in range(logs):
         events = (400, 1000, 3000)[number % 3]
         _, _, p, shown, features = softmax_log(rng, events, strength=(0.5, 1.5)[number % 2])
         h = [np.full(events, 0.2), (shown == p.argmax(axis=1)) * 1.0][number // 3 % 2]
         right = p[np.arange(events), shown]
         *_, weight_rings, which = judged(h, right, np.ones(events), features, far=mixed(3))
         rung += bool(weight_rings or which.any())
-    assert rung <= 10
+    assert rung <= logs // 100
 
 
 def given_epochs(h, p, epoch, shown, engine):

@@ -13,6 +13,9 @@ import warmstart as ws
 from warmstart.estimators.intervals import doubted_gain_ends, gain_ends, tipping_point
 from warmstart.estimators.intervals.doubt import DOUBTS
 
+BOUNDS = {"tau": 0.05, "estimators": ()}
+MORE_ORIGINS = [((1.0, 0.0), False), ((-1.0, 1.0), True)]
+
 
 def by_hand(cells, doubt):
     """The worst expected earnings of a deterministic policy per context: shown ones as they are, others divided."""
@@ -41,7 +44,7 @@ def confounded():
 
 def test_a_hidden_segment_makes_bounds_wrong_and_its_own_doubt_makes_them_right(confounded):
     _, hidden, truth, gain = confounded
-    plain = ws.evaluate("constant:1", hidden, tau=0.05)["constant:1"]
+    plain = ws.evaluate("constant:1", hidden, **BOUNDS)["constant:1"]
     assert plain.certified_lower > truth
     assert plain.gain.certified.joint_lower > gain
     # Shown events earn (.7 * 1.5 + .3) / (.3 * 1.5 + .7) = 1.174 times what the others would.
@@ -64,7 +67,7 @@ def test_leaving_out_a_column_tells_what_a_doubt_is_like(confounded):
 
 def test_no_doubt_changes_nothing(confounded):
     _, hidden, *_ = confounded
-    plain, one = (ws.evaluate("constant:1", hidden, tau=0.05, doubt=doubt)["constant:1"] for doubt in (None, 1))
+    plain, one = (ws.evaluate("constant:1", hidden, doubt=doubt, **BOUNDS)["constant:1"] for doubt in (None, 1))
     for name in ("lower", "upper", "joint_lower", "joint_upper"):
         assert getattr(one.gain.certified, name) == pytest.approx(getattr(plain.gain.certified, name), abs=1e-12)
     assert (one.certified_lower, one.certified_upper) == pytest.approx(
@@ -80,16 +83,18 @@ def test_no_doubt_changes_nothing(confounded):
 
 def test_the_tipping_point_is_where_the_conclusion_falls(confounded):
     _, hidden, *_ = confounded
-    tipping = ws.evaluate("constant:1", hidden, tau=0.05)["constant:1"].doubt.tipping
+    tipping = ws.evaluate("constant:1", hidden, **BOUNDS)["constant:1"].doubt.tipping
     before, after = (
-        ws.evaluate("constant:1", hidden, tau=0.05, doubt=tipping + step)["constant:1"].gain.certified.joint_lower
+        ws.evaluate("constant:1", hidden, doubt=tipping + step, **BOUNDS)["constant:1"].gain.certified.joint_lower
         for step in (0.0, 0.02)
     )
     assert before > 0 > after
 
 
-@pytest.mark.parametrize("reward_range", [(0.0, 1.0), (1.0, 0.0), (-1.0, 1.0)])
-@pytest.mark.parametrize("trained", [False, True])
+@pytest.mark.parametrize(
+    ("reward_range", "trained"),
+    [((1.0, 0.0), True), ((-1.0, 1.0), False), *(pytest.param(*case, marks=pytest.mark.slow) for case in MORE_ORIGINS)],
+)
 def test_doubt_does_not_depend_on_the_rewards_origin(duckdb, reward_range, trained):
     low, high = reward_range
     rows = random_log(1)
@@ -100,7 +105,9 @@ def test_doubt_does_not_depend_on_the_rewards_origin(duckdb, reward_range, train
         if trained:
             options["train"], events = events.split(fraction=0.5)
         policy = {"mine": decisions(some_policy(random_log(1)))}
-        return ws.evaluate(policy, events, tau=0.1, doubt=1.4, allow_unknown_actions=True, **options)["mine"]
+        return ws.evaluate(policy, events, tau=0.1, doubt=1.4, estimators=(), allow_unknown_actions=True, **options)[
+            "mine"
+        ]
 
     plain, other = doubted(rows, (0.0, 1.0)), doubted(changed, tuple(sorted(reward_range)))
     scale = high - low
@@ -209,7 +216,7 @@ def test_where_one_action_was_shown_no_doubt_makes_a_gain():
     log = pa.table({"x": ["p", "q"] * 50, "a": ["1"] * 100, "r": [1.0, 0.0] * 50})
     events = ws.read_events(log, context="x", action="a", reward="r")
     for doubt in (1.0001, 5):
-        gain = ws.evaluate("constant:1", events, tau=0.05, doubt=doubt)["constant:1"].gain.certified
+        gain = ws.evaluate("constant:1", events, doubt=doubt, **BOUNDS)["constant:1"].gain.certified
         assert (gain.joint_lower, gain.joint_upper) == (0, 0)
 
 
@@ -230,7 +237,7 @@ def test_what_is_not_sure_at_a_doubt_is_not_sure_at_a_larger_one():
     early, late = part((0.7, 0.7), 0), part((0.1, 0.4), 100)
     log = pa.table({name: np.concatenate([early[name], late[name]]) for name in early})
     train, test = ws.read_events(log, context="x", action="a", reward="r", time="day").split(fraction=0.5)
-    results = [ws.evaluate("constant:1", test, train=train, tau=0.05, doubt=doubt) for doubt in (1.2, 2, 3, 5)]
+    results = [ws.evaluate("constant:1", test, train=train, doubt=doubt, **BOUNDS) for doubt in (1.2, 2, 3, 5)]
     ends = [found["constant:1"].gain.certified.joint_lower for found in results]
     assert ends == sorted(ends, reverse=True)
     tipping = results[0]["constant:1"].doubt.tipping

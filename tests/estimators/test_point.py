@@ -245,7 +245,7 @@ def test_doubly_robust_adds_the_model_where_nothing_was_shown(duckdb):
     assert mixed.best.value > mixed.value + 0.4 * model["dm"]
 
 
-@pytest.mark.parametrize("months", [6, pytest.param(30, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("months", [3, pytest.param(30, marks=pytest.mark.slow)])
 def test_doubly_robust_is_closer_to_the_truth_than_the_bound_where_support_is_thin(months):
     """Some months; the action that is best in truth, where only some contexts ever showed it."""
     errors = {"ips": [], "snips": [], "dr": []}
@@ -322,7 +322,7 @@ def test_an_unknown_estimator_is_refused(duckdb):
 
 
 @pytest.mark.parametrize(
-    ("logs", "rate"), [(10, 0.05), *(pytest.param(60, rate, marks=pytest.mark.slow) for rate in (0.05, 0.5))]
+    ("logs", "rate"), [(5, 0.05), *(pytest.param(60, rate, marks=pytest.mark.slow) for rate in (0.05, 0.5))]
 )
 def test_the_gain_of_a_policy_that_does_what_logging_did_on_average_covers_nothing(duckdb, rate, logs):
     """Uniform against logging at random: rewards hardly count, and yet their error is not zero."""

@@ -12,6 +12,8 @@ import warmstart as ws
 
 SMALL = Users(users=120, visits=12, contexts=6, actions=3, rate=0.2, sticky="action", heavy=2)
 
+# Bounds alone, without point estimates and their reward model.
+BOUNDS = {"tau": TAU, "estimators": ()}
 EVEN = Users(users=1_500, visits=4, contexts=6, actions=3, rate=0.2, sticky="action")
 
 
@@ -39,7 +41,7 @@ class TestAgainstNumPy:
         found = unit_totals(log, decisions(SMALL), per=per)
         value, gains = binned(found.value), binned(found.gains)
         for delta in (0.05, 0.5):
-            result = ws.evaluate({"p": policy(SMALL)}, read(log), tau=TAU, delta=delta, per=per)["p"]
+            result = ws.evaluate({"p": policy(SMALL)}, read(log), delta=delta, per=per, **BOUNDS)["p"]
             ends = found.__class__(value, gains, found.events, found.traffic, {}, 0.0).ends(delta)
             assert result.value == pytest.approx(found.estimate, rel=1e-12)
             assert (result.lower, result.upper) == pytest.approx(ends["value"], abs=1e-9)
@@ -58,7 +60,7 @@ class TestAgainstNumPy:
         policies = {f"p{seed}": policy(settings, seed) for seed in range(6)}
         better = replace_rewards(log, decisions(settings, 2))
         for some, expected in ((log, None), (better, "p2")):
-            result = ws.evaluate(policies, read(some), tau=TAU, delta=delta, estimators=())
+            result = ws.evaluate(policies, read(some), delta=delta, **BOUNDS)
             totals = {name: unit_totals(some, decisions(settings, int(name[1:]))) for name in policies}
             certified = {
                 name
@@ -89,7 +91,7 @@ class TestAgainstNumPy:
         value, units = did.sum() / events, len(could)
 
         def ends(interval):
-            found = ws.evaluate({"p": policy(SMALL)}, read(log), tau=TAU, interval=interval)["p"]
+            found = ws.evaluate({"p": policy(SMALL)}, read(log), interval=interval, **BOUNDS)["p"]
             return found.lower, found.upper
 
         reach = np.sqrt(np.log(2 / 0.05) * (could**2).sum() / 2) / events
@@ -207,7 +209,7 @@ class TestReturningUnits:
         events = read(log, time="when")
         train, test = events.split(at=int(1_700_000_000 + 600 * len(log.x) * 0.52))
         until = {"p": (1_700_000_000 + 60)}
-        result = ws.evaluate({"p": policy(SMALL)}, test, train=train, tau=TAU, trained_until=until)
+        result = ws.evaluate({"p": policy(SMALL)}, test, train=train, trained_until=until, **BOUNDS)
         shared = len({*log.unit[: len(train)]} & {*log.unit[len(train) :]})
         assert shared == 1
         assert result["p"].certified_lower is None
@@ -216,7 +218,7 @@ class TestReturningUnits:
         assert "No end is certified." in str(result)
         remark = next(remark for remark in result.remarks if remark.code == "WS108")
         assert "'p'" in remark.text
-        fixed = ws.evaluate({"p": policy(SMALL)}, test, train=train, tau=TAU, trained_until="never")
+        fixed = ws.evaluate({"p": policy(SMALL)}, test, train=train, trained_until="never", **BOUNDS)
         assert fixed["p"].certified_lower is not None
         assert all(remark.code != "WS108" for remark in fixed.remarks)
 
@@ -226,12 +228,12 @@ class TestReturningUnits:
         hall = importlib.import_module("warmstart.pipeline.evaluate")
         known = hall.known_levels
         monkeypatch.setattr(hall, "known_levels", lambda *a, **k: levels.append(known(*a, **k)) or levels[-1])
-        hall.evaluate({"p": policy(SMALL)}, test, train=train, tau=TAU)
+        hall.evaluate({"p": policy(SMALL)}, test, train=train, **BOUNDS)
         assert (levels[0].rate, levels[0].icc) == (None, None)
 
     def test_new_units_are_no_reason_for_doubt(self, log):
         train, test = read(log).split(folds=2)[0]
-        result = ws.evaluate({"p": policy(SMALL)}, test, train=train, tau=TAU)
+        result = ws.evaluate({"p": policy(SMALL)}, test, train=train, **BOUNDS)
         assert result["p"].certified_lower is not None
         assert all(remark.code != "WS108" for remark in result.remarks)
 
@@ -246,7 +248,7 @@ class TestEdges:
 
     def test_without_any_reward_the_gamma_interval_is_not_empty(self, log):
         none = replace(log, r=np.zeros_like(log.r))
-        result = ws.evaluate({"p": policy(SMALL)}, read(none), tau=TAU, interval="gamma")["p"]
+        result = ws.evaluate({"p": policy(SMALL)}, read(none), interval="gamma", **BOUNDS)["p"]
         assert result.lower == 0
         assert result.upper > 0.01
 
@@ -255,12 +257,14 @@ class TestEdges:
         rows = pa.table({"x": [0, 0, 1, 1], "a": [0, 0, 1, 1], "r": [0.0, 1, 0, 1], "user": [1, 2, 3, 3]})
         events = ws.read_events(rows, context="x", action="a", reward="r", unit="user")
         never = pa.table({"x": [0, 1], "a": [1, 0]})
-        result = ws.evaluate({"p": never}, events, tau=TAU, interval=interval)["p"]
+        result = ws.evaluate({"p": never}, events, interval=interval, **BOUNDS)["p"]
         assert (result.value, result.lower, result.upper) == (0, 0, 0)
 
     def test_a_policy_that_decides_half_of_each_context_is_bounded(self, log):
         half = pa.table({**policy(SMALL).to_pydict(), "probability": np.full(SMALL.contexts, 0.5)})
-        whole, part = (ws.evaluate({"p": one}, read(log), tau=TAU)["p"].gain.certified for one in (policy(SMALL), half))
+        whole, part = (
+            ws.evaluate({"p": one}, read(log), **BOUNDS)["p"].gain.certified for one in (policy(SMALL), half)
+        )
         assert part.upper - part.lower == pytest.approx((whole.upper - whole.lower) / 2, rel=0.05)
 
     def test_a_log_of_many_events_and_few_units(self, log, monkeypatch):
@@ -293,7 +297,7 @@ class TestOrigin:
             names = {"context": "x", "action": "a", "reward": "r", "time": "when", "unit": "user"}
             events = ws.read_events(rows, ranges={"r": span}, **names)
             train, test = events.split(fraction=0.5) if split else (None, events)
-            found.append(ws.evaluate({"p": policy(SMALL)}, test, train=train, tau=TAU)["p"])
+            found.append(ws.evaluate({"p": policy(SMALL)}, test, train=train, **BOUNDS)["p"])
         plain, flipped, wide = found
         gain, other, wider = (one.gain.certified for one in found)
         assert (flipped.certified_lower, flipped.certified_upper) == pytest.approx(
@@ -307,7 +311,7 @@ class TestOrigin:
 class TestPerUnit:
     def test_it_is_the_mean_of_units(self, log):
         visits = np.bincount(log.unit)
-        result = ws.evaluate("logging", read(log), per="unit")["logging"]
+        result = ws.evaluate("logging", read(log), per="unit", estimators=())["logging"]
         assert result.value == pytest.approx((np.bincount(log.unit, log.r) / visits).mean(), rel=1e-12)
         assert result.events == len(visits)
 
@@ -315,7 +319,9 @@ class TestPerUnit:
         train, test = read(log, time="when").split(fraction=0.4)
         rows = test.engine.fetch_arrow(test.table.select("unit_0", "reward")).to_pandas()
         expected = rows.groupby("unit_0")["reward"].mean().mean()
-        assert ws.evaluate("logging", test, train=train, per="unit")["logging"].value == pytest.approx(expected)
+        assert ws.evaluate("logging", test, train=train, per="unit", estimators=())["logging"].value == pytest.approx(
+            expected
+        )
 
     def test_it_needs_a_unit(self, log):
         with pytest.raises(ws.UsageError, match="without a unit"):
@@ -346,7 +352,7 @@ def test_several_columns_are_one_unit(log):
     pairs = table(log, half=log.unit % 2, rest=log.unit // 2)
     names = {"context": "x", "action": "a", "reward": "r"}
     single, both = (
-        ws.evaluate({"p": policy(SMALL)}, ws.read_events(pairs, unit=unit, **names), tau=TAU)["p"]
+        ws.evaluate({"p": policy(SMALL)}, ws.read_events(pairs, unit=unit, **names), **BOUNDS)["p"]
         for unit in ("user", ["half", "rest"])
     )
     assert (single.lower, single.upper) == pytest.approx((both.lower, both.upper), rel=1e-12)
@@ -377,7 +383,7 @@ def test_a_simulated_world_knows_the_value_per_unit():
     world = replace(ws.TableWorld.month(contexts=4, actions=4, events_per_day=40), users=users)
     names = {"context": "context", "action": "action", "reward": "reward", "time": "time", "unit": "user"}
     events = ws.read_events(world.draw(seed=1), **names)
-    found = ws.evaluate("uniform", events, tau=0.01, per="unit")["uniform"]
+    found = ws.evaluate("uniform", events, tau=0.01, per="unit", estimators=())["uniform"]
     by_unit, by_event = (ws.true_value("uniform", world, events=events, per=per) for per in ("unit", "event"))
     assert by_unit > 1.1 * by_event
     assert found.certified_lower < by_unit < found.certified_upper

@@ -13,7 +13,7 @@ from warmstart.results import EpochLength
 
 LEVEL = 0.01
 LENGTHS = ("all", "week", "day", "hour")
-MANY = 500
+MANY, LARGE = 500, "greedy, 11 hours late"
 RARE = {"contexts": 300, "rate": 0.03}
 
 
@@ -68,7 +68,7 @@ NIGHTLY = {
     "epsilon": lambda rng: learner(rng, "epsilon", every=1.0),
     "greedy": lambda rng: learner(rng, "greedy", every=1.0),
     "thompson, 11 hours late": lambda rng: learner(rng, "thompson", every=1.0, late=11 / 24),
-    "greedy, 11 hours late": lambda rng: learner(rng, "greedy", every=1.0, late=11 / 24, contexts=300, per_day=6000),
+    LARGE: lambda rng: learner(rng, "greedy", every=1.0, late=11 / 24, contexts=300, per_day=6000),
 }
 
 
@@ -83,7 +83,7 @@ def test_the_calendar_is_no_reaction(name):
     assert 0.8 * fewest <= squares.sum() <= most
 
 
-@pytest.mark.parametrize("name", ["thompson", pytest.param("greedy, 11 hours late", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["thompson", pytest.param(LARGE, marks=pytest.mark.slow)])
 def test_what_is_learned_by_night_is_no_reaction_inside_a_day(name):
     found = judge_worlds(30, NIGHTLY[name])
     hold_to_level(found.p_values[:, 2:])
@@ -103,7 +103,7 @@ def test_the_calendar_is_called_reaction_in_one_percent_of_many_worlds(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", NIGHTLY)
 def test_learning_by_night_is_called_reaction_inside_a_day_in_one_percent_of_many_worlds(name):
-    found = judge_worlds(MANY, NIGHTLY[name])
+    found = judge_worlds(150 if name == LARGE else MANY, NIGHTLY[name])
     for p_values in found.p_values[:, 2:].T:
         hold_to_level(p_values)
     assert np.mean([row is None or row.name == "hour" for row in found.first]) <= 0.02

@@ -148,9 +148,15 @@ def events_by_coefficient(rows: ir.Table, groups: Sequence[str], tau: Clip, rate
         rate: The mean reward of training, if it is usable.
     """
     chosen = rows.filter(rows.context_actions > 1, rows[PROBABILITY] > 0, is_supported(rows, tau))
-    chosen = chosen.mutate(**{BEFORE: expected(chosen, rate)})
+    lacking = [IF_NEGATIVE, f"context_{IF_NEGATIVE}"] if IF_NEGATIVE in rows.columns else []
+    # Few columns are a small query.
+    chosen = chosen.select(
+        *(*groups, PROBABILITY, "n", "reward_sum", "context_n", "context_reward_sum", *lacking),
+        ratio=supported_ratio(chosen, tau),
+        **{BEFORE: expected(chosen, rate)},
+    )
     rest_rewards = chosen.context_reward_sum.max() - chosen.reward_sum.sum()
-    if IF_NEGATIVE in rows.columns:
+    if lacking:
         rest_rewards += chosen[f"context_{IF_NEGATIVE}"].max() - chosen[IF_NEGATIVE].sum()
     contexts = chosen.group_by(*groups).agg(
         share=chosen[PROBABILITY].sum(),
@@ -160,9 +166,9 @@ def events_by_coefficient(rows: ir.Table, groups: Sequence[str], tau: Clip, rate
     )
     own = chosen.join(contexts, list(groups))
     h = own[PROBABILITY]
-    own = own.mutate(d=_above_rounding(supported_ratio(own, tau) - h), e=_above_rounding(own.share - h))
+    own = own.mutate(d=_above_rounding(own.ratio - h), e=_above_rounding(own.share - h))
     rewards = own.reward_sum
-    if IF_NEGATIVE in rows.columns:
+    if lacking:
         rewards += (own.d < own.e).ifelse(own[IF_NEGATIVE], 0.0)
     epoch = [name for name in groups if name == EPOCH]
     columns = ["n", "expected", *epoch, "d", "e", "rewards"]
