@@ -23,6 +23,7 @@ MADE = {
     "outcomes.md": ["routes.html"],
     "plan.md": ["show.csv", "plan.html"],
     "segments.md": ["segments.html"],
+    "serve.md": ["policy/policy.json"],
 }
 # Guides whose plain blocks are what their commands print, line by line.
 PRINTED = {"outcomes.md": 5, "plan.md": 1, "segments.md": 2}

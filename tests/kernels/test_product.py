@@ -76,3 +76,27 @@ print("same")
     environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": path}
     ran = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
     assert ran.stdout == "same\n", ran.stderr
+
+
+@pytest.mark.slow
+def test_with_bounds_checked_no_kernel_leaves_its_arrays(tmp_path):
+    script = """
+import numpy as np
+from tests.support.product_reference import BITS, check_best_of_all, examples
+from warmstart.reward.product import learn
+for loss in ("squared", "logistic"):
+    x, a, stream = examples(2, cells=25)
+    found = learn(stream, x, a, bits=BITS, rates=(0.3,), loss=loss)
+    found.predict(stream.contexts, stream.actions, x, a)
+check_best_of_all()
+try:
+    found.predict(np.zeros(1, int), np.array([len(a)]), x, a)
+except IndexError:
+    print("checked")
+"""
+    path = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))
+    # What was compiled before, without checks, must not be found.
+    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_CACHE_DIR": str(tmp_path)}
+    environment = {**os.environ, **checked, "PYTHONPATH": path}
+    ran = subprocess.run([sys.executable, "-c", script], env=environment, capture_output=True, text=True, check=False)
+    assert ran.stdout == "checked\n", ran.stderr

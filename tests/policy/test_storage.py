@@ -8,6 +8,7 @@ from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from tests.support.saved_policies import NAMES, about, copied, sign, small_log, small_policy
@@ -429,7 +430,16 @@ def test_decisions_of_a_regressor_are_saved_and_evaluated_but_choose_nothing_new
     for one in (policy, loaded):
         with pytest.raises(ws.UsageError, match="nothing can be chosen for contexts outside its ranking"):
             one.choose({"size": 1.0})
-        with pytest.raises(ws.UsageError, match="nothing can be chosen for contexts outside its ranking"):
-            one.choose_table(pages)
+        chosen = one.choose_table(pages).select(["page", "half", "ad"])
+        assert chosen.sort_by([("page", "ascending"), ("half", "ascending")]).equals(one.decisions)
+        worst = one.ranking.filter(pc.equal(one.ranking["rank"], 3))
+        few = worst.filter(pc.is_in(worst["ad"], pa.array([0])))
+        assert one.choose_table(few.select(["page", "half"]), pa.table({"ad": [0]})).equals(few.drop_columns(["rank"]))
+        unknown = pa.table({"page": [0, 7], "half": [0, 0]})
+        for contexts in (unknown, pages.select(["size"])):
+            with pytest.raises(ws.UsageError, match="nothing can be chosen for contexts outside its ranking"):
+                one.choose_table(contexts)
+        with pytest.raises(ws.UsageError, match=r"outside its ranking, or without one of the actions: 1 context\."):
+            one.choose_table(unknown)
     values = [ws.evaluate({"p": one}, test, train=train, tau=0.05)["p"].value for one in (policy, loaded, folder)]
     assert values[1:] == pytest.approx([values[0]] * 2, rel=1e-12)

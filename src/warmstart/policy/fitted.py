@@ -26,6 +26,7 @@ from warmstart.core import (
 )
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, feature_rows
+from warmstart.policy.ranked_choice import HINT, NOTHING_NEW, choose_from_ranking
 from warmstart.policy.ranking_store import RankingStore
 from warmstart.results import Learned, plain, read_record
 from warmstart.reward import ProductModel
@@ -149,7 +150,11 @@ class FittedPolicy:
                 never had is scored by its features, if the table has them, and left out if not.
             explore: draws every row on its own, as ``choose`` does; ``probability`` is then the propensity to log.
             rng: a NumPy generator, to explore.
+
+        A policy learned with a model of your own chooses in contexts of its ranking, by their keys, and in no others.
         """
+        if self.model is None and explore is None:
+            return choose_from_ranking(self.ranking, self.columns, contexts, actions)
         self.require_model()
         candidates = self._candidates(actions)
         keys = candidates.actions
@@ -303,9 +308,5 @@ class FittedPolicy:
     def require_model(self) -> RewardModel:
         """Return the reward model; a policy learned with a scikit-learn regressor keeps none."""
         if self.model is None:
-            raise UsageError(
-                "This policy was learned with a model of your own, which is not kept or saved in it: nothing can be "
-                "chosen for contexts outside its ranking.",
-                "Use policy.decisions, or score contexts with your model.",
-            )
+            raise UsageError(f"{NOTHING_NEW}.", HINT)
         return self.model

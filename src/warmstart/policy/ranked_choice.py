@@ -1,0 +1,47 @@
+"""Choose for contexts of a ranking, where there is no model to score others."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+
+from warmstart.core import ColumnError, Columns, UsageError, counted, first_lines, no_such_column, to_arrow, to_numpy
+from warmstart.features import KeyEncoder
+
+NOTHING_NEW = (
+    "This policy was learned with a model of your own, which is not kept or saved in it: nothing can be chosen for "
+    "contexts outside its ranking"
+)
+HINT = "Use policy.decisions, or score contexts with your model."
+
+
+def choose_from_ranking(ranking: pa.Table, columns: Columns, contexts: pa.Table, actions: pa.Table | None) -> pa.Table:
+    """Return the first action of a ranking, and its score, for every row of a table of contexts.
+
+    Args:
+        ranking: the actions of every context with their ranks and scores.
+        columns: the log's.
+        contexts: keys of contexts; one that the ranking lacks is an error.
+        actions: the actions to choose among; all, if None.
+    """
+    import pyarrow.compute as pc
+
+    keys = list(columns.context)
+    if any(name not in contexts.column_names for name in keys):
+        raise UsageError(f"{NOTHING_NEW}, and these have no keys.", HINT)
+    try:
+        if actions is not None:
+            if columns.action not in actions.column_names:
+                raise no_such_column(columns.action, actions.column_names, where="the table of actions")
+            allowed = actions[columns.action].cast(ranking[columns.action].type)
+            ranking = ranking.filter(pc.is_in(ranking[columns.action], value_set=allowed.combine_chunks()))
+        encoder = KeyEncoder.of(ranking.select(keys))
+        own, asked = encoder.numbers(ranking.select(keys)), encoder.numbers(contexts.select(keys))
+    except pa.ArrowException as error:
+        raise ColumnError(f"Keys are not of the log's types: {first_lines(error)}.") from error
+    if lacking := int((asked < 0).sum()):
+        raise UsageError(f"{NOTHING_NEW}, or without one of the actions: {counted(lacking, 'context')}.", HINT)
+    order = np.lexsort((to_numpy(ranking["rank"]), own))
+    first = order[np.unique(own[order], return_index=True)[1]]
+    chosen = ranking.take(to_arrow(first[asked]))
+    return pa.table({**{name: contexts[name] for name in keys}, **{n: chosen[n] for n in (columns.action, "score")}})
