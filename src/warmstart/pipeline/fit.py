@@ -78,7 +78,8 @@ def fit(
         strict: refuse feature tables that lack a context or action of the log.
         model: the kind of reward model. ``"product"``: linear in products of features (the paper's). ``"low-rank"``:
             groups of contexts and of actions by their words and categories, and a factor for each pair of groups.
-            ``"logistic"``: a regression of the context's features for every action. ``"cells"``: shrunk means.
+            ``"logistic"``: a regression of the context's features for every action. ``"trees"``: boosted trees on
+            numbers and categories. ``"cells"``: shrunk means.
             ``"auto"``: the best of them on the last fifth of the window. Or a scikit-learn regressor, cloned; its
             ``fit`` takes ``sample_weight``.
         time_budget: with ``"auto"``, no further kind is begun after so many seconds.

@@ -33,6 +33,7 @@ MODELS = {
     "of groups.",
     "logistic": "The model is a logistic regression of the context's features for every action; features of actions "
     "do not enter.",
+    "trees": "The model is boosted trees on the numbers and categories of contexts and actions together.",
     "cells": "The model knows no features: it is the mean reward, and all else are the factors of actions, contexts "
     "and their pairs.",
     None: "The model is one of your own; it is not kept with the policy.",

@@ -19,6 +19,7 @@ from warmstart.reward.logistic import learn_logistic
 from warmstart.reward.low_rank import learn_low_rank
 from warmstart.reward.product import Stream, learn
 from warmstart.reward.settings import FitSettings
+from warmstart.reward.trees import learn_trees
 from warmstart.scoring import MeanModel, RewardModel
 
 Floats = NDArray[np.float64]
@@ -95,6 +96,8 @@ class Learner:
             return learn_low_rank(examples, tau, self.x, self.a, **options)
         if settings.model == "logistic":
             return learn_logistic(examples, tau, self.x, self.a, seed=settings.seed, on_progress=on_progress)
+        if settings.model == "trees":
+            return learn_trees(examples, tau, self.x, self.a, seed=settings.seed, on_progress=on_progress)
         if settings.model == "cells":
             return MeanModel(float(examples.reward_sum.sum() / examples.n.sum()))
         return learn(

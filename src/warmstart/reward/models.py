@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-ModelName = Literal["product", "low-rank", "logistic", "cells"]
+ModelName = Literal["product", "low-rank", "logistic", "trees", "cells"]
 # In the order in which ``auto`` tries them: later ones are left out when the time is over.
-MODELS: tuple[ModelName, ...] = ("product", "low-rank", "logistic", "cells")
+MODELS: tuple[ModelName, ...] = ("product", "low-rank", "logistic", "trees", "cells")

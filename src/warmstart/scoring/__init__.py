@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from warmstart.scoring.records import *  # noqa: F403
     from warmstart.scoring.rows import *  # noqa: F403
     from warmstart.scoring.settings import *  # noqa: F403
+    from warmstart.scoring.trees import *  # noqa: F403
 
 _door = Door.to(
     __name__,
@@ -40,6 +41,7 @@ _door = Door.to(
         "policy": "Chosen ScoringPolicy load",
         "records": "rows_of_records",
         "rows": "SparseRows",
+        "trees": "EVERY_LEAF MOST_LEAVES TreesModel dense",
         "settings": "FeatureSettings Kind Scale",
     },
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from warmstart.scoring.arrays import ArraySpec, Reading, damaged, read_array
 from warmstart.scoring.fields import FILE, Check, number, one_of, whole
 from warmstart.scoring.models import Groups, LogisticModel, LowRankModel, MeanModel, ProductModel, RewardModel
 from warmstart.scoring.rows import SparseRows
+from warmstart.scoring.trees import MOST_LEAVES, TreesModel
 
 # Far above what learning makes, and far below what overflows in a sum of products.
 LARGEST_WEIGHT, LARGEST_VALUE, LARGEST_FACTOR = 1e9, 1e3, 1e12
@@ -122,12 +124,68 @@ CELLS = ModelKind(
     build=lambda fields, _: MeanModel(fields["mean"]),
     saved=lambda model: ({"mean": model.mean}, {}),
 )
+
+
+def _trees(fields: Mapping[str, Any], arrays: Arrays) -> TreesModel:
+    sides = [arrays[f"{side}_columns"] for side in ("context", "action")]
+    for side, columns in zip(("context", "action"), sides, strict=True):
+        if bool((columns[1:] <= columns[:-1]).any()):
+            raise damaged(f"{side}_columns.npy", "buckets must rise")
+    if (arrays["split_columns"] >= sum(map(len, sides))).any():
+        raise damaged("split_columns.npy", f"values must be below {sum(map(len, sides)):,}, the number of columns")
+    # Of the masks of a tree some leaf must be left, wherever a row goes.
+    if len(arrays["tree_starts"]) != len(arrays["leaves"]) + 1:
+        raise damaged("leaves.npy", f"has {len(arrays['leaves']):,} trees, and tree_starts.npy another number")
+    bounds = pairwise(arrays["tree_starts"].tolist())
+    if not all(np.bitwise_and.reduce(arrays["masks"][begin:end]) for begin, end in bounds):
+        raise damaged("masks.npy", "the masks of a tree must leave one of its leaves to all rows")
+    return TreesModel(
+        sides[0],
+        sides[1],
+        arrays["tree_starts"],
+        arrays["split_columns"],
+        arrays["thresholds"],
+        arrays["masks"],
+        arrays["leaves"],
+        fields["baseline"],
+    )
+
+
+def _trees_saved(model: TreesModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    arrays: dict[str, NDArray[Any]] = {"tree_starts": model.starts, "split_columns": model.columns}
+    arrays |= {name: getattr(model, name) for name in ("context_columns", "action_columns")}
+    arrays |= {name: getattr(model, name) for name in ("thresholds", "masks", "leaves")}
+    return {"baseline": model.baseline}, arrays
+
+
+TREES = ModelKind(
+    fields={"baseline": number(-LARGEST_VALUE, LARGEST_VALUE)},
+    arrays={
+        "context_columns": ArraySpec("context_columns.npy", "uint32", ("context columns",), below="context buckets"),
+        "action_columns": ArraySpec("action_columns.npy", "uint32", ("action columns",), below="action buckets"),
+        "split_columns": ArraySpec("split_columns.npy", "uint32", ("splits",)),
+        "thresholds": ArraySpec("thresholds.npy", "float64", ("splits",), -LARGEST_WEIGHT, LARGEST_WEIGHT),
+        "masks": ArraySpec("masks.npy", "uint32", ("splits",)),
+        "tree_starts": ArraySpec("tree_starts.npy", "int64", ("trees + 1",), offsets_to="splits"),
+        "leaves": ArraySpec("leaves.npy", "float64", ("trees", "leaves"), -LARGEST_VALUE, LARGEST_VALUE),
+    },
+    sizes=lambda _, bits: {"context buckets": 1 << bits[0], "action buckets": 1 << bits[1], "leaves": MOST_LEAVES},
+    build=_trees,
+    saved=_trees_saved,
+)
 # A further kind of model is a line in each of these.
-KINDS: dict[str, ModelKind] = {"product": PRODUCT, "low-rank": LOW_RANK, "logistic": LOGISTIC, "cells": CELLS}
+KINDS: dict[str, ModelKind] = {
+    "product": PRODUCT,
+    "low-rank": LOW_RANK,
+    "logistic": LOGISTIC,
+    "trees": TREES,
+    "cells": CELLS,
+}
 MODEL_CLASSES: dict[type, str] = {
     ProductModel: "product",
     LowRankModel: "low-rank",
     LogisticModel: "logistic",
+    TreesModel: "trees",
     MeanModel: "cells",
 }
 

@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 Singles = NDArray[np.float32]
 # Expected rewards of pairs: rows of contexts, and places of actions, which were given before.
 Predictor = Callable[[NDArray[Any], NDArray[Any], SparseRows], Singles]
-_Block = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
+Block = Callable[[NDArray[Any], NDArray[Any]], NDArray[Any]]
 
 
 class RewardModel(Protocol):
@@ -45,7 +45,7 @@ class RewardModel(Protocol):
         ...
 
 
-class _ByFeatures:
+class ByFeatures:
     """A model that knows actions by their features alone."""
 
     scores_new = True
@@ -56,7 +56,7 @@ class _ByFeatures:
 
 
 @dataclass(frozen=True, eq=False)
-class MeanModel(_ByFeatures):
+class MeanModel(ByFeatures):
     """The kind ``cells``: the mean reward for all. What cells, actions and contexts earned is left to their factors."""
 
     mean: float
@@ -71,7 +71,7 @@ class MeanModel(_ByFeatures):
 
 
 @dataclass(frozen=True, eq=False)
-class ProductModel(_ByFeatures):
+class ProductModel(ByFeatures):
     """A table of weights, ``width`` columns wide; the learning rate that was chosen and its progressive loss."""
 
     weights: Singles
@@ -89,20 +89,20 @@ class ProductModel(_ByFeatures):
         table = self.weights.reshape(-1, self.width)
         if len(a) > self.width:
 
-            def by_columns(x: SparseRows) -> _Block:
+            def by_columns(x: SparseRows) -> Block:
                 columns = x.times(table)
                 return lambda contexts, actions: self.bounded(_products(columns, a, contexts, actions))
 
-            return _by_block(by_columns)
+            return by_block(by_columns)
         blocks = range(0, len(table), ROWS_TO_MULTIPLY)
         parts = [a.times(np.ascontiguousarray(table[begin : begin + ROWS_TO_MULTIPLY].T)).T for begin in blocks]
         of_actions = np.ascontiguousarray(np.concatenate(parts))
 
-        def block(x: SparseRows) -> _Block:
+        def block(x: SparseRows) -> Block:
             products = x.times(of_actions)
             return lambda contexts, actions: self.bounded(products[contexts, actions])
 
-        return _by_block(block)
+        return by_block(block)
 
     def bounded(self, scores: Singles) -> Singles:
         """Turn products into predictions in [0, 1]."""
@@ -138,7 +138,7 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class LowRankModel(_ByFeatures):
+class LowRankModel(ByFeatures):
     """Groups of contexts and of actions, the ``factors`` of their pairs, and the ``mean`` reward that they multiply."""
 
     contexts: Groups
@@ -155,7 +155,7 @@ class LowRankModel(_ByFeatures):
         """Find the groups of the actions."""
         right = self.actions.members(a)
 
-        def block(x: SparseRows) -> _Block:
+        def block(x: SparseRows) -> Block:
             left = self.contexts.members(x)
             # What is more or less than 1, by context and group of actions.
             more = sum(
@@ -171,7 +171,7 @@ class LowRankModel(_ByFeatures):
 
             return expected
 
-        return _by_block(block)
+        return by_block(block)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,11 +191,11 @@ class LogisticModel:
         """Return ``predict``: actions are known by their number, and their features do not matter."""
         table = np.ascontiguousarray(self.coefficients.T)
 
-        def block(x: SparseRows) -> _Block:
+        def block(x: SparseRows) -> Block:
             logits = x.among(self.buckets).times(table)
             return lambda contexts, actions: sigmoid(logits[contexts, actions] + self.intercepts[actions])
 
-        return _by_block(block)
+        return by_block(block)
 
     def among(self, numbers: Ints) -> LogisticModel:
         """Return the model of some of the known actions."""
@@ -239,7 +239,7 @@ def sigmoid(logits: NDArray[Any]) -> Singles:
     return result
 
 
-def _by_block(block: Callable[[SparseRows], _Block]) -> Predictor:
+def by_block(block: Callable[[SparseRows], Block]) -> Predictor:
     """Predict for some thousands of contexts at a time."""
 
     def predict(contexts: NDArray[Any], actions: NDArray[Any], x: SparseRows) -> Singles:
