@@ -18,7 +18,7 @@ LEARN_THREADS = "Threads that share one table of weights: quicker, less repeatab
 @command(model=MODELS, fit_tau=AUTO, learn_from=PASSES, loss=LOSSES)
 def fit(
     *,
-    log: Annotated[LogSettings, Without("propensity", "epoch", "also")],
+    log: Annotated[LogSettings, Without("propensity")],
     out: Path,
     windows: Annotated[WindowSettings, Only("train_until", "train_fraction")],
     contexts: Path | None = None,
@@ -35,6 +35,11 @@ def fit(
     min_propensity: float = 0.0,
     strict: bool = False,
     seed: int = 0,
+    safe: bool = False,
+    proof_fraction: float | None = None,
+    delta: float | None = None,
+    guard: list[str] | None = None,
+    doubt: float | None = None,
     learn_threads: Annotated[int | None, option("--learn-threads", "N", LEARN_THREADS, min=1)] = None,
     html: HtmlOption = None,
     force: ForceOption = False,
@@ -58,6 +63,11 @@ def fit(
         min_propensity (P): Feasible from P on.
         strict: Refuse contexts or actions without a row of features.
         seed: Of the order in which cells are learned.
+        safe: Depart from logging only where other events prove a gain; defer to logging elsewhere.
+        proof_fraction (F): With --safe: the share that proves what the rest proposes (0.35).
+        delta (D): With --safe: the chance to be worse than logging, on what proved it (0.05).
+        guard (GUARD): With --safe: prove 'cost<=+2%' too. May be repeated.
+        doubt (R): With --safe: prove it even if shown events earn R times what others would.
 
     Examples:
         warmstart fit log.parquet --context page --action ad --reward click --time shown_at \
@@ -93,6 +103,8 @@ def fit(
             min_propensity=min_propensity,
             strict=strict,
             seed=seed,
+            safe=safe,
+            **_of_proof(safe=safe, log=log, proof_fraction=proof_fraction, delta=delta, guards=guard, doubt=doubt),
             threads=learn_threads,
             on_progress=progress,
         )
@@ -100,3 +112,14 @@ def fit(
     if html is not None:
         save_report(policy, html, force=force)
     typer.echo("\n".join([*policy.summary(), f"The policy is in {printable(out)}/"]))
+
+
+def _of_proof(*, safe: bool, log: LogSettings, **given: Any) -> dict[str, Any]:
+    """Return the options of a safe fit that were given; refuse them without it."""
+    from warmstart.core import UsageError
+
+    found = {name: value for name, value in given.items() if value is not None}
+    others = [*found, *(name for name in ("epoch", "also") if getattr(log, name))]
+    if not safe and others:
+        raise UsageError(f"--{others[0].removesuffix('s').replace('_', '-')} is for a proof.", "Ask for it: --safe.")
+    return found

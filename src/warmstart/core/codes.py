@@ -157,6 +157,15 @@ _ASSUMPTIONS = (
         "few rewards are thinned the most. All values, gains and bounds are of another traffic.",
         "Ask whoever wrote the log. Read the log before it was thinned; there are no sampling weights here.",
     ),
+    Code(
+        "WS114",
+        "A policy that defers",
+        "Where a policy chooses nothing of its own, as one that fit learned with safe=True (--safe), logging's choice "
+        "stands, and is counted as what logging does in the evaluated window.",
+        "Its value there is what logging earned, and its gain there is zero. If the policy is to replace logging for "
+        "good, nobody chooses there any more.",
+        "Keep the logging policy running for the contexts in which the policy returns null.",
+    ),
 )
 
 _DATA = (

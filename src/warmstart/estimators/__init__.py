@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from warmstart.estimators.epochs import *  # noqa: F403
     from warmstart.estimators.estimate import *  # noqa: F403
     from warmstart.estimators.gain import *  # noqa: F403
+    from warmstart.estimators.improvement import *  # noqa: F403
     from warmstart.estimators.intervals import *  # noqa: F403
     from warmstart.estimators.point import *  # noqa: F403
     from warmstart.estimators.rows import *  # noqa: F403
@@ -32,6 +33,8 @@ _door = Door.to(
         "epochs": "EpochState step",
         "estimate": "ChosenTau chosen_taus estimate_policy",
         "gain": "LEVELS STRENGTH Levels level",
+        "improvement": "CAUTION SHARES CellSums Proposal improve improve_either_way proposed_sets propose prove "
+        "proven_in_sequence worth",
         "intervals": "Coefficients FEW GainSums LoggingTotals METHODS Points UNKNOWN UnitTotals affordable "
         "certain_loss chance_to_win gain_chance interval last_ruled_out",
         "point": "ESTIMATORS",

@@ -73,8 +73,8 @@ def certified_gain(
         return CertifiedGain(share, contested, None, None, None, None, None, "finite-sample")
     value, logging = totals["policy_on_supported"] / traffic, totals["logging_on_supported"] / traffic
     difference = value - logging
-    ends = _ends(gains, traffic, levels.delta)
-    joint = ends if levels.choice == levels.delta else _ends(gains, traffic, levels.choice)
+    ends = _ends(gains, traffic, levels.delta, sign=levels.sign)
+    joint = ends if levels.choice == levels.delta else _ends(gains, traffic, levels.choice, sign=levels.sign)
     lower, upper, joint_lower, joint_upper = (
         share * end for some in (ends, joint) for end in (min(some[0], difference), max(some[1], difference))
     )
@@ -85,13 +85,17 @@ def certified_gain(
     return CertifiedGain(*means, lower, upper, "finite-sample", joint_lower, joint_upper, relative)
 
 
-def _ends(gains: GainBins | UnitTotals | EpochTotals | None, traffic: float, delta: float) -> tuple[float, float]:
+def _ends(
+    gains: GainBins | UnitTotals | EpochTotals | None, traffic: float, delta: float, *, sign: bool
+) -> tuple[float, float]:
     if gains is None:
         return 0.0, 0.0
     if isinstance(gains, EpochTotals):
         lower, upper = gains.ends(delta)
         return lower / traffic, upper / traffic
-    return unit_gain_ends(gains, traffic, delta) if isinstance(gains, UnitTotals) else gain_ends(gains.plain, delta)
+    if isinstance(gains, UnitTotals):
+        return unit_gain_ends(gains, traffic, delta)
+    return gain_ends(replace(gains.plain, sign=sign), delta)
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,7 @@ class Levels:
     window, if any. ``outcomes``: how many of them are told of each policy. Where guards are relative to logging's mean:
     ``limits``, theirs; ``against``, what is known of that mean; ``part``, of a look's delta, that the gain has if the
     mean needs an interval of its own. ``doubt``: what certified bounds allow for; 1 for none (see intervals.doubt).
+    ``sign``: only whether the gain is above zero is asked.
     """
 
     delta: float
@@ -113,6 +118,7 @@ class Levels:
     against: LoggingTotals | None = None
     limits: tuple[float, ...] = ()
     doubt: float = 1.0
+    sign: bool = False
 
     def of_segments(self, segments: int) -> Levels:
         """Return the levels of so many segments, of which guards say nothing."""

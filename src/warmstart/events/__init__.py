@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from warmstart.events.check import *  # noqa: F403
     from warmstart.events.choices import *  # noqa: F403
     from warmstart.events.daily import *  # noqa: F403
+    from warmstart.events.deferring import *  # noqa: F403
     from warmstart.events.epoch_history import *  # noqa: F403
     from warmstart.events.epoch_strata import *  # noqa: F403
     from warmstart.events.epochs import *  # noqa: F403
@@ -33,6 +34,7 @@ _door = Door.to(
         "epoch_history": "N_BEFORE RATE_BEFORE REWARD_SUM_BEFORE EpochHistory",
         "epoch_strata": "open_epoch_strata",
         "epochs": "COLUMN DAYS_BEFORE_MONDAY EpochList Epochs HOUR KEYWORDS epoch_label epoch_of epoch_start",
+        "deferring": "AS_LOGGING with_deferral",
         "daily": "DailyCells open_daily_cells",
         "folds": "Folds with_key_folds",
         "log_table": "TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing ticks_per_second",

@@ -7,14 +7,19 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from warmstart.events import open_cells, with_choices
+from warmstart.core import ACTION, UsageError, quoted
+from warmstart.events import AS_LOGGING, open_cells, with_choices, with_deferral
 from warmstart.pipeline.checks import check_decides
 from warmstart.pipeline.prepare import prepare
+from warmstart.pipeline.sources import COUNTED
 from warmstart.policy import unknown_share
+
+# Sources of propensities that are 1 where logging has a single action.
+KNOWN = (*COUNTED, "logged")
 
 if TYPE_CHECKING:
     from warmstart.core import Progress
-    from warmstart.events import Events
+    from warmstart.events import Cells, Events
     from warmstart.pipeline.prepare import EvaluationInputs
     from warmstart.pipeline.valuing import Valued, Valuing
     from warmstart.policy import NamedPolicy, PolicyTable
@@ -55,7 +60,8 @@ def value_each(
                 valued = replace(valued, estimates=[_without(one, policy.column) for one in valued.estimates])
             unknown = unknown_share(built, own.cells) if allow_unknown and policy.names_actions else 0.0
             unseen = valued.estimates[0].support.undecided if policy.is_ranking else 0.0
-            answers[policy.name] = replace(valued, unknown=unknown, unseen=unseen)
+            deferred = deferred_share(own.cells) if policy.defers else 0.0
+            answers[policy.name] = replace(valued, unknown=unknown, unseen=unseen, deferred=deferred)
     return answers
 
 
@@ -78,20 +84,38 @@ def inputs_of_each(
     Args:
         named: The policies.
         inputs: What the others share.
-        again: Keyword arguments to prepare inputs with; ``requested``: the source that was asked for.
+        again: Keyword arguments to prepare inputs with; ``requested``: the source that was asked for; ``summed``: how
+            cells are opened.
     """
     options = dict(again)
-    requested = options.pop("requested", None)
+    requested, summed = options.pop("requested", None), options.pop("summed", {})
     source = requested if hasattr(requested, "predict_proba") else inputs.source.name
     for policy in named:
-        if policy.column is None:
+        if policy.column is None and not policy.defers:
             yield policy, inputs
             continue
+        if policy.defers and inputs.source.name not in KNOWN:
+            raise UsageError(
+                f"The policy {quoted(policy.name)} defers to logging, and propensities that are modelled do not say "
+                "that logging does with certainty what logging does.",
+                "Use counts or logged propensities (propensities=..., --propensities).",
+            )
         evaluated, train = window_of(policy, inputs.cells.evaluated, inputs.cells.train)
-        with open_cells(evaluated, train) as cells, ExitStack() as resources:
+        how = summed if policy.defers else {}
+        with open_cells(evaluated, train, **how) as cells, ExitStack() as resources:
             yield policy, prepare(cells, resources, source, **options)
 
 
 def window_of(policy: NamedPolicy, evaluated: Events, train: Events | None) -> tuple[Events, Events | None]:
     """Return the windows that a policy is valued with: with its column in the context, if it is one."""
+    if policy.defers:
+        return with_deferral(evaluated, train, policy.source.ranked.opened)
     return (evaluated, train) if policy.column is None else with_choices(evaluated, train, policy.column)
+
+
+def deferred_share(cells: Cells) -> float:
+    """Return the share of the evaluated window in contexts that a policy leaves to logging, from its own cells."""
+    table = cells.table
+    left = (table[ACTION] == AS_LOGGING).ifelse(table.n, 0.0).sum()
+    row = cells.engine.fetch(table.agg(left=left, events=table.n.sum()))[0]
+    return float(row["left"]) / float(row["events"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import pyarrow as pa
@@ -53,6 +54,11 @@ def fit(
     time_budget: float | None = None,
     seed: int = 0,
     threads: int | None = None,
+    safe: bool = False,
+    proof_fraction: float = 0.35,
+    delta: float = 0.05,
+    guards: Sequence[str] = (),
+    doubt: float | None = None,
     on_progress: Progress = silent,
 ) -> FittedPolicy:
     """Learn a policy: a reward model with weights 1 / max(propensity, fit_tau), and a ranking of feasible actions.
@@ -85,6 +91,13 @@ def fit(
         time_budget: with ``"auto"``, no further kind is begun after so many seconds.
         seed: of every random choice.
         threads: how many to use.
+        safe: depart from logging only where a gain is proven on events that did not propose it, and defer to logging
+            elsewhere: there ``choose`` returns None, and ``evaluate`` counts what logging earned.
+        proof_fraction: the share of the window that proves what the rest proposes, by unit where the log has units,
+            else by time. It proposes too, and the rest proves; with epochs only later ones prove.
+        delta: the safe policy is worse than logging with at most this probability, on the traffic that proved it.
+        guards: limits on outcomes that it must be proven to keep too, as for ``evaluate``.
+        doubt: what the proof allows a hidden segment to do, as for ``evaluate``.
         on_progress: called with the step, its share and a detail.
     """
     settings = FitSettings(
@@ -104,15 +117,31 @@ def fit(
     )
     regressor = None if isinstance(model, str) else model
     _check_call(events, regressor, learn_from)
+    learn = partial(_fit, tables=(contexts, actions), settings=settings, regressor=regressor, on_progress=on_progress)
+    if not safe:
+        if guards or doubt is not None:
+            raise UsageError("guards and doubt are of what is proven.", "Ask for it: safe=True (--safe).")
+        return learn(events)
+    from warmstart.pipeline.safe import SafeSettings, fit_safely
+
+    proof = SafeSettings.checked(proof_fraction, delta, guards, doubt, settings)
+    featured = contexts is not None or actions is not None
+    return fit_safely(events, proof, learn, featured=featured, report=on_progress)
+
+
+def _fit(
+    events: Events, *, tables: tuple[Any, Any], settings: FitSettings, regressor: Any, on_progress: Progress
+) -> FittedPolicy:
+    """Fit a policy here, or where the events are."""
     events = maximized(events)
     on_progress("summing events into cells")
     if not is_partitioned(events.engine):
-        return LocalFit(events, settings, (contexts, actions), on_progress, regressor).run()
-    if learn_from == "events" or regressor is not None or settings.model != "product":
+        return LocalFit(events, settings, tables, on_progress, regressor).run()
+    if settings.learn_from == "events" or regressor is not None or settings.model != "product":
         what = "A model of your own" if regressor is not None else "One pass over events in time order"
         what = what if settings.model == "product" else f"model={settings.model!r}"
         raise UsageError(f"{what} learns on one machine only.", "Read the log with engine='duckdb'.")
-    return DistributedFit(events, settings, (contexts, actions), on_progress, events.engine).run()
+    return DistributedFit(events, settings, tables, on_progress, events.engine).run()
 
 
 @dataclass(frozen=True, eq=False)

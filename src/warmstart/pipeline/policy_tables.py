@@ -44,7 +44,8 @@ def policy_table(
     named = parse_policies(policy)
     if len(named) > 1:
         raise UsageError("Ask for the table of one policy at a time.")
-    events, train = window_of(named[0], events, train)
+    # A policy that defers has logging's own shares there, action by action.
+    events, train = (events, train) if named[0].defers else window_of(named[0], events, train)
     given = events.columns.fixed_to_given
     if PROBABILITY in (given[key] for key in events.columns.keys):
         raise UsageError("A context or action column called 'probability' is in the way.", "Rename it.")

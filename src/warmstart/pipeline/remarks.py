@@ -40,6 +40,7 @@ def evaluation_remarks(
     found += [remarks.alarm(policy, one.alarms) for policy, one in answers.items() if one.alarms.rings]
     found += [remarks.unknown_actions(policy, one.unknown) for policy, one in answers.items() if one.unknown > 0]
     found += [remarks.unseen_contexts(policy, one.unseen) for policy, one in answers.items() if one.unseen > TOLD_FROM]
+    found += [remarks.deferred(policy, one.deferred) for policy, one in answers.items() if one.deferred > 0]
     found += [remarks.joined_context(joined)] if joined else []
     found += outcome_remarks(inputs.cells.evaluated.log.outcomes)
     if not contexts_repeat(inputs.cells):

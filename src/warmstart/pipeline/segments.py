@@ -82,6 +82,12 @@ class Narrow:
         """Build a policy over the cells that it is valued on."""
         if self.cells is None or policy.keyword is not None or policy.column is not None:
             return build_policy(policy, cells, **options)
+        if policy.defers:
+            names = ", ".join(map(quoted, self.added))
+            raise UsageError(
+                f"A policy that defers is valued by segments of its own context columns, and {names} is none.",
+                "Value it by columns of the context.",
+            )
         if options.get("strata") is not None:
             names = ", ".join(map(quoted, self.added))
             raise UsageError(

@@ -47,7 +47,7 @@ class Valued:
     """The answers for one policy: the first outcome's estimates by tau, those of others and of segments, and alarms.
 
     ``unknown``: the share of its traffic on actions that the log never shows; ``unseen``: the share on which a learned
-    policy chooses nothing.
+    policy chooses nothing; ``deferred``: the share that it leaves to logging.
     """
 
     estimates: list[ValueEstimate]
@@ -57,6 +57,7 @@ class Valued:
     alarms: Alarms
     unknown: float = 0.0
     unseen: float = 0.0
+    deferred: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,6 +7,7 @@ from warmstart.policy.naive import NaivePolicy
 from warmstart.policy.parse import NamedPolicy, parse_policies
 from warmstart.policy.policy_table import PolicyTable
 from warmstart.policy.protocol import Policy
+from warmstart.policy.ranking import ranked_policy
 from warmstart.policy.ranking_store import RankingInEngine, RankingInMemory, RankingStore
 from warmstart.policy.storage import is_saved_policy, load_policy, save_policy
 from warmstart.policy.uniform import share_of_each
@@ -27,6 +28,7 @@ __all__ = [
     "is_saved_policy",
     "load_policy",
     "parse_policies",
+    "ranked_policy",
     "save_policy",
     "share_of_each",
     "unknown_share",

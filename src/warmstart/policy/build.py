@@ -12,6 +12,7 @@ from warmstart.policy.by_epoch import uniform_all_by_epoch, uniform_by_epoch
 from warmstart.policy.column import column_policy
 from warmstart.policy.constant import constant_policy
 from warmstart.policy.decisions import decided_policy
+from warmstart.policy.deferring import with_logging_elsewhere
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.logging import logging_policy
 from warmstart.policy.lookup import lookup_table
@@ -102,9 +103,10 @@ def _learned_policy(
         _check_columns(source.fitted, cells)
         return naive_policy(cells, source, name=name, contexts=contexts)
     _check_columns(source, cells)
-    chooses_anywhere = contexts is not None and source.model is not None
+    chooses_anywhere = contexts is not None and source.model is not None and not source.defers
     unseen = BestOfKnown(source, contexts, live=live) if chooses_anywhere else None
-    return ranked_policy(cells, source.ranked, live=live, name=name, strata=strata, unseen=unseen)
+    ranked = ranked_policy(cells, source.ranked, live=live, name=name, strata=strata, unseen=unseen)
+    return with_logging_elsewhere(ranked, source.ranked, cells, strata) if source.defers else ranked
 
 
 def _check_columns(fitted: FittedPolicy, cells: Cells) -> None:

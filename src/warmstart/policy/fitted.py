@@ -26,6 +26,7 @@ from warmstart.core import (
 )
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, feature_rows
+from warmstart.policy.deferring import DRAWS, deferring_choice, deferring_choices
 from warmstart.policy.ranked_choice import HINT, NOTHING_NEW, choose_from_ranking
 from warmstart.policy.ranking_store import RankingStore
 from warmstart.results import Learned, plain, read_record
@@ -52,6 +53,7 @@ class FittedPolicy:
 
     ``ranked``: where its ranking is stored. ``factors``: actual over expected rewards of each known action (shrunk);
     ``lowest``: predictions are raised to it before. ``report``: what was learned from what, with which settings.
+    ``defers``: in contexts that are not ranked logging's own choice stands; the action is null there.
     """
 
     columns: Columns
@@ -66,6 +68,7 @@ class FittedPolicy:
     lowest: float
     report: Mapping[str, Any] = field(default_factory=dict)
     folds: Folds | None = None
+    defers: bool = False
 
     @property
     def ranking(self) -> pa.Table:
@@ -116,6 +119,9 @@ class FittedPolicy:
             explore: the share of choices that explore.
             rng: a NumPy generator, the same one in every call.
         """
+        if self.defers:
+            self._check_no_draws(explore)
+            return deferring_choice(self.ranking, self.columns, context, actions)
         if explore is None:
             return self._best(context, actions)
         rng = check_exploration(explore, rng)
@@ -124,6 +130,11 @@ class FittedPolicy:
         place = np.array([self._places[best] if actions is None else distinct.index(best)])
         drawn, probability = epsilon_greedy(place, len(distinct), explore, rng)
         return Explored(distinct[drawn[0]], float(probability[0]), scores)
+
+    @staticmethod
+    def _check_no_draws(explore: float | None) -> None:
+        if explore is not None:
+            raise UsageError(DRAWS, "Explore with the policy that fit learns without safe=True (--safe).")
 
     def _best(self, context: Mapping[str, Any], actions: Sequence[Any] | None) -> tuple[Any, NDArray[np.float64]]:
         self.require_model()
@@ -153,6 +164,9 @@ class FittedPolicy:
 
         A policy learned with a model of your own chooses in contexts of its ranking, by their keys, and in no others.
         """
+        if self.defers:
+            self._check_no_draws(explore)
+            return deferring_choices(self.ranking, self.columns, contexts, actions)
         if self.model is None and explore is None:
             return choose_from_ranking(self.ranking, self.columns, contexts, actions)
         self.require_model()

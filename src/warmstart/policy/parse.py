@@ -41,6 +41,11 @@ class NamedPolicy:
         return isinstance(self.source, FittedPolicy)
 
     @property
+    def defers(self) -> bool:
+        """Tell whether it is a learned policy that leaves some contexts to logging."""
+        return isinstance(self.source, FittedPolicy) and self.source.defers
+
+    @property
     def fitted(self) -> FittedPolicy | None:
         """Return the learned policy behind it, if there is one."""
         source = self.source.fitted if isinstance(self.source, NaivePolicy) else self.source

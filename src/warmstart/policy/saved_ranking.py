@@ -43,10 +43,11 @@ def type_of_actions(folder: Path, columns: Columns, kind: str) -> pa.DataType:
     return given
 
 
-def check_ranking(folder: Path, columns: Columns, actions: pa.Array) -> None:
+def check_ranking(folder: Path, columns: Columns, actions: pa.Array, *, may_be_empty: bool = False) -> None:
     """Refuse a ranking whose ranks are not 1 to k in every context, whose pairs repeat, or whose keys are not known.
 
-    Columns are read one at a time; memory is that of one column and of four numbers a row.
+    Columns are read one at a time; memory is that of one column and of four numbers a row. A policy that defers may act
+    nowhere (``may_be_empty``).
     """
     import pyarrow.compute as pc
 
@@ -54,6 +55,8 @@ def check_ranking(folder: Path, columns: Columns, actions: pa.Array) -> None:
         if file.metadata.num_rows > max(FEW_ROWS, MOST_ROWS_PER_BYTE * (folder / DECISIONS).stat().st_size):
             raise damaged(DECISIONS, f"has {file.metadata.num_rows:,} rows, too many for its size")
         _check_schema(file.schema_arrow, columns, actions.type)
+        if may_be_empty and not file.metadata.num_rows:
+            return
         contexts, size = _contexts(file, columns)
         places = _check_ranks(contexts, size, _column(file, DECISIONS, RANK))
         _check_scores(contexts, places, _column(file, DECISIONS, SCORE))

@@ -95,6 +95,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
             "context_features": asdict(policy.context_settings),
             "action_features": asdict(policy.action_settings),
             "lowest": policy.lowest,
+            **({"defers": True} if policy.defers else {}),
             "report": plain(policy.report),
             "files": {file.name: sha256(file) for file in sorted(part.iterdir())},
         }
@@ -122,13 +123,14 @@ def _load_checked(path: Path, about: Mapping[str, Any]) -> FittedPolicy:
     from warmstart.policy.saved_ranking import check_ranking
 
     parts = _load_parts(path, about)
-    check_ranking(path, parts["columns"], parts["actions"])
+    check_ranking(path, parts["columns"], parts["actions"], may_be_empty=about.get("defers", False))
     return FittedPolicy(
         **parts,
         window=Window(**about["window"]),
         folds=_folds_of(about["folds"]),
         ranked=RankingFile(path.resolve() / DECISIONS),
         lowest=float(about["lowest"]),
+        defers=about.get("defers", False),
         report=about["report"],
     )
 

@@ -16,15 +16,17 @@ from warmstart.results import (
     about_departure,
     about_learning,
     about_model,
+    about_safety,
     actions_table,
     drivers_table,
     models_table,
+    safe_tables,
     taus_table,
 )
 
 if TYPE_CHECKING:
     from warmstart.policy import FittedPolicy
-    from warmstart.results import Departure
+    from warmstart.results import Departure, SafeImprovement
 
 MODELS = {
     "product": "The model is linear in the products of context and action features, which are hashed into buckets: it "
@@ -85,9 +87,16 @@ def fit_page(result: Learned | FittedPolicy) -> Page:
         cards.append(
             Card("Departs from logging on", f"{other}: there it chooses another action than the one shown most.")
         )
+    if learned.safe is not None:
+        cards = [*cards[:1], *_safe_cards(learned.safe)]
     model = " ".join(about_model(learned)).removeprefix("Model: ") or f"{_kind(learned) or 'Your own'}."
     cards.append(Card("Model", model))
-    sections = [*([Section(NOT_COUNTED)] if departure is None else _departure(learned, departure))]
+    if learned.safe is not None:
+        sections = [
+            Section("What is proven, and what is not", about_safety(learned.safe), None, safe_tables(learned.safe))
+        ]
+    else:
+        sections = [Section(NOT_COUNTED)] if departure is None else _departure(learned, departure)
     sections += [*_models(learned), *_tau(learned), _features(learned), _sources(learned)]
     return Page(
         title="What was learned from this log",
@@ -98,6 +107,21 @@ def fit_page(result: Learned | FittedPolicy) -> Page:
         headline=headline,
         footer=FOOTER.format(version=learned.version),
     )
+
+
+def _safe_cards(safe: SafeImprovement) -> list[Card]:
+    """Say what is proven and what was left."""
+    least = f" It gains at least {safe.at_least:.3g} an event." if safe.at_least else ""
+    where = (
+        f"On {percent(safe.departs)} of the traffic, in {safe.contexts:,} contexts. Elsewhere logging's choice stands."
+    )
+    proven = f"Worse than logging with a probability of at most {percent(safe.delta)} on the traffic that proved it."
+    cards = [Card("Departs from logging", where + least if safe.contexts else "Nowhere: nothing is proven to gain.")]
+    cards += [Card("Proven", proven)] if safe.contexts else []
+    if safe.unproven > 0:
+        needed = "" if safe.log_needed is None else f" {safe.log_needed:.1f} times this log would probably prove it."
+        cards.append(Card("Left for want of proof", f"An expected gain of {safe.unproven:.3g} an event.{needed}"))
+    return cards
 
 
 def _departure(learned: Learned, departure: Departure) -> list[Section]:

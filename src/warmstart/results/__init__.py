@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from warmstart.results.progressive import *  # noqa: F403
     from warmstart.results.propensities import *  # noqa: F403
     from warmstart.results.remarks import *  # noqa: F403
+    from warmstart.results.safe import *  # noqa: F403
     from warmstart.results.segments import *  # noqa: F403
     from warmstart.results.selection import *  # noqa: F403
     from warmstart.results.verdict import *  # noqa: F403
@@ -63,6 +64,7 @@ _door = Door.to(
         "progressive": "LearningStep Progressive Trend trend_of",
         "propensities": "SOURCE_NAMES Alarms ComparedSource Imbalance PropensityComparison PropensitySource SourceName",
         "remarks": "Overlap Remark",
+        "safe": "MoreProof SafeImprovement SettingCompared TestedSet about_safety safe_tables",
         "segments": "SegmentGain segment_gains",
         "selection": "Selection select",
         "verdict": "Verdict",

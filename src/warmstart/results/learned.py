@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from warmstart.core import Window, percent, quoted, shortened
 from warmstart.results.display import Result, TextTable, fields_of
+from warmstart.results.safe import SafeImprovement, about_safety, safe_tables
 
 MOST_ACTIONS = 15
 DRIVERS = {
@@ -85,7 +86,7 @@ class Learned(Result):
 
     ``model``: the kind of reward model, None for one of the user's own. ``models_tried``: what was found of each kind,
     if they were compared, by "value" or "loss" (``models_compared_by``). ``halves``: the expected rewards at which the
-    factors of an action, a context and a cell are shrunk half way to 1.
+    factors of an action, a context and a cell are shrunk half way to 1. ``safe``: what was proven, of a safe fit.
     ``departure`` is None for policies that a cluster learned, and for those of earlier versions.
     """
 
@@ -109,6 +110,7 @@ class Learned(Result):
     model: str | None = None
     models_compared_by: str | None = None
     models_tried: dict[str, ModelTried] = field(default_factory=dict)
+    safe: SafeImprovement | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries; non-finite numbers are None."""
@@ -120,12 +122,12 @@ class Learned(Result):
     def tables(self) -> list[TextTable]:
         """Return the models and the taus tried, what drives the choices, and the actions whose shares change most."""
         every = models_table(self), taus_table(self), drivers_table(self), actions_table(self)
-        return [table for table in every if table is not None]
+        return [*(safe_tables(self.safe) if self.safe else ()), *(table for table in every if table is not None)]
 
     @property
     def notes(self) -> list[str]:
         """Say what was learned from what, and where it departs from logging."""
-        return [*about_learning(self), *about_departure(self)]
+        return [*about_learning(self), *(about_safety(self.safe) if self.safe else about_departure(self))]
 
 
 def models_table(learned: Learned) -> TextTable | None:

@@ -116,6 +116,12 @@ def alarm(policy: str, alarms: Alarms) -> Remark:
     )
 
 
+def deferred(policy: str, share: float) -> Remark:
+    """Say on how much of the traffic a policy leaves the choice to logging, and how that is counted."""
+    how = "there it earns what logging earned, and its gain is zero for certain"
+    return Remark("WS114", "note", f"{quoted(policy)} defers to logging on {percent(share)} of the traffic: {how}.")
+
+
 def unknown_actions(policy: str, share: float) -> Remark:
     """Say how much of a policy's traffic is on actions that the log never shows."""
     unknown = "is on actions that the log never shows; it counts as unsupported"

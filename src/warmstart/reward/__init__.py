@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from warmstart.reward.credibility import *  # noqa: F403
     from warmstart.reward.distributed_part import *  # noqa: F403
     from warmstart.reward.distributed_sgd import *  # noqa: F403
+    from warmstart.reward.estimated import *  # noqa: F403
     from warmstart.reward.examples import *  # noqa: F403
     from warmstart.reward.learner import *  # noqa: F403
     from warmstart.reward.left_out import *  # noqa: F403
@@ -30,6 +31,7 @@ _door = Door.to(
         "model_choice": "ModelChoice Tried choose_model",
         "distributed_part": "NUMBER BroadcastFeatures",
         "distributed_sgd": "DistributedLearner DistributedRewards partition_count",
+        "estimated": "learn_estimated shrunk_rates",
         "examples": "SUMS Examples",
         "learner": "CELL_PASSES CELLS_TO_CHOOSE_WITH LearnedRewards Learner event_stream rank_feasible",
         "left_out": "LeftOutMeans open_left_out_means",

@@ -26,6 +26,7 @@ from warmstart.scoring.fields import (
 )
 from warmstart.scoring.keys import check_kind, key_arrays
 from warmstart.scoring.kinds import KINDS, array_files
+from warmstart.scoring.safe import SAFE
 from warmstart.scoring.settings import FeatureSettings, Kind
 
 FORMAT = 2
@@ -120,6 +121,7 @@ _REPORT = {
     "contexts": record(_REPORTED, absent=("estimated",)),
     "actions": record(_REPORTED, absent=("estimated",)),
     "departure": optional(record(_DEPARTURE, absent=("drivers",))),
+    "safe": optional(record(SAFE)),
     "learned_from": text,
     "fit_tau": number(0, 1),
     "fit_taus_tried": _tried,
@@ -147,10 +149,12 @@ _ABOUT = record(
         "context_features": _features,
         "action_features": _features,
         "lowest": number(0, 1),
+        "defers": flag,
         # What was learned from what is for readers: nothing is chosen by it, and a policy may know only some of it.
         "report": record(_REPORT, absent=tuple(_REPORT)),
         "files": mapping(text),
-    }
+    },
+    absent=("defers",),
 )
 
 

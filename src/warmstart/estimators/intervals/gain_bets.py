@@ -50,7 +50,8 @@ class GainSums:
 
     ``baselines`` (b) is None if nothing was known before the window: then bets on several, the ``rates``, are averaged.
     ``variance``: sum over events of u^2 * e * (1 - e), e the reward that was expected before the window; of u^2 if none
-    was. ``certain``: the part of the gain, in rewards, that does not depend on any.
+    was. ``certain``: the part of the gain, in rewards, that does not depend on any. ``sign``: only whether the gain is
+    above zero is asked, so that all is put on the one bet that is planned for it.
     """
 
     by_u: Coefficients
@@ -59,6 +60,7 @@ class GainSums:
     variance: float
     certain: float = 0.0
     rates: Floats | None = None
+    sign: bool = False
 
     @property
     def flipped(self) -> GainSums:
@@ -149,8 +151,9 @@ class _Bets(NamedTuple):
             baselines, weights = rates[:, None], np.full(len(rates), 1 / len(UNKNOWN))
             planned = np.sqrt(2 * limit / (sums.variance * rates * (1 - rates)))
         else:
-            baselines, weights = sums.baselines[present][None, :], WEIGHTS
-            planned = FACTORS * math.sqrt(2 * limit / sums.variance)
+            baselines = sums.baselines[present][None, :]
+            factors, weights = (np.ones(1), np.ones(1)) if sums.sign else (FACTORS, WEIGHTS)
+            planned = factors * math.sqrt(2 * limit / sums.variance)
         rewarded, others = u * (1 - baselines), -u * baselines
         expected, highest = (baselines * u * n).sum(axis=1), sums.most * sums.traffic - sums.certain
         # No factor may fall to 0 at any m that is possible.

@@ -1,0 +1,165 @@
+"""What a safe fit proved: where its policy departs from logging, how much that gains at least, and what was left."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from warmstart.core import percent, quoted
+from warmstart.results.display import TextTable
+
+SETTING_WORDS = {
+    "argmax": "argmax: the best by the shrunk mean reward, everywhere",
+    "cautious": "cautious: only where the training gain is above half a standard error",
+    "safe": "safe: only where proven",
+}
+
+
+@dataclass(frozen=True)
+class TestedSet:
+    """A set of deviations: contexts, their share of the proving traffic, the estimated gain per event of all of it.
+
+    ``lower``: the one-sided end that decided; None if nothing is certified. ``guards``: whether all of them hold.
+    """
+
+    contexts: int
+    share: float
+    gain: float | None
+    lower: float | None
+    guards: bool
+    proven: bool
+
+
+@dataclass(frozen=True)
+class SettingCompared:
+    """A way to learn in simulated logs like this one: how often it is worse than logging, and its mean gain per event.
+
+    ``departs``: the share of traffic on which it does not do what logging does.
+    """
+
+    setting: Literal["argmax", "cautious", "safe"]
+    worse: float
+    gain: float
+    departs: float
+
+
+@dataclass(frozen=True)
+class MoreProof:
+    """A context with an expected gain that was not proven, the share of its traffic that the action had, and the gain.
+
+    ``gain`` is expected, per event of all traffic.
+    """
+
+    context: str
+    action: str
+    share: float
+    gain: float
+
+
+@dataclass(frozen=True)
+class SafeImprovement:
+    """What was proposed on some events and proven on others.
+
+    ``split``: how the events were divided. ``way``: 0 if the first part proposed what was proven last, 1 if the second
+    did. ``delta``: worse than logging with at most this probability; ``at_least``: the gain per event of all of the
+    proving traffic is at least this, but with probability delta. ``events``: of the parts that proposed and proved;
+    ``tested``: the sets of this way, in order. ``departs``, ``contexts``: of what is proven. ``unproven``: the expected
+    gain per event that was left for want of proof. ``log_needed``: how many times this log would probably (80 %) prove
+    the first set that was not; None if all were or nobody knows. ``settings``: compared by ``simulated`` logs.
+    """
+
+    split: Literal["time", "epoch", "unit", "event"]
+    way: int
+    delta: float
+    tau: float
+    events: tuple[int, int]
+    contexts: int
+    departs: float
+    gain: float | None
+    at_least: float | None
+    unproven: float
+    log_needed: float | None
+    tested: tuple[TestedSet, ...]
+    settings: tuple[SettingCompared, ...]
+    simulated: int
+    more: tuple[MoreProof, ...] = ()
+    guards: tuple[str, ...] = ()
+    doubt: float | None = None
+
+
+def safe_tables(safe: SafeImprovement) -> list[TextTable]:
+    """Return the sets that were tested, the settings compared, and where more would be proven."""
+    rows = [
+        (
+            str(i),
+            f"{one.contexts:,}",
+            percent(one.share),
+            "-" if one.gain is None else f"{one.gain:+.5f}",
+            "-" if one.lower is None else f"{one.lower:+.5f}",
+            "proven" if one.proven else "guards fail" if not one.guards else "not proven",
+        )
+        for i, one in enumerate(safe.tested, start=1)
+    ]
+    header = ("set", "contexts", "traffic", "gain per event", "lower end", "")
+    tables = [TextTable("Sets of deviations tested, in this order", header, rows)] if rows else []
+    if safe.settings:
+        compared = [
+            (one.setting, percent(one.departs), f"{one.gain:+.5f}", percent(one.worse)) for one in safe.settings
+        ]
+        columns = ("setting", "departs on", "mean gain per event", "worse than logging")
+        tables.append(
+            TextTable(f"Three settings on {safe.simulated} simulated logs like this one", columns, compared, 1)
+        )
+    if safe.more:
+        left = [(one.context, one.action, percent(one.share), f"{one.gain:+.5f}") for one in safe.more]
+        names = ("context", "action", "its share there", "expected gain")
+        tables.append(TextTable("Left for want of proof, the largest first", names, left, 2))
+    return tables
+
+
+def about_safety(safe: SafeImprovement) -> list[str]:
+    """Say where the policy departs, what that gains at least, what was left, and what more log would prove."""
+    chance, how = percent(safe.delta), _HOW[safe.split]
+    proposed, proved = safe.events
+    lines = []
+    if safe.contexts:
+        least = "" if not safe.at_least or safe.at_least <= 0 else f" It gains at least {safe.at_least:.3g} an event."
+        lines.append(
+            f"Safe: it departs from logging on {percent(safe.departs)} of the traffic ({safe.contexts:,} contexts) and "
+            f"defers to logging everywhere else. With probability {percent(1 - safe.delta)} it is not worse than "
+            f"logging on the traffic that proved it.{least}"
+        )
+    else:
+        lines.append("Safe: nothing is proven to gain, so that it defers to logging everywhere.")
+    lines.append(f"Proposed on {proposed:,} events and proven on {proved:,} others ({how}); tau {safe.tau:g}.")
+    if safe.guards:
+        lines.append(f"Every set also had to keep the guards {', '.join(map(quoted, safe.guards))}.")
+    if safe.doubt is not None:
+        lines.append(f"Proven under a doubt of {safe.doubt:g}.")
+    if safe.unproven > 0:
+        more = "" if safe.log_needed is None else f" A log {safe.log_needed:.1f} times as long would probably prove it."
+        lines.append(f"An expected gain of {safe.unproven:.3g} an event was left for want of proof.{more}")
+    if safe.more:
+        lines.append(
+            "More exploration where the action is rare proves more than more log: audit says where "
+            "(warmstart audit --explore-out)."
+        )
+    lines.append(
+        f"The {chance} are about that window's traffic: later, traffic, rewards and the logging policy must stay what "
+        "they were, and the context columns must hold what it chose by."
+    )
+    if safe.settings:
+        words = "; ".join(SETTING_WORDS[one.setting] for one in safe.settings)
+        lines.append(
+            f"The simulated logs have this log's contexts and choices, and its shrunk mean rewards as the truth "
+            f"({words})."
+        )
+    return lines
+
+
+_HOW = {
+    "time": "split in time",
+    "epoch": "split in time, between epochs",
+    "unit": "split by unit",
+    "event": "split at random",
+}

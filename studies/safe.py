@@ -1,0 +1,137 @@
+"""``python -m studies.safe``: how often are policies worse than logging, and what share of the possible gain have they?
+
+Four worlds of 100 contexts with frequencies 1 / rank, and 4 actions. Mean rewards are .04 * exp(effect * normal) by
+cell, and logging shows actions by Dirichlet(1) shares, tilted to the better ones. Logs are drawn as sums by cell, and
+the library's functions do the rest. In brackets: how often a policy departs from logging, and its true gain, on the
+traffic that was to prove it, is not above zero.
+Results are kept in a file, line by line, and a run that was stopped goes on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from studies.months import markdown
+from warmstart.estimators import CellSums, Proposal, improve, improve_either_way, propose, prove
+from warmstart.reward import Examples, shrunk_rates
+
+Floats = NDArray[np.float64]
+CONTEXTS, ACTIONS, RATE, TAU = 100, 4, 0.04, 0.02
+# The spread of cells' mean rewards, and how much logging prefers the better actions.
+WORLDS = {"small effects": (0.3, 1.0), "large effects": (0.8, 1.0), "a good logger": (0.3, 3.0), "null": (0.0, 0.0)}
+SIZES = (4_000, 20_000, 60_000)
+CAUTION = 0.5
+
+
+class World(NamedTuple):
+    """Frequencies of contexts, mean rewards and logging's shares by context and action."""
+
+    traffic: Floats
+    means: Floats
+    shares: Floats
+
+    @classmethod
+    def draw(cls, name: str, rng: np.random.Generator) -> World:
+        effect, tilt = WORLDS[name]
+        traffic = 1 / np.arange(1.0, CONTEXTS + 1)
+        normal = rng.standard_normal((CONTEXTS, ACTIONS))
+        shares = rng.dirichlet(np.ones(ACTIONS), CONTEXTS) * np.exp(tilt * normal)
+        means = np.minimum(RATE * np.exp(effect * normal), 1.0)
+        return cls(traffic / traffic.sum(), means, shares / shares.sum(axis=1, keepdims=True))
+
+    def log(self, events: int, rng: np.random.Generator) -> Floats:
+        """Draw events and rewards: an array of both by context and action."""
+        n = rng.multinomial(events, (self.traffic[:, None] * self.shares).ravel()).reshape(self.means.shape)
+        return np.stack([n, rng.binomial(n, self.means)]).astype(float)
+
+    def share(self, proposal: Proposal | None) -> float:
+        """Return the share of the best policy's gain over logging; 0 in a world without any."""
+        logging = (self.shares * self.means).sum(axis=1)
+        possible = float(self.traffic @ (self.means.max(axis=1) - logging))
+        if proposal is None or possible < 1e-12:
+            return 0.0
+        x, a = proposal.contexts, proposal.actions
+        return float(self.traffic[x] @ (self.means[x, a] - logging[x])) / possible
+
+    def gain(self, proposal: Proposal | None, log: Floats) -> float:
+        """Return the true gain on the traffic of a log, whose shares of actions are logging's."""
+        if proposal is None:
+            return 0.0
+        x, a, n = proposal.contexts, proposal.actions, log[0]
+        return float((n.sum(axis=1)[x] * self.means[x, a] - (n * self.means).sum(axis=1)[x]).sum())
+
+
+def cells(log: Floats) -> tuple[CellSums, Floats]:
+    """Return the cells of a log, and their expected rewards."""
+    x, a = np.nonzero(log[0])
+    n, s = log[0][x, a], log[1][x, a]
+    examples = Examples(x, a, n, s, s, log[0].sum(axis=1)[x])
+    return CellSums(x, a, n, s), shrunk_rates(examples)
+
+
+def one_log(world: World, size: int, proof: float, delta: float, rng: np.random.Generator) -> dict[str, list[float]]:
+    """Return the share of every method, and whether it departs for nothing, on one log."""
+    first, later = world.log(round(size * (1 - proof)), rng), world.log(round(size * proof), rng)
+    (a, of_a), (b, of_b), (both, of_both) = (cells(log) for log in (first, later, first + later))
+    bold = propose(both, of_both, tau=TAU, caution=0.0)
+    sure = bold.only(bold.gains * np.sqrt(bold.events) > CAUTION * np.sqrt(bold.noise))
+    early = propose(a, of_a, tau=TAU, caution=0.0)
+    tested = prove(a, b, early, tau=TAU, delta=delta)
+    safe, way = improve_either_way((a, b), (of_a, of_b), (both, of_both), tau=TAU, delta=delta)
+    alone = improve(a, b, of_a, tau=TAU, delta=delta)
+    found = {"argmax": (bold, first + later), "cautious": (sure, first + later), "one test": (tested, later)}
+    found |= {"safe, one way": (alone, later), "safe": (safe, (later, first)[way])}
+    return {
+        name: [world.share(one), float(one is not None and len(one.contexts) > 0 and world.gain(one, log) <= 1e-9)]
+        for name, (one, log) in found.items()
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--logs", type=int, default=500)
+    parser.add_argument("--delta", type=float, nargs="*", default=[0.05, 0.5])
+    parser.add_argument("--proof", type=float, default=0.35)
+    parser.add_argument("--out", type=Path, default=Path("safe.jsonl"))
+    options = parser.parse_args()
+    done = [json.loads(line) for line in options.out.read_text().splitlines()] if options.out.exists() else []
+    keys = {tuple(one["key"]): one["found"] for one in done}
+    with options.out.open("a", encoding="utf-8") as file:
+        for delta in options.delta:
+            for name in WORLDS:
+                for size in SIZES:
+                    key = (name, size, options.proof, delta, options.logs)
+                    if key not in keys:
+                        rng = np.random.default_rng([list(WORLDS).index(name), size, round(delta * 100)])
+                        logs = range(options.logs)
+                        keys[key] = [one_log(World.draw(name, rng), size, options.proof, delta, rng) for _ in logs]
+                        file.write(json.dumps({"key": key, "found": keys[key]}) + "\n")
+                        file.flush()
+            print(f"\ndelta {delta:g}, {options.logs} logs each, {options.proof:.0%} to prove\n")
+            print(table({key: found for key, found in keys.items() if key[2:] == (options.proof, delta, options.logs)}))
+
+
+def table(found: dict[tuple[object, ...], list[dict[str, list[float]]]]) -> str:
+    rows = []
+    for (name, size, *_), logs in found.items():
+        by_method: dict[str, list[list[float]]] = defaultdict(list)
+        for log in logs:
+            for method, numbers in log.items():
+                by_method[method].append(numbers)
+        row = [f"{name}, {size:,} events"]
+        for numbers in by_method.values():
+            shares, wrong = np.array(numbers).T
+            row.append(f"{shares.mean():.3f} ({wrong.mean():.1%})")
+        rows.append(row)
+    return markdown(["world", *by_method], rows)
+
+
+if __name__ == "__main__":
+    main()
