@@ -78,7 +78,8 @@ def fit(
     from warmstart import pipeline
     from warmstart.core import check_output, printable
     from warmstart.policy import save_policy
-    from warmstart.report import ProgressDisplay, save_report
+    from warmstart.report import ProgressDisplay, save_report, show
+    from warmstart.results import safe_tables
 
     inputs = [log.events, contexts, actions]
     check_output(out, inputs=inputs, folder=True)
@@ -111,6 +112,8 @@ def fit(
         save_policy(policy, out)
     if html is not None:
         save_report(policy, html, force=force)
+    if policy.learned.safe is not None:
+        show(safe_tables(policy.learned.safe), [])
     typer.echo("\n".join([*policy.summary(), f"The policy is in {printable(out)}/"]))
 
 

@@ -14,7 +14,6 @@ sets that are called proven none is worse than logging but with that probability
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from warmstart.estimators.gain import STRENGTH
-from warmstart.estimators.intervals import Coefficients, GainSums, lower_gain
+from warmstart.estimators.intervals import Coefficients, GainSums, proves_gain
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -160,13 +159,6 @@ def gain_sums(cells: CellSums, proposal: Proposal, expected: Floats) -> GainSums
     return GainSums(Coefficients(ratios, n, won), baselines, float(events.sum()), variance, sign=True)
 
 
-def least_gain(sums: GainSums, delta: float) -> float:
-    """Return the gain per event of the set's contexts that is exceeded but with probability delta (one-sided)."""
-    if sums.traffic <= 0 or sums.variance <= 0:
-        return 0.0
-    return lower_gain([sums], math.log(1 / delta))
-
-
 def prove(first: CellSums, later: CellSums, proposal: Proposal, *, tau: float, delta: float) -> Proposal | None:
     """Return what other events support of a proposal if they prove its gain, one-sided; else None.
 
@@ -182,7 +174,7 @@ def prove(first: CellSums, later: CellSums, proposal: Proposal, *, tau: float, d
         return None
     expected = mean_before(first, int(max(first.contexts.max(), able.contexts.max())) + 1)
     sums = gain_sums(later, able, expected[able.contexts])
-    return able if least_gain(sums, delta) > 0 else None
+    return able if proves_gain(sums, delta) else None
 
 
 def improve(first: CellSums, later: CellSums, expected: Floats, *, tau: float, delta: float) -> Proposal | None:

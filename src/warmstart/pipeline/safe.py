@@ -18,6 +18,7 @@ from warmstart.pipeline.returning import returning_share
 from warmstart.pipeline.safe_chances import compare_settings
 from warmstart.pipeline.safe_proof import Proof, Proven, check_safe
 from warmstart.pipeline.safe_report import Outcome, report_of
+from warmstart.pipeline.sources import contexts_repeat
 from warmstart.policy import FittedPolicy, RankingInMemory
 from warmstart.results import fields_of
 from warmstart.reward import Examples, learn_estimated
@@ -81,11 +82,16 @@ def fit_safely(
     _check(events, settings)
     parts, split = _divided(events, settings.proof_fraction)
     report("proposing and proving deviations")
-    learned = learn(events)
     with open_cells(maximized(events)) as cells:
+        if not contexts_repeat(cells):
+            raise UsageError(
+                "A safe fit counts propensities, and the contexts of this log do not repeat.",
+                "Name coarser context columns, or fit without safe=True (--safe).",
+            )
         examples, contexts, actions = Examples.of_cells(cells)
     _check_names(actions.values)
     encoders = contexts, actions
+    learned = learn(events)
     whole = _part(maximized(events), examples, encoders, learned if featured else None)
     both = [_open(part, encoders, learn if featured else None) for part in parts]
     ways = (0,) if split == "epoch" else (0, 1)

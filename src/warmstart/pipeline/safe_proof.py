@@ -11,7 +11,6 @@ from warmstart.engine import float_literal
 from warmstart.events import days_known, epochs_known, open_cells
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import EvaluationInputs, prepare
-from warmstart.pipeline.sources import contexts_repeat
 from warmstart.pipeline.trained import Training
 from warmstart.pipeline.valuing import Asked, Valuing
 from warmstart.policy import PolicyTable, RankingInMemory, ranked_policy
@@ -67,6 +66,9 @@ class Proof:
             ranking = None
             for table in rankings:
                 policy = self._policy(table, inputs, live=live)
+                held = cells.engine.materialise(policy.table)
+                resources.callback(held.release)
+                policy = replace(policy, table=held)
                 one = self._test(policy, inputs, self.delta)
                 tested.append(one)
                 if not one.proven:
@@ -131,11 +133,6 @@ class Proof:
 
 def _check(inputs: EvaluationInputs) -> None:
     """Refuse logs in which nothing can be certified."""
-    if not contexts_repeat(inputs.cells):
-        raise UsageError(
-            "A safe fit counts propensities, and the contexts of this log do not repeat.",
-            "Name coarser context columns, or fit without safe=True (--safe).",
-        )
     if inputs.returning:
         raise UsageError(
             "Some units are in several epochs, so that nothing is certified.",

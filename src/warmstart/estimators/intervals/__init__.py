@@ -8,7 +8,7 @@ from warmstart.estimators.intervals.bets import bets_ends, chance_to_win
 from warmstart.estimators.intervals.bisection import last_ruled_out
 from warmstart.estimators.intervals.doubt import GainBins, doubted_gain_ends, tipping_point
 from warmstart.estimators.intervals.epoch_bets import EpochTotals, Points, Standing, Wealth
-from warmstart.estimators.intervals.gain_bets import UNKNOWN, GainSums, gain_chance, gain_ends, lower_gain
+from warmstart.estimators.intervals.gain_bets import UNKNOWN, GainSums, gain_chance, gain_ends, proves_gain
 from warmstart.estimators.intervals.kl import relative_entropy
 from warmstart.estimators.intervals.methods import METHODS, NEED_COEFFICIENTS, interval
 from warmstart.estimators.intervals.normal import normal_ends, score_ends
@@ -55,8 +55,8 @@ __all__ = [
     "interval",
     "last_ruled_out",
     "log_sum",
-    "lower_gain",
     "normal_ends",
+    "proves_gain",
     "relative_ends",
     "relative_entropy",
     "score_ends",

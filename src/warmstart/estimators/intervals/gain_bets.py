@@ -113,6 +113,12 @@ def lower_gain(parts: Sequence[GainSums], limit: float) -> float:
     return last_ruled_out(lambda m: evidence(m) >= limit, start, end)
 
 
+def proves_gain(sums: GainSums, delta: float) -> bool:
+    """Tell whether the gain is above zero, but with probability delta (one-sided)."""
+    limit = math.log(1 / delta)
+    return sums.traffic > 0 and sums.variance > 0 and gain_evidence([sums], limit)(0.0) >= limit
+
+
 def gain_evidence(parts: Sequence[GainSums], limit: float) -> Callable[[float], float]:
     """Return the logarithm of what bets win if the gain is m or less, as a function of m; it falls as m grows."""
     planned = [_Bets.of(part, limit) for part in parts]

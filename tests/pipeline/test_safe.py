@@ -1,0 +1,133 @@
+"""fit(safe=True): proposes on a part of the events, proves on the others, and defers elsewhere."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import warmstart as ws
+
+PAGES, ADS = 8, 3
+NAMES = {"context": "page", "action": "ad", "reward": "click"}
+
+
+def table_of(seed=0, events=6_000, gain=0.25, **more):
+    """On the first half of the pages ad 1 is better by a gain; elsewhere all ads are alike."""
+    rng = np.random.default_rng(seed)
+    x, a = rng.integers(0, PAGES, events), rng.choice(ADS, events, p=[0.6, 0.3, 0.1])
+    click = rng.random(events) < 0.3 + gain * (a == 1) * (x < PAGES // 2)
+    minutes = np.arange(events) * (10 * 24 * 60) // events
+    at = np.datetime64("2026-10-01", "us") + minutes.astype("timedelta64[m]")
+    cost = 0.2 + 0.3 * (a == 1)
+    user = rng.integers(0, events // 3, events)
+    return pa.table({"page": x, "ad": a, "click": click, "at": at, "cost": cost, "user": user, **more})
+
+
+def safe_fit(table, *, read=None, **options):
+    events = ws.read_events(table, **NAMES, **({"time": "at"} if read is None else read))
+    return ws.fit(events, model="cells", fit_tau=1.0, safe=True, **options), events
+
+
+def acting(policy):
+    return set(policy.decisions["page"].to_pylist())
+
+
+def test_it_acts_where_the_gain_is_plain_and_says_what_is_proven():
+    policy, events = safe_fit(table_of())
+    safe = policy.learned.safe
+    assert set(range(PAGES // 2)) <= acting(policy)
+    assert all(policy.choose({"page": page})[0] == 1 for page in range(PAGES // 2))
+    assert safe.split == "time"
+    assert sum(safe.events) == len(events)
+    assert 0 < safe.at_least < safe.gain
+    assert safe.tested[0].proven
+    assert policy.window == events.window
+    assert {one.setting for one in safe.settings} == {"argmax", "cautious", "safe"}
+    assert next(one for one in safe.settings if one.setting == "safe").worse <= 0.05
+    assert any("departs from logging" in line for line in policy.summary())
+
+
+@pytest.mark.slow
+def test_without_a_gain_it_defers_everywhere_and_says_what_was_left():
+    policy, events = safe_fit(table_of(gain=0.0, seed=1))
+    safe = policy.learned.safe
+    assert policy.ranking.num_rows == 0
+    assert safe.contexts == 0
+    assert safe.at_least is None
+    assert safe.unproven > 0
+    assert safe.more
+    assert ws.evaluate([policy], events, tau=0.05, delta=0.1).policies[0].gain.certified.lower is None
+
+
+@pytest.mark.slow
+def test_guards_must_be_proven_too():
+    policy, _ = safe_fit(table_of(), read={"time": "at", "also": ["cost"]}, guards=["cost<=+5%"])
+    assert policy.ranking.num_rows == 0
+    assert policy.learned.safe.tested[0].lower > 0
+    assert not policy.learned.safe.tested[0].guards
+    policy, _ = safe_fit(table_of(), read={"time": "at", "also": ["cost"]}, guards="cost<=+200%")
+    assert acting(policy)
+
+
+@pytest.mark.slow
+def test_doubt_takes_more_proof():
+    plain, doubted = (safe_fit(table_of(), doubt=doubt)[0].learned.safe for doubt in (None, 1.15))
+    assert doubted.tested[0].lower < plain.tested[0].lower
+    assert safe_fit(table_of(), doubt=3.0)[0].ranking.num_rows == 0
+
+
+@pytest.mark.slow
+def test_units_are_never_in_both_parts_and_epochs_prove_forward_only():
+    by_unit = safe_fit(table_of(), read={"time": "at", "unit": "user"})[0].learned.safe
+    assert by_unit.split == "unit"
+    assert by_unit.tested[0].proven
+    by_epoch = safe_fit(table_of(), read={"time": "at", "epoch": "day"})[0].learned.safe
+    assert by_epoch.split == "epoch"
+    assert by_epoch.way == 0
+    assert by_epoch.tested[0].proven
+    assert by_epoch.events[0] % 600 == 0
+    with pytest.raises(ws.UsageError, match="come back"):
+        safe_fit(table_of(), read={"time": "at", "epoch": "day", "unit": "user"})
+    at_random = safe_fit(table_of(), read={})[0].learned.safe
+    assert at_random.split == "event"
+    assert at_random.tested[0].proven
+
+
+@pytest.mark.slow
+def test_a_reward_that_should_be_small_is_made_small():
+    table = table_of()
+    table = table.set_column(table.column_names.index("click"), "click", [~table["click"].to_numpy()])
+    policy, _ = safe_fit(table, read={"time": "at", "minimize": ["click"]})
+    assert set(range(PAGES // 2)) <= acting(policy)
+
+
+@pytest.mark.slow
+def test_an_action_that_only_the_proposing_part_shows_is_not_deployed():
+    table = table_of()
+    late = np.arange(len(table)) >= 0.65 * len(table)
+    gone = late & (table["page"].to_numpy() == 0) & (table["ad"].to_numpy() == 1)
+    policy, _ = safe_fit(table.filter(~gone))
+    assert 0 not in acting(policy)
+    assert 1 in acting(policy)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"proof_fraction": 1.0}, "proof_fraction"),
+        ({"delta": 0.7}, "delta"),
+        ({"guards": ["speed<=+1%"]}, "no outcome"),
+        ({"doubt": 0.5}, "doubt"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(options, message):
+    with pytest.raises(ws.UsageError, match=message):
+        safe_fit(table_of(events=600), **options)
+
+
+def test_guards_without_a_proof_are_refused_and_contexts_must_repeat():
+    table = table_of(events=600)
+    with pytest.raises(ws.UsageError, match="safe=True"):
+        ws.fit(ws.read_events(table, **NAMES), guards=["click>=-1%"])
+    alone = table.set_column(0, "page", [np.arange(len(table))])
+    with pytest.raises(ws.UsageError, match="do not repeat"):
+        safe_fit(alone)
