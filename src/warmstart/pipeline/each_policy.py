@@ -16,6 +16,8 @@ from warmstart.policy import unknown_share
 
 # Sources of propensities that are 1 where logging has a single action.
 KNOWN = (*COUNTED, "logged")
+# Cells have this column where it is known on which days actions are live.
+LIVE_FROM = "live_from"
 
 if TYPE_CHECKING:
     from warmstart.core import Progress
@@ -84,11 +86,10 @@ def inputs_of_each(
     Args:
         named: The policies.
         inputs: What the others share.
-        again: Keyword arguments to prepare inputs with; ``requested``: the source that was asked for; ``summed``: how
-            cells are opened.
+        again: Keyword arguments to prepare inputs with; ``requested``: the source that was asked for.
     """
     options = dict(again)
-    requested, summed = options.pop("requested", None), options.pop("summed", {})
+    requested = options.pop("requested", None)
     source = requested if hasattr(requested, "predict_proba") else inputs.source.name
     for policy in named:
         if policy.column is None and not policy.defers:
@@ -101,8 +102,9 @@ def inputs_of_each(
                 "Use counts or logged propensities (propensities=..., --propensities).",
             )
         evaluated, train = window_of(policy, inputs.cells.evaluated, inputs.cells.train)
-        how = summed if policy.defers else {}
-        with open_cells(evaluated, train, **how) as cells, ExitStack() as resources:
+        live = policy.defers and LIVE_FROM in inputs.cells.table.columns
+        by_epoch = policy.defers and inputs.cells.by_epoch is not None
+        with open_cells(evaluated, train, live=live, by_epoch=by_epoch) as cells, ExitStack() as resources:
             yield policy, prepare(cells, resources, source, **options)
 
 

@@ -176,7 +176,6 @@ def evaluate(
 
         narrow = narrow.opened(resources, live=by_day, per=per)
         again = {"requested": propensities, "coarser": coarser, "learn": learn, "rate": levels.rate}
-        again["summed"] = {"live": by_day, "by_epoch": by_epoch}
         told: dict[str, Any] = {"allow_unknown": allow_unknown_actions, "on_progress": on_progress}
         build = partial(narrow.build, feasible_from=feasible_from, live=live, contexts=contexts, **told)
         answers = value_each(named, inputs, again, opened, build, **told)
