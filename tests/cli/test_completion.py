@@ -24,11 +24,11 @@ def test_the_words_are_those_that_the_rooms_take():
     from warmstart.core.names import WINDOW_NAMES
     from warmstart.engine import connect
     from warmstart.estimators import ESTIMATORS
-    from warmstart.interop import ExportFormat, Scores, VWFormat
+    from warmstart.interop import ExportFormat, Prompts, Scores, VWFormat
     from warmstart.pipeline.compare import ALL
     from warmstart.pipeline.trained import NEVER
     from warmstart.policy.parse import KEYWORDS
-    from warmstart.results import Duplicates, IntervalName, Repeated, SourceName
+    from warmstart.results import Duplicates, IntervalName, Repeated, SourceName, WithoutOutcome
     from warmstart.reward.product import LossName
     from warmstart.simulation import SCALES
     from warmstart.simulation.learners import Kind
@@ -51,7 +51,9 @@ def test_the_words_are_those_that_the_rooms_take():
         "LEARNERS": get_args(Kind),
         "EXPORTS": get_args(ExportFormat),
         "IMPORTS": ("auto", *get_args(VWFormat)),
+        "PROMPTS": get_args(Prompts),
         "SCORES": get_args(Scores),
+        "WITHOUT_OUTCOME": get_args(WithoutOutcome),
         "DUPLICATES": get_args(Duplicates),
         "REPEATED": get_args(Repeated),
         "CODES": CODES,
@@ -78,11 +80,13 @@ OPTIONS = {
     ("fit", "--fit-tau"): completion.AUTO,
     ("join", "--duplicates"): completion.DUPLICATES,
     ("join", "--repeated"): completion.REPEATED,
+    ("join", "--without-outcome"): completion.WITHOUT_OUTCOME,
     ("export", "--to"): completion.EXPORTS,
     ("simulate", "--scale"): completion.SCALES,
     ("demo", "--scale"): completion.SCALES,
     ("import vw", "--format"): completion.IMPORTS,
     ("import predictions", "--scores"): completion.SCORES,
+    ("import otel", "--prompts"): completion.PROMPTS,
     **{(name, "--engine"): ENGINES for name in ("join", "audit", "compare-propensities", "evaluate", "fit", "export")},
 }
 

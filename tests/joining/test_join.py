@@ -191,6 +191,28 @@ def test_any_small_tables_in_many_examples(duckdb, tmp_path):
     in_many(test_any_small_tables, duckdb=duckdb, tmp_path=tmp_path)
 
 
+def test_impressions_without_an_outcome_can_be_left_out_and_are_counted(duckdb, tmp_path):
+    shown, came = random_tables(0, ties=False)
+    tables = table(shown, ("shown_at", "number")), table(came, ("clicked_at", "worth"))
+    names = {"impression_time": "shown_at", "outcome_time": "clicked_at", "reward": "worth", "drop_nulls": True}
+    names |= {"on": ["user", "slot"], "window": 24 * HOUR, "engine": duckdb}
+    every, judged = (tmp_path / f"{name}.parquet" for name in ("every", "judged"))
+    ws.join(*tables, every, **names)
+    result = ws.join(*tables, judged, **names, without_outcome="leave-out")
+    with_outcome = [row for row in pq.read_table(every).to_pylist() if row["outcome_time"] is not None]
+    assert sorted(pq.read_table(judged).to_pylist(), key=str) == sorted(with_outcome, key=str)
+    sizes = result.impressions
+    assert 0 < sizes.written == sizes.rewarded == len(with_outcome)
+    assert sizes.read == sizes.with_nulls + sizes.too_young + sizes.without_outcome + sizes.written
+    assert any("left out" in note for note in result.notes)
+    assert result.to_dict()["without_outcome"] == "leave-out"
+    strangers = tables[1].set_column(0, "user", pa.array(["nobody"] * len(came)))
+    with pytest.raises(ws.EmptyWindowError, match="no impression has an outcome"):
+        ws.join(tables[0], strangers, judged, **names, without_outcome="leave-out")
+    with pytest.raises(ws.UsageError, match="leave-out"):
+        ws.join(*tables, judged, **names, without_outcome="null")
+
+
 def shown_and_clicks():
     shown = pa.table({"id": ["a", "b", "c"], "page": ["p", "p", "q"], "ad": [1, 2, 1], "note": [None, "x", None]})
     return shown, pa.table({"click_of": ["b", "b", "z"]})

@@ -23,8 +23,10 @@ LEARNERS = ("thompson", "epsilon-greedy", "greedy", "nightly")
 EXPORTS = ("vw-cb", "vw-adf", "dsjson", "parquet")
 IMPORTS = ("auto", "cb", "cb_adf", "dsjson", "json")
 SCORES = ("costs", "probabilities")
+PROMPTS = ("none", "hash", "text")
 DUPLICATES = ("first", "sum", "max", "error")
 REPEATED = ("last", "error")
+WITHOUT_OUTCOME = ("zero", "leave-out")
 CODES = tuple(REGISTRY)
 
 

@@ -1,23 +1,56 @@
-"""warmstart import vw, warmstart import predictions"""
+"""warmstart import vw, predictions, litellm, langfuse and otel"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
-from warmstart.cli.completion import IMPORTS, SCORES
+from warmstart.cli.completion import IMPORTS, PROMPTS, SCORES
 from warmstart.cli.options import ForceOption, JsonOption, StrictCommand, command
+from warmstart.core import UsageError
 
 HELP = "Bring in other tools' logs, and what their policies would choose."
+LogsAndFolder = Annotated[list[Path], typer.Argument(metavar="FILE... OUT", help="Logs, then a new folder.")]
+CALLS_HELP = """Turn {what} into events whose action is the model, and scores to join.
+
+    Answers from a cache, failed calls, fallbacks and what answers no prompt are left out and counted.
+
+    Options:
+        prompts (NAME): What to store of prompts: none, a hash that equal ones share, or the text too.
+        skip_malformed: Count lines that cannot be read, and go on.
+
+    Examples:
+        {example}
+"""
+# For each format what it reads, and an example.
+CALLS = {
+    "litellm": ("LiteLLM's spend logs (JSON lines)", "warmstart import litellm spend.jsonl spend"),
+    "langfuse": (
+        "Langfuse's observations and scores (JSON lines)",
+        "warmstart import langfuse observations.jsonl.gz scores.jsonl.gz traced --prompts hash",
+    ),
+    "otel": (
+        "OpenTelemetry's traces and logs (OTLP JSON lines, GenAI conventions)",
+        "warmstart import otel traces.jsonl logs.jsonl telemetry --skip-malformed",
+    ),
+}
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
+
+
+def _divided(files: list[Path], format_: str) -> tuple[list[Path], Path]:
+    """Return the logs, and the folder that is named behind them."""
+    if len(files) < 2:
+        raise UsageError(f"Name the logs and then a new folder: warmstart import {format_} FILE... OUT.")
+    return files[:-1], files[-1]
 
 
 @app.command("vw", cls=StrictCommand)
 @command(format_=IMPORTS)
 def vw(
-    files: Annotated[list[Path], typer.Argument(metavar="FILE... OUT", help="Logs, then a new folder.")],
+    files: LogsAndFolder,
     format_: str = "auto",
     cost_range: tuple[float, float] | None = None,
     choice_first: bool = False,
@@ -40,13 +73,11 @@ def vw(
     """
     from json import dumps
 
-    from warmstart.core import UsageError, printable
+    from warmstart.core import printable
     from warmstart.interop import import_vw
     from warmstart.report import ProgressDisplay
 
-    if len(files) < 2:
-        raise UsageError("Name the logs and then a new folder: warmstart import vw FILE... OUT.")
-    *sources, out = files
+    sources, out = _divided(files, "vw")
     with ProgressDisplay() as progress:
         result = import_vw(
             sources,
@@ -95,3 +126,32 @@ def predictions(
 
     numbers: dict[str, Any] = {"scores": scores, "first_number": first_number}
     typer.echo("\n".join(import_predictions(predictions, contexts, out, **numbers, force=force).notes))
+
+
+def _calls_command(format_: str, what: str, example: str) -> Callable[..., None]:
+    """Return the command that imports the calls of a format."""
+
+    def calls(
+        files: LogsAndFolder, prompts: str = "none", skip_malformed: bool = False, json: JsonOption = False
+    ) -> None:
+        from warmstart.core import printable
+        from warmstart.interop import import_calls
+        from warmstart.report import ProgressDisplay
+
+        sources, out = _divided(files, format_)
+        names: dict[str, Any] = {"format": format_, "prompts": prompts}
+        with ProgressDisplay() as progress:
+            result = import_calls(sources, out, **names, skip_malformed=skip_malformed, on_progress=progress)
+        if json:
+            typer.echo(result.to_json())
+            return
+        typer.echo(f"{printable(out)}/ holds events.parquet, about.json{', scores/' if result.scores else ''}")
+        typer.echo("\n".join(result.notes))
+        typer.echo(f"Next: {result.next_command}")
+
+    calls.__doc__ = CALLS_HELP.format(what=what, example=example)
+    return command(prompts=PROMPTS)(calls)
+
+
+for name, (what, example) in CALLS.items():
+    app.command(name, cls=StrictCommand)(_calls_command(name, what, example))

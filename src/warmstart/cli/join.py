@@ -7,7 +7,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from warmstart.cli.completion import DUPLICATES, REPEATED
+from warmstart.cli.completion import DUPLICATES, REPEATED, WITHOUT_OUTCOME
 from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, command
 from warmstart.cli.pages import check_paths
 from warmstart.core import UsageError, printable, quoted
@@ -17,7 +17,7 @@ SHOWN = "What was shown: a file, a folder, a glob or a DuckDB file."
 CAME = "What came of it: a file, a folder, a glob or a DuckDB file."
 
 
-@command(duplicates=DUPLICATES, repeated=REPEATED)
+@command(duplicates=DUPLICATES, repeated=REPEATED, without_outcome=WITHOUT_OUTCOME)
 def join(
     *,
     impressions: Annotated[str, typer.Argument(metavar="IMPRESSIONS", help=SHOWN)],
@@ -32,6 +32,7 @@ def join(
     reward: str | None = None,
     duplicates: str | None = None,
     repeated: str = "last",
+    without_outcome: str = "zero",
     drop_nulls: bool = False,
     impressions_table: str | None = None,
     outcomes_table: str | None = None,
@@ -55,6 +56,8 @@ def join(
         duplicates (RULE): Of several outcomes of an impression: first (default with times), sum, max (default
             without), or error.
         repeated (RULE): Of several impressions of a key: the last one before the outcome, or error.
+        without_outcome (RULE): An impression without an outcome has the reward zero, or leave-out leaves it out
+            (judgements, which are unknown where nobody judged).
         drop_nulls: Leave out rows with nulls, NaN or infinities; count them.
         impressions_table (NAME): Of a DuckDB file.
         outcomes_table (NAME): Of a DuckDB file.
@@ -91,6 +94,7 @@ def join(
             reward=reward,
             duplicates=cast("Any", duplicates),
             repeated=cast("Any", repeated),
+            without_outcome=cast("Any", without_outcome),
             drop_nulls=drop_nulls,
             impressions_table=impressions_table,
             outcomes_table=outcomes_table,

@@ -1,4 +1,4 @@
-"""Logs and policies of other tools: Vowpal Wabbit, Open Bandit Pipeline and coba, in and out.
+"""Logs and policies of other tools: Vowpal Wabbit, Open Bandit Pipeline and coba in and out; routers of LLMs in.
 
 Names are resolved when first used: reading a log needs no engine, so importing one loads none.
 """
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from warmstart.interop.coba import *  # noqa: F403
     from warmstart.interop.export_log import *  # noqa: F403
     from warmstart.interop.obp import *  # noqa: F403
+    from warmstart.interop.routers.import_calls import *  # noqa: F403
     from warmstart.interop.vw.import_log import *  # noqa: F403
     from warmstart.interop.vw.predictions import *  # noqa: F403
 
@@ -22,6 +23,7 @@ _door = Door.to(
         "coba": "from_coba",
         "export_log": "ExportFormat export",
         "obp": "from_obp to_obp",
+        "routers.import_calls": "CallFormat Prompts import_calls",
         "vw.import_log": "VWFormat import_vw",
         "vw.predictions": "Scores import_predictions",
     },

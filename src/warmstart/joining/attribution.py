@@ -29,13 +29,14 @@ class Rules:
     """When an outcome counts: less than ``window`` microseconds after its impression (None: for ever).
 
     ``until``: outcomes are known up to there, in microseconds since 1970; ``keep_young``: impressions whose window ends
-    later are written too.
+    later are written too. ``leave_out``: impressions without an outcome are not written.
     """
 
     duplicates: Duplicates
     window: int | None
     until: int | None
     keep_young: bool
+    leave_out: bool = False
 
     def too_young(self, shown_at: ir.Value) -> ir.BooleanValue:
         """Tell whether an impression's window ends after the moment up to which outcomes are known."""
@@ -126,6 +127,8 @@ class Attribution:
         rewards = self.rewards.rename({f"of_{name}": name for name in (*keys, REWARD)})
         same_key = [written[name] == rewards[f"of_{name}"] for name in keys]
         rows = written.left_join(rewards, [*same_key, written[TIME] == rewards[SHOWN_AT]])
+        if self.rules.leave_out:
+            rows = rows.filter(rows[COUNT].notnull())
         given = {f"column_{i}": name for i, name in enumerate(source.columns)}
         rows = rows.select(*given, OUTCOME_TIME, **{REWARD: rows[f"of_{REWARD}"].coalesce(0.0)})
         given |= {name: name for name in (REWARD, *([OUTCOME_TIME] if TIME in source.given else []))}

@@ -9,11 +9,22 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, get_args
 
-from warmstart.core import REWARD, DataError, Moment, Progress, UsageError, check_output, microseconds, quoted, silent
+from warmstart.core import (
+    REWARD,
+    DataError,
+    EmptyWindowError,
+    Moment,
+    Progress,
+    UsageError,
+    check_output,
+    microseconds,
+    quoted,
+    silent,
+)
 from warmstart.engine import Engine, resolve_engine, stored_table
 from warmstart.joining.attribution import OUTCOME_TIME, Rules, open_attribution
 from warmstart.joining.inputs import InputTable, check_keys_agree, fixed_names, open_impressions, open_outcomes
-from warmstart.results import Duplicates, Impressions, Joined, Repeated
+from warmstart.results import Duplicates, Impressions, Joined, Repeated, WithoutOutcome
 
 SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800}
 LONGEST = 100 * 366 * 86_400_000_000
@@ -33,6 +44,7 @@ def join(
     reward: str | None = None,
     duplicates: Duplicates | None = None,
     repeated: Repeated = "last",
+    without_outcome: WithoutOutcome = "zero",
     drop_nulls: bool = False,
     impressions_table: str | None = None,
     outcomes_table: str | None = None,
@@ -44,9 +56,9 @@ def join(
 
     An outcome belongs to the last impression of its key at or before it. It counts if it comes less than ``window``
     after that. Two impressions of one key at one moment that have an outcome cannot be told apart: an error. An
-    impression without an outcome has reward 0. An impression is too young if its window ends after ``until``: it is
-    left out, unless ``keep_young``. The file has all columns of the impressions, ``reward`` and, with times,
-    ``outcome_time``: that of the first outcome that counts. Rows come in no particular order.
+    impression without an outcome has reward 0, unless it is left out. An impression is too young if its window ends
+    after ``until``: it is left out, unless ``keep_young``. The file has all columns of the impressions, ``reward`` and,
+    with times, ``outcome_time``: that of the first outcome that counts. Rows come in no particular order.
 
     Args:
         impressions: the table of what was shown.
@@ -62,6 +74,8 @@ def join(
         duplicates: of several outcomes of one impression, the ``first`` (of those at that moment, the largest; the
             default where there are times), their ``sum``, their ``max`` (the default without times), or ``error``.
         repeated: "error" if a key with outcomes may have one impression only.
+        without_outcome: an impression without an outcome has the reward "zero", as without a click; "leave-out" is for
+            judgements, which are unknown where nobody judged.
         drop_nulls: leave out and count rows without a key, time or reward, instead of raising an error.
         impressions_table: the table in a database that ``impressions`` names.
         outcomes_table: the table in a database that ``outcomes`` names.
@@ -81,7 +95,7 @@ def join(
     timed = impression_time is not None
     if timed != (outcome_time is not None):
         raise UsageError("One of the tables has a time and the other has none.", "Name both times, or neither.")
-    duplicates = _checked_choices(duplicates, repeated, timed=timed)
+    duplicates = _checked_choices(duplicates, repeated, without_outcome, timed=timed)
     span, path = _microseconds(window, timed=timed), Path(out)
     if span is None and (until is not None or keep_young):
         raise UsageError("Without a window no impression is too young.", "Give --window, such as 7d.")
@@ -104,15 +118,20 @@ def join(
     check_keys_agree(left, right)
     known_until = None if span is None else _until(until, left, right)
     on_progress("finding the impression of every outcome")
-    with open_attribution(left, right, Rules(duplicates, span, known_until, keep_young)) as attribution:
+    leave_out = without_outcome == "leave-out"
+    with open_attribution(left, right, Rules(duplicates, span, known_until, keep_young, leave_out)) as attribution:
         attribution.check(repeated)
         counts, young = attribution.count_outcomes(), attribution.count_too_young()
+        if leave_out and not counts.rewarding:
+            what = f"{left.where}: no impression has an outcome, and those without one are left out."
+            raise EmptyWindowError(what, "Are the keys of both tables the same?")
         delays = attribution.count_delays()
         on_progress("writing")
         written = attribution.write(path)
-    sizes = Impressions(left.rows, left.with_nulls, young, written, counts.rewarding)
-    until_is_last_outcome = span is not None and until is None
-    return Joined(path, sizes, counts, duplicates, span, known_until, until_is_last_outcome, keep_young, delays)
+    unrewarded = left.rows - left.with_nulls - (0 if keep_young else young) - written
+    sizes = Impressions(left.rows, left.with_nulls, young, written, counts.rewarding, unrewarded)
+    by_outcome = span is not None and until is None
+    return Joined(path, sizes, counts, duplicates, span, known_until, by_outcome, keep_young, delays, without_outcome)
 
 
 def _key_columns(on: str | Sequence[str] | Mapping[str, str]) -> tuple[list[str], list[str]]:
@@ -127,10 +146,16 @@ def _key_columns(on: str | Sequence[str] | Mapping[str, str]) -> tuple[list[str]
     return impression_keys, outcome_keys
 
 
-def _checked_choices(duplicates: Duplicates | None, repeated: Repeated, *, timed: bool) -> Duplicates:
+def _checked_choices(
+    duplicates: Duplicates | None, repeated: Repeated, without_outcome: WithoutOutcome, *, timed: bool
+) -> Duplicates:
     if duplicates is None:
         duplicates = "first" if timed else "max"
-    for what, value, choices in (("Duplicates", duplicates, Duplicates), ("Repeated keys", repeated, Repeated)):
+    for what, value, choices in (
+        ("Duplicates", duplicates, Duplicates),
+        ("Repeated keys", repeated, Repeated),
+        ("The rewards of impressions without an outcome", without_outcome, WithoutOutcome),
+    ):
         if value not in get_args(choices):
             raise UsageError(f"{what} cannot be {quoted(value)}.", f"Choose {', '.join(get_args(choices))}.")
     if duplicates == "first" and not timed:

@@ -54,8 +54,8 @@ _door = Door.to(
         "evaluation": "Contribution Evaluation LogSummary Windows",
         "explanation": "Explanation explain",
         "guards": "Guard GuardResult PART_OF_GAIN guarded_outcome",
-        "interop": "Decisions Exported Imported ImportedTables",
-        "joined": "DELAYS Delay Duplicates Impressions Joined Outcomes Repeated",
+        "interop": "Decisions Exported Imported ImportedCalls ImportedTables",
+        "joined": "DELAYS Delay Duplicates Impressions Joined Outcomes Repeated WithoutOutcome",
         "learned": "DRIVERS MOST_ACTIONS ActionShare Departure Driver Learned about_departure about_learning "
         "about_model actions_table drivers_table models_table taus_table",
         "load": "load_result read_record",

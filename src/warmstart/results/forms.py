@@ -14,7 +14,7 @@ from warmstart.results.audit_epochs import EpochFacts
 from warmstart.results.display import Result
 from warmstart.results.estimate import PointEstimate, ValueEstimate
 from warmstart.results.evaluation import Evaluation
-from warmstart.results.interop import Imported
+from warmstart.results.interop import Imported, ImportedCalls
 from warmstart.results.joined import Joined
 from warmstart.results.learned import Learned
 from warmstart.results.monitor import Monitor
@@ -94,7 +94,7 @@ FORMS: dict[type, Form] = {
         },
         optional=("selected",),
     ),
-    Imported: Form(moved=("about",), finish=_about),
+    **dict.fromkeys((Imported, ImportedCalls), Form(moved=("about",), finish=_about)),
     Joined: Form(
         types={"until": Time | None},
         derived={"window_seconds": float | None, "too_young": Literal["kept", "left out"] | None},

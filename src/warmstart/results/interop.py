@@ -4,13 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import counted, printable
+from warmstart.core import counted, percent, printable, shortened
 from warmstart.results.display import Result, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+SHOWN_MODELS = 5
+# What a call is first compared within, if the log has it for all calls.
+CONTEXTS = ("requested_model", "name", "service", "environment")
+STORED = {
+    "none": "No prompt is stored.",
+    "hash": "Prompts are stored as hashes: whoever guesses one can confirm it.",
+    "text": "Prompts are stored as text, with their hashes.",
+}
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,6 +101,81 @@ class Imported(Result):
                 "are one action here, whose logged probability is that of one of them."
             )
         return lines
+
+
+@dataclass(frozen=True, repr=False)
+class ImportedCalls(Result):
+    """A folder of events that a log of requests to language models became, their scores, and what was left out."""
+
+    folder: Path
+    about: dict[str, Any]
+
+    @property
+    def events(self) -> Path:
+        """Return the file of events: request_id, time, model, and what the log has of context, cost and latency."""
+        return self.folder / "events.parquet"
+
+    @property
+    def scores(self) -> dict[str, Path]:
+        """Return the files of judgements by name: request_id, time, score."""
+        return {name: self.folder / one["file"] for name, one in self.about["scores"]["named"].items()}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what ``about.json`` says, and the folder."""
+        return {**self._head(), "folder": str(self.folder), **plain(self.about)}
+
+    @property
+    def notes(self) -> list[str]:
+        """Say what was read, what was left out and why, and what is stored."""
+        about, scores = self.about, self.about["scores"]
+        span = " to ".join(about["times"])
+        calls = f"{counted(about['events'], 'call')} of {counted(len(about['models']), 'model')}, {span}"
+        lines = [f"{calls}; {counted(about['read'], 'record')} read."]
+        if about["dropped"]:
+            lines.append(f"Left out: {_reasons(about['dropped'])}.")
+        if about["failed"]:
+            most = list(about["failed"].items())[:SHOWN_MODELS]
+            shares = [f"{shortened(m)} {n:,} of {n + about['models'].get(m, 0):,}" for m, n in most]
+            lines.append(
+                f"WARNING: Failures by model: {', '.join(shares)}. Values are those of answered calls: a model that "
+                "fails more looks better than it is."
+            )
+        lines += [
+            f"Scores {shortened(name)}: {one['scores']:,}, from {one['low']:g} to {one['high']:g}."
+            for name, one in scores["named"].items()
+        ]
+        if scores["dropped"]:
+            lines.append(f"Scores left out: {_reasons(scores['dropped'])}.")
+        if about["malformed"]["lines"]:
+            lines.append(f"WARNING: {counted(about['malformed']['lines'], 'malformed line')} left out.")
+            lines += about["malformed"]["first"]
+        lines.append(f"Columns: {', '.join(self._column(name) for name in about['columns'])}.")
+        return [*lines, STORED[about["prompts"]]]
+
+    @property
+    def next_command(self) -> str:
+        """Return the command to run next: join the scores if there are any, else audit the cost."""
+        events, scores = quote(printable(self.events)), self.scores
+        join = f"warmstart join {events}"
+        times, leave = "--impression-time time --outcome-time time", "--without-outcome leave-out --out judged.parquet"
+        if scores:
+            most = max(scores, key=lambda name: self.about["scores"]["named"][name]["scores"])
+            return f"{join} {quote(printable(scores[most]))} --on request_id {times} --reward score {leave}"
+        if self.about["costs"] is None:
+            return f"{join} JUDGEMENTS --on request_id=COLUMN --reward COLUMN {leave}"
+        context = next((name for name in CONTEXTS if self.about["columns"].get(name) == self.about["events"]), "COLUMN")
+        low, high = self.about["costs"]
+        top, bottom = max(high, 0) or 1, min(low, 0)
+        cost = f"--reward cost --minimize cost --range cost={bottom!r}:{top!r}"
+        return f"warmstart audit {events} --context {context} --action model {cost} --time time"
+
+    def _column(self, name: str) -> str:
+        share = self.about["columns"][name] / self.about["events"]
+        return name if share == 1 else f"{name} ({percent(share)})"
+
+
+def _reasons(dropped: dict[str, int]) -> str:
+    return ", ".join(f"{n:,} {reason}" for reason, n in sorted(dropped.items(), key=lambda pair: -pair[1]))
 
 
 @dataclass(frozen=True, repr=False)

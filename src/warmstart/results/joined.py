@@ -11,6 +11,7 @@ from warmstart.results.display import Result, TextTable, fields_of, plain
 
 Duplicates = Literal["first", "sum", "max", "error"]
 Repeated = Literal["last", "error"]
+WithoutOutcome = Literal["zero", "leave-out"]
 # Seconds: a minute, ten, an hour, six, a day, three, a week, four.
 DELAYS = (60, 600, 3_600, 21_600, 86_400, 259_200, 604_800, 2_419_200)
 SPANS = ((604_800, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
@@ -18,9 +19,9 @@ SPANS = ((604_800, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 @dataclass(frozen=True)
 class Impressions:
-    """Where the impressions went: ``read = with_nulls + too_young (if left out) + written``.
+    """Where the impressions went: ``read = with_nulls + too_young (if left out) + without_outcome + written``.
 
-    ``rewarded``: of the written ones, those with an outcome that counts.
+    ``rewarded``: of the written ones, those with an outcome that counts. ``without_outcome``: left out for want of one.
     """
 
     read: int
@@ -28,6 +29,7 @@ class Impressions:
     too_young: int
     written: int
     rewarded: int
+    without_outcome: int = 0
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ class Joined(Result):
     until_is_last_outcome: bool = False
     kept_young: bool = False
     delays: tuple[Delay, ...] = ()
+    without_outcome: WithoutOutcome = "zero"
 
     def to_dict(self) -> dict[str, Any]:
         """Return the counts as JSON shows them."""
@@ -94,6 +97,7 @@ class Joined(Result):
             "until_is_last_outcome": self.until_is_last_outcome,
             "kept_young": self.kept_young,
             "delays": plain(self.delays),
+            "without_outcome": self.without_outcome,
             "too_young": None if self.window is None else ("kept" if self.kept_young else "left out"),
         }
 
@@ -104,6 +108,7 @@ class Joined(Result):
             "with_nulls": "with nulls, left out",
             "too_young": "too young, kept" if self.kept_young else "too young, left out",
             "rewarded": "  of these with an outcome",
+            "without_outcome": "without an outcome, left out",
             "never_shown": "of no impression",
             "before": "before their impression",
             "outside_window": "after the window",
@@ -146,6 +151,8 @@ class Joined(Result):
             fate = "kept, so their rewards may still rise" if self.kept_young else "left out"
             young = f"impressions whose window ends later are {fate}"
             lines.append(f"Outcomes are taken to be known until {iso(self.until)} ({known}); {young}.")
+        if self.without_outcome == "leave-out":
+            lines.append("Impressions without an outcome are left out: values are those of impressions that have one.")
         if self.duplicates == "sum" and self.outcomes.duplicates:
             lines.append("WARNING: Rewards are sums and may exceed 1: read them with a reward range.")
         if not self.impressions.rewarded:

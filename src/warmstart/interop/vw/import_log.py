@@ -11,9 +11,9 @@ from typing import Literal, get_args
 from warmstart.core import Progress, SourceError, UsageError, printable, quoted, silent, write_output, write_parquet
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import Features
+from warmstart.interop.lines import LogFile, MalformedLines, named_files
 from warmstart.interop.records import EVENT_SCHEMA, CostRange, EventBatches, Example, check_cost_range
 from warmstart.interop.vw.json import read_json
-from warmstart.interop.vw.lines import LogFile, MalformedLines, named_files
 from warmstart.interop.vw.text import SHARED, read_adf, read_cb
 from warmstart.interop.vw.text_features import TextFeatures
 from warmstart.results import Imported

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from warmstart.core import quoted
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import canonical, qualified
+from warmstart.interop.json_values import microseconds, parse_json
+from warmstart.interop.lines import BadLineError, LogFile
 from warmstart.interop.records import Example
-from warmstart.interop.vw.lines import BadLineError, LogFile
 from warmstart.interop.vw.text_features import add_exported, check_namespace
 
 MULTI, SLOTS, TEXT, TAG, CONTEXT = "_multi", "_slots", "_text", "_tag", "c"
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class JsonObject(list[tuple[str, Any]]):
@@ -98,10 +96,7 @@ def read_json(log: LogFile, contexts: FeatureTable, actions: FeatureTable, *, fr
 
 
 def _object(line: str) -> JsonObject:
-    try:
-        parsed = json.loads(line, object_pairs_hook=JsonObject)
-    except (ValueError, RecursionError) as error:
-        raise BadLineError(f"it is no JSON ({error})") from error
+    parsed = parse_json(line, JsonObject)
     if not isinstance(parsed, JsonObject):
         raise BadLineError("it is no JSON object")
     return parsed
@@ -125,7 +120,8 @@ def _example(
         raise BadLineError(f"the probability {probability:g} is not in (0, 1]")
     chosen = None if cost is None else feasible[_shown_index(line, len(feasible))]
     action = None if line.get("_skipLearn") is True else chosen
-    time, event_id, drop = _microseconds(line.get("Timestamp")), line.get("EventId", "event_id"), _number(line, "pdrop")
+    event_id, drop = line.get("EventId", "event_id"), _number(line, "pdrop")
+    time = None if (stamp := line.get("Timestamp")) is None else microseconds(stamp, "Timestamp")
     event_id = None if event_id is None else str(event_id)
     return Example(context, action, cost, probability, feasible, time=time, event_id=event_id, drop=drop)
 
@@ -152,13 +148,3 @@ def _number(line: JsonObject, *names: str) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise BadLineError(f"{names[0]} is no number")
     return _finite(value, names[0])
-
-
-def _microseconds(value: Any) -> int | None:
-    if value is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(value)
-    except (TypeError, ValueError) as error:
-        raise BadLineError(f"the Timestamp {quoted(value)} is no time") from error
-    return (moment.replace(tzinfo=moment.tzinfo or UTC) - EPOCH) // timedelta(microseconds=1)

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from warmstart.core import PROBABILITY, DataError, UsageError, printable, quoted, write_output, write_parquet
 from warmstart.interop.export_log import companion
 from warmstart.interop.features import ROWS
-from warmstart.interop.vw.lines import BadLineError, LogFile, named_files
+from warmstart.interop.lines import BadLineError, LogFile, named_files
 from warmstart.interop.vw.numbering import FEASIBLE, context_tag
 from warmstart.results import Decisions
 

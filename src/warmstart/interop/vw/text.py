@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import NamedTuple
 
 from warmstart.core import quoted
+from warmstart.interop.lines import BadLineError, LogFile, check_utf8
 from warmstart.interop.records import Example
-from warmstart.interop.vw.lines import BadLineError, LogFile, check_utf8
 from warmstart.interop.vw.text_features import REMEMBERED, TextFeatures
 
 SHARED = "shared"

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from warmstart.core import quoted
 from warmstart.interop.feature_table import FeatureTable
 from warmstart.interop.features import SEPARATOR, Features, canonical, md5_key, qualified, unescape, unescape_qualified
-from warmstart.interop.vw.lines import BadLineError
+from warmstart.interop.lines import BadLineError
 
 # So many texts are remembered with their keys before all are forgotten, to bound memory.
 REMEMBERED = 50_000

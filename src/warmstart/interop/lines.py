@@ -20,7 +20,11 @@ T = TypeVar("T")
 
 
 class BadLineError(Exception):
-    """What is wrong with a line, before it is known which line it is."""
+    """What is wrong with a line, before it is known which line it is; the hint says what to do."""
+
+    def __init__(self, what: str, hint: str = "") -> None:
+        super().__init__(what)
+        self.hint = hint
 
 
 @dataclass
@@ -33,7 +37,7 @@ class MalformedLines:
 
     def add(self, path: Path, number: int, error: BadLineError) -> None:
         """Raise the error with the name of the file and the number of the line, or count it."""
-        malformed = MalformedLineError(str(path), number, str(error))
+        malformed = MalformedLineError(str(path), number, str(error), error.hint)
         if not self.skip:
             raise malformed from error
         self.lines += 1

@@ -1,0 +1,1 @@
+"""Logs of requests to language models: LiteLLM, Langfuse and OpenTelemetry, one reader each."""

@@ -1,0 +1,206 @@
+"""Import logs of requests to language models as events whose action is the model, and scores to join with them."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import pyarrow as pa
+
+from warmstart.core import (
+    Progress,
+    SourceError,
+    UsageError,
+    __version__,
+    iso,
+    printable,
+    quoted,
+    silent,
+    write_output,
+    write_parquet,
+)
+from warmstart.interop.json_values import A_LINE, Record, parse_json
+from warmstart.interop.lines import BadLineError, LogFile, MalformedLines, named_files
+from warmstart.interop.routers.calls import (
+    CALL_SCHEMA,
+    FAILED,
+    FALLBACK,
+    REPEATED,
+    SCORE_SCHEMA,
+    Call,
+    Dropped,
+    Item,
+    RowFile,
+    stored_batches,
+)
+from warmstart.interop.routers.langfuse import read_langfuse
+from warmstart.interop.routers.litellm import read_litellm
+from warmstart.interop.routers.otel import read_otel
+from warmstart.interop.routers.prompts import prompt_hash, prompt_text
+from warmstart.interop.routers.scores import ScoreFiles, write_scores
+from warmstart.results import ImportedCalls
+
+CallFormat = Literal["litellm", "langfuse", "otel"]
+Prompts = Literal["none", "hash", "text"]
+READERS: dict[CallFormat, Callable[[Record], Iterator[Item]]] = {
+    "litellm": read_litellm,
+    "langfuse": read_langfuse,
+    "otel": read_otel,
+}
+RAW_CALLS, RAW_SCORES = "calls-as-read.parquet", "scores-as-read.parquet"
+
+
+def import_calls(
+    sources: str | Path | Sequence[str | Path],
+    out: str | Path,
+    *,
+    format: CallFormat,  # noqa: A002
+    prompts: Prompts = "none",
+    skip_malformed: bool = False,
+    on_progress: Progress = silent,
+) -> ImportedCalls:
+    """Turn logs of requests to language models into a folder: events whose action is ``model``, and scores.
+
+    ``events.parquet`` has a row for each call that a model answered, with its cost, latency and tokens, and who asked;
+    ``scores/NAME.parquet`` the judgements of that name, for ``join``. Answers from a cache, failed calls, fallbacks and
+    what is no answer to a prompt are left out and counted. Of records with one id the first counts. The folder is
+    written whole or not at all.
+
+    Args:
+        sources: files of JSON lines, plain or gzipped; a line may be a record, a list of them or a page of an API.
+        out: the folder to write: a new or an empty one.
+        format: "litellm" (spend logs), "langfuse" (observations and scores) or "otel" (OTLP traces and logs).
+        prompts: write no prompts, a "hash" that equal prompts share, or their "text" too.
+        skip_malformed: count lines that cannot be read instead of raising an error.
+        on_progress: called with what is done and which share of it.
+    """
+    paths, out = named_files(sources), Path(out)
+    for what, given, choices in (("format", format, CallFormat), ("choice of prompts", prompts, Prompts)):
+        if given not in get_args(choices):
+            raise UsageError(f"There is no {what} {quoted(given)}.", f"Choose {', '.join(get_args(choices))}.")
+    malformed, tally = MalformedLines(skip_malformed), Tally()
+    with write_output(out, inputs=paths, folder=True) as folder:
+        raw_calls, raw_scores = folder / RAW_CALLS, folder / RAW_SCORES
+        with (
+            RowFile(raw_calls, CALL_SCHEMA, lambda call: call.request_id) as calls,
+            RowFile(raw_scores, SCORE_SCHEMA, lambda score: score.score_id) as scores,
+        ):
+            for path in paths:
+                for item in _items(LogFile(path, malformed, on_progress), READERS[format]):
+                    tally.add(item)
+                    if isinstance(item, Call):
+                        calls.add(_with_prompt(item, prompts))
+                    elif not isinstance(item, Dropped):
+                        scores.add(item)
+        if not calls.rows:
+            hint = f"Is it a log of another tool? Left out: {tally.dropped_words() or 'nothing'}."
+            raise SourceError(f"{printable(paths[0])} has no call that a model answered.", hint)
+        on_progress("writing")
+        score_files = write_scores(raw_scores, raw_calls, folder / "scores")
+        columns = [name for name in CALL_SCHEMA.names if calls.present[name]]
+        write_parquet(folder / "events.parquet", tally.events(raw_calls, columns))
+        for raw in (raw_calls, raw_scores):
+            raw.unlink()
+        about = {
+            "from": format,
+            "files": [str(path) for path in paths],
+            "prompts": prompts,
+            **tally.summary(calls, scores, score_files, columns),
+            "malformed": {"lines": malformed.lines, "first": malformed.messages},
+            "warmstart_version": __version__,
+        }
+        written = json.dumps(about, indent=2, ensure_ascii=False)
+        (folder / "about.json").write_text(f"{written}\n", encoding="utf-8")
+    return ImportedCalls(out, about)
+
+
+@dataclass
+class Tally:
+    """Counts what is read: calls and scores, those that are dropped by reason, failures by model, times and costs."""
+
+    read: Counter[str] = field(default_factory=Counter)
+    dropped: Counter[str] = field(default_factory=Counter)
+    dropped_scores: Counter[str] = field(default_factory=Counter)
+    models: Counter[str] = field(default_factory=Counter)
+    failed: Counter[str] = field(default_factory=Counter)
+    span: tuple[int, int] | None = None
+    cost: tuple[float, float] | None = None
+
+    def add(self, item: Item) -> None:
+        """Count an item."""
+        if isinstance(item, Dropped):
+            self.read["scores" if item.is_score else "records"] += 1
+            (self.dropped_scores if item.is_score else self.dropped)[item.reason] += 1
+            if item.reason in (FAILED, FALLBACK) and item.model is not None:
+                self.failed[item.model] += 1
+            return
+        self.read["records" if isinstance(item, Call) else "scores"] += 1
+        if isinstance(item, Call):
+            self.span = _widened(self.span, item.time)
+            if item.cost is not None:
+                self.cost = _widened(self.cost, item.cost)
+
+    def events(self, calls: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Give these columns of the calls, and count the calls of each model."""
+        for batch in stored_batches(calls):
+            for pair in batch["model"].value_counts().to_pylist():
+                self.models[pair["values"]] += pair["counts"]
+            yield batch.select(columns)
+
+    def dropped_words(self) -> str:
+        """Say how many records were left out, and why."""
+        return ", ".join(f"{n:,} {reason}" for reason, n in self.dropped.most_common())
+
+    def summary(self, calls: RowFile, scores: RowFile, files: ScoreFiles, columns: Sequence[str]) -> dict[str, Any]:
+        """Return the counts as ``about`` has them."""
+        dropped = {**self.dropped, **({REPEATED: calls.repeated} if calls.repeated else {})}
+        of_scores = self.dropped_scores + files.dropped + Counter({REPEATED: scores.repeated})
+        return {
+            "read": self.read["records"],
+            "events": calls.rows,
+            "dropped": dropped,
+            "models": dict(self.models.most_common()),
+            "failed": dict(self.failed.most_common()),
+            "columns": {name: calls.present[name] for name in columns},
+            "times": None if self.span is None else [iso(moment) for moment in self.span],
+            "costs": self.cost,
+            "scores": {
+                "read": self.read["scores"],
+                "dropped": dict(of_scores),
+                "named": {name: asdict(one) for name, one in files.named.items()},
+            },
+        }
+
+
+def _widened(ends: tuple[Any, Any] | None, value: Any) -> tuple[Any, Any]:
+    return (value, value) if ends is None else (min(ends[0], value), max(ends[1], value))
+
+
+def _items(log: LogFile, read: Callable[[Record], Iterator[Item]]) -> Iterator[Item]:
+    for items in log.parse(lambda line: _items_of(line, read)):
+        yield from items
+
+
+def _items_of(line: str, read: Callable[[Record], Iterator[Item]]) -> list[Item]:
+    """Return what the records of a line are: one record, a list of them, or a page with ``data``."""
+    value = parse_json(line)
+    if isinstance(value, dict) and isinstance(value.get("data"), list):
+        value = value["data"]
+    records = value if isinstance(value, list) else [value]
+    if not all(isinstance(record, dict) for record in records):
+        raise BadLineError("it holds something else than objects", A_LINE)
+    try:
+        return [item for record in records for item in read(record)]
+    except RecursionError as error:
+        raise BadLineError("it is nested too deeply") from error
+
+
+def _with_prompt(call: Call, prompts: Prompts) -> Call:
+    """Return the call with no more of its prompt than the user asked for."""
+    text = None if prompts == "none" else prompt_text(call.prompt)
+    hashed = None if text is None else prompt_hash(text)
+    return call._replace(prompt_hash=hashed, prompt=text if prompts == "text" else None)
