@@ -18,6 +18,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
 import typer
+from tests.support import router_logs as logs
 
 from warmstart.cli import main
 from warmstart.cli.app import app
@@ -102,6 +103,11 @@ def folder(tmp_path_factory):
     for day in (1, 2):
         with gzip.open(folder / f"2026-10-0{day}.json.gz", "wt") as file:
             file.write(json.dumps({**line, "EventId": str(day)}) + "\n")
+    for name, records in (("spend", logs.LITELLM), ("traces", logs.OTEL[:3]), ("logs", logs.OTEL[3:])):
+        logs.written(folder / f"{name}.jsonl", records)
+    for name, records in (("observations", logs.LANGFUSE[:10]), ("scores", logs.LANGFUSE[10:])):
+        text = logs.written(folder / f"{name}.jsonl", records).read_bytes()
+        (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(text))
     (folder / "predictions.txt").write_text("0\n" * len(pages))
     return folder
 

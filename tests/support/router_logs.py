@@ -1,0 +1,308 @@
+"""Logs of routers as LiteLLM 1.109, Langfuse 5.0 and OTLP write them, record by record, with what is odd in real ones."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+from warmstart.interop.routers.calls import (
+    CACHED,
+    FAILED,
+    FALLBACK,
+    INCOMPLETE,
+    INTERNAL,
+    NO_ANSWER,
+    REPEATED,
+    UNFINISHED,
+)
+from warmstart.interop.routers.langfuse import TRACES
+from warmstart.interop.routers.otel import OTHERS
+
+START = datetime(2026, 10, 1, 12, tzinfo=UTC)
+SECRET = "my diagnosis"
+MESSAGES = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": [{"type": "text", "text": SECRET}]}]
+
+
+def at(seconds):
+    return START + timedelta(seconds=seconds)
+
+
+def iso(seconds):
+    return f"{at(seconds):%Y-%m-%dT%H:%M:%S.%f}"[:-3] + "Z"
+
+
+def written(path, records):
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return path
+
+
+def spend(request, second=0, **changed):
+    """A row of LiteLLM_SpendLogs as /spend/logs/v2 returns it."""
+    metadata = {"status": "success", "user_api_key_alias": None, "attempted_retries": 0, "attempted_fallbacks": 0}
+    metadata |= {"internal_call_origin": None, "billed_retry_attempt": False, "cost_breakdown": {"total_cost": 0.00025}}
+    row = {
+        "request_id": request,
+        "call_type": "acompletion",
+        "api_key": "88dc28d0f030c55ed4ab77ed8faf098196cb1c05df778539800c9f1243fe6b4b",
+        "spend": 0.00025,
+        "total_tokens": 150,
+        "prompt_tokens": 100,
+        "completion_tokens": 50,
+        "startTime": iso(second),
+        "endTime": iso(second + 2.5),
+        "request_duration_ms": 2500,
+        "completionStartTime": iso(second + 0.5),
+        "model": "gpt-4o-mini",
+        "model_id": "5f3b",
+        "model_group": "auto",
+        "custom_llm_provider": "openai",
+        "api_base": "https://api.openai.com",
+        "user": "ann",
+        "metadata": metadata,
+        "cache_hit": "None",
+        "cache_key": "Cache OFF",
+        "request_tags": ["b", "a"],
+        "team_id": "core",
+        "organization_id": "",
+        "end_user": "",
+        "requester_ip_address": None,
+        "messages": {},
+        "response": {},
+        "session_id": "s1",
+        "status": "success",
+        "mcp_namespaced_tool_name": None,
+        "agent_id": None,
+        "proxy_server_request": {"model": "auto", "messages": MESSAGES},
+        "litellm_call_id": f"call-{request}",
+    }
+    more = changed.pop("meta", {})
+    return {**row, "metadata": {**metadata, **more}, **changed}
+
+
+# As row_to_json writes it: no zone, no duration, not streamed, JSON as text, empty lists.
+_PLAIN = spend("chatcmpl-2", 10, startTime="2026-10-01T12:00:10", endTime="2026-10-01T12:00:12.5", model="gpt-4o")
+_PLAIN |= {"completionStartTime": "2026-10-01T12:00:12.5", "request_duration_ms": None, "request_tags": "[]"}
+_PLAIN |= {"spend": 0.004, "metadata": json.dumps(_PLAIN["metadata"]), "proxy_server_request": "{}", "user": None}
+LITELLM = [
+    spend("chatcmpl-1"),
+    _PLAIN,
+    spend("chatcmpl-1_cache_hit1759320000.1", 20, cache_hit="True", spend=0.0),
+    spend("chatcmpl-3", 30, status="failure", meta={"status": "failure"}, model="gpt-4o", spend=0),
+    spend("chatcmpl-4", 40, meta={"billed_retry_attempt": True}, model="gpt-4o"),
+    spend("chatcmpl-5", 50, meta={"attempted_fallbacks": 1, "original_model_group": "auto"}),
+    spend("chatcmpl-retried", 60, meta={"attempted_retries": 2}),
+    spend("emb-1", 70, call_type="aembedding"),
+    spend("judge-1", 80, meta={"internal_call_origin": "llm_as_a_judge_guardrail"}),
+    spend("shadow-1", 90, meta={"is_silent_experiment": True}),
+    spend("chatcmpl-6", 100, model="", model_group=""),
+    spend("chatcmpl-7", 110, model="unknown-model"),
+    spend("chatcmpl-1"),
+    {"request_id": "old-1", "startTime": iso(120), "model": "gpt-4o"},
+]
+LITELLM_LEFT_OUT = {CACHED: 1, FAILED: 2, FALLBACK: 1, NO_ANSWER: 1, INTERNAL: 2, INCOMPLETE: 2, REPEATED: 1}
+
+
+def observation(name, trace, second=0, **changed):
+    """An observation as Langfuse's API, v2, returns it."""
+    return {
+        "id": name,
+        "traceId": trace,
+        "startTime": iso(second),
+        "endTime": iso(second + 2.5),
+        "projectId": "p1",
+        "parentObservationId": None,
+        "type": "GENERATION",
+        "name": "answer",
+        "level": "DEFAULT",
+        "statusMessage": "",
+        "version": None,
+        "environment": "production",
+        "userId": "ann",
+        "sessionId": "s1",
+        "completionStartTime": iso(second + 0.5),
+        "input": json.dumps(MESSAGES),
+        "output": None,
+        "model": "gpt-4o",
+        "usageDetails": {"input": 100, "output": 50, "total": 150},
+        "costDetails": {"input": 0.001, "output": 0.002, "total": 0.003},
+        "totalCost": 0.003,
+        "tags": ["beta"],
+        "traceName": "chat",
+        **changed,
+    }
+
+
+def stored_observation(name, trace, second=0, **changed):
+    """An observation as Langfuse exports it to blob storage: snake_case, times of ClickHouse, numbers as text."""
+    return {
+        "id": name,
+        "trace_id": trace,
+        "project_id": "p1",
+        "environment": "production",
+        "type": "GENERATION",
+        "parent_observation_id": "",
+        "start_time": f"{at(second):%Y-%m-%d %H:%M:%S.%f}",
+        "end_time": f"{at(second + 1):%Y-%m-%d %H:%M:%S.%f}",
+        "level": "DEFAULT",
+        "input": {"messages": MESSAGES},
+        "provided_model_name": "mixtral",
+        "usage_details": {"input": "7", "output": "3", "total": "10"},
+        "cost_details": {"total": 0.0001},
+        "total_cost": "0.0001",
+        "completion_start_time": None,
+        "user_id": "",
+        **changed,
+    }
+
+
+def score(name, value, **changed):
+    """A score as the older API returns it."""
+    given = {
+        "id": f"{name}-{value}-{changed}",
+        "name": name,
+        "source": "EVAL",
+        "timestamp": iso(86_400),
+        "value": value,
+    }
+    return {**given, "dataType": "NUMERIC", "comment": None, "environment": "production", **changed}
+
+
+def newest_score(name, value, subject, data_type):
+    return {**score(name, value, subject=subject), "dataType": data_type}
+
+
+def stored_score(name, value, data_type="NUMERIC", **changed):
+    row = score(name, value, **changed)
+    row["data_type"], row["timestamp"] = data_type, "2026-10-03 01:02:03.004"
+    return {key: part for key, part in row.items() if key != "dataType"}
+
+
+LANGFUSE = [
+    {"data": [observation("o1", "t1"), observation("span-1", "t1", type="SPAN", model=None)], "meta": {"cursor": None}},
+    # A failed attempt and its retry in one trace.
+    observation("o-failed", "t2", 10, level="ERROR"),
+    stored_observation("o2", "t2", 11),
+    # Two answers in one trace.
+    stored_observation("o3", "t3", 20),
+    stored_observation("o4", "t3", 21),
+    observation("o-running", "t4", 30, endTime=None),
+    observation("o-nameless", "t5", 40, model=None),
+    observation("o-judge", "t6", 50, environment="langfuse-llm-as-a-judge"),
+    observation("o1", "t1", totalCost=9.0),
+    {"id": "t1", "timestamp": iso(0), "name": "chat", "user_id": "ann", "session_id": "s1"},
+    newest_score("quality", 0.9, {"kind": "observation", "id": "o1", "traceId": "t1"}, "NUMERIC"),
+    score("quality", 0.25, traceId="t2", observationId=None),
+    score("quality", 0.5, traceId="t3"),
+    score("quality", 0.5, traceId="t9"),
+    stored_score("quality", 1, observation_id="o4", trace_id="t3"),
+    newest_score("is it/right?", True, {"kind": "trace", "id": "t1"}, "BOOLEAN"),
+    stored_score("is it/right?", 0, "BOOLEAN", trace_id="t2", string_value="False"),
+    newest_score("tone", "warm", {"kind": "trace", "id": "t1"}, "CATEGORICAL"),
+    newest_score("quality", 0.1, {"kind": "session", "id": "s1"}, "NUMERIC"),
+    score("quality", 0.25, traceId="t2", observationId=None),
+]
+LANGFUSE_LEFT_OUT = {NO_ANSWER: 1, FAILED: 1, UNFINISHED: 1, INCOMPLETE: 1, INTERNAL: 1, TRACES: 1, REPEATED: 1}
+LANGFUSE_SCORES_LEFT_OUT = {
+    "no numbers: categories, texts, corrections": 1,
+    "of a session or an experiment, not of a call": 1,
+    "of a trace or a response with several calls": 1,
+    "of a trace or a response with no imported call": 1,
+    REPEATED: 1,
+}
+
+TRACE, SPANS = "5b8efff798038103d269b633813fc60c", ("eee19b7ec3c1b174", "eee19b7ec3c1b175", "eee19b7ec3c1b176")
+
+
+def attributes(values):
+    """Attributes as OTLP's JSON writes them: integers as text."""
+    kinds = {str: "stringValue", bool: "boolValue", float: "doubleValue", int: "intValue", list: "arrayValue"}
+    pairs = []
+    for key, value in values.items():
+        held = {"values": [{"stringValue": part} for part in value]} if isinstance(value, list) else value
+        plain = str(held) if type(held) is int else held
+        pairs.append({"key": key, "value": {kinds[type(value)]: plain}})
+    return pairs
+
+
+def nanoseconds(second):
+    return str(round(at(second).timestamp() * 1_000) * 1_000_000)
+
+
+def span(place, second, values, **changed):
+    return {
+        "traceId": TRACE,
+        "spanId": place,
+        "name": "chat",
+        "kind": 3,
+        "startTimeUnixNano": nanoseconds(second),
+        "endTimeUnixNano": nanoseconds(second + 2.5),
+        "attributes": attributes(values),
+        "status": {},
+        **changed,
+    }
+
+
+def traces(*spans, resource=None):
+    scopes = [{"scope": {"name": "openai"}, "spans": list(spans)}]
+    return {"resourceSpans": [{"resource": {"attributes": attributes(resource or {})}, "scopeSpans": scopes}]}
+
+
+def records(*rows):
+    return {"resourceLogs": [{"resource": {}, "scopeLogs": [{"scope": {}, "logRecords": list(rows)}]}]}
+
+
+def evaluation(value, *, span=None, **values):
+    more = {} if value is None else {"gen_ai.evaluation.score.value": value}
+    given = {"gen_ai.evaluation.name": "Relevance", "gen_ai.evaluation.score.label": "good", **more, **values}
+    place = {"traceId": TRACE, "spanId": span} if span else {}
+    named = {"eventName": "gen_ai.evaluation.result", "timeUnixNano": nanoseconds(600)}
+    return {**named, **place, "attributes": attributes(given)}
+
+
+CHAT = {
+    "gen_ai.operation.name": "chat",
+    "gen_ai.provider.name": "openai",
+    "gen_ai.request.model": "gpt-4o",
+    "gen_ai.response.model": "gpt-4o-2024-08-06",
+    "gen_ai.response.id": "chatcmpl-1",
+    "gen_ai.response.finish_reasons": ["stop"],
+    "gen_ai.response.time_to_first_chunk": 0.25,
+    "gen_ai.request.stream": True,
+    "gen_ai.usage.input_tokens": 100,
+    "gen_ai.usage.output_tokens": 50,
+    "gen_ai.conversation.id": "c1",
+    "gen_ai.cost.total_cost": 0.004,
+    "gen_ai.input.messages": json.dumps([{"role": "user", "parts": [{"type": "text", "content": SECRET}]}]),
+}
+OLDER = {"gen_ai.system": "mistral_ai", "gen_ai.request.model": "mixtral", "gen_ai.usage.prompt_tokens": 7}
+OTEL = [
+    traces(
+        span(SPANS[0], 0, CHAT),
+        span("aaa19b7ec3c1b174", 0, {"http.request.method": "POST"}),
+        span("aaa19b7ec3c1b175", 0, {**CHAT, "gen_ai.operation.name": "invoke_agent"}),
+        span("aaa19b7ec3c1b176", 0, {**CHAT, "error.type": "timeout"}, status={"code": 2}),
+        span("aaa19b7ec3c1b177", 0, {**CHAT, "litellm.cache_hit": True}),
+        span("aaa19b7ec3c1b178", 0, CHAT, endTimeUnixNano="0"),
+        span("aaa19b7ec3c1b179", 0, {"gen_ai.operation.name": "chat"}),
+        resource={"service.name": "shop"},
+    ),
+    traces(span(SPANS[1], 10, OLDER, events=[{**evaluation(0.5), "name": "gen_ai.evaluation.result"}])),
+    traces(span(SPANS[0], 0, CHAT)),
+    {"resourceMetrics": []},
+    records(
+        evaluation(0.75, **{"gen_ai.response.id": "chatcmpl-1"}),
+        evaluation(0.75, **{"gen_ai.response.id": "chatcmpl-9"}),
+        evaluation(None, span=SPANS[1]),
+        evaluation(1.0),
+        {"body": {"stringValue": "started"}, "timeUnixNano": nanoseconds(0)},
+    ),
+]
+OTEL_LEFT_OUT = {OTHERS: 2, NO_ANSWER: 1, FAILED: 1, CACHED: 1, UNFINISHED: 1, INCOMPLETE: 1, REPEATED: 1}
+OTEL_SCORES_LEFT_OUT = {
+    "of a trace or a response with no imported call": 1,
+    "no numbers: labels alone, or evaluations that failed": 1,
+    "of no span and no response": 1,
+}
+LOGS = {
+    "litellm": (LITELLM, LITELLM_LEFT_OUT),
+    "langfuse": (LANGFUSE, LANGFUSE_LEFT_OUT),
+    "otel": (OTEL, OTEL_LEFT_OUT),
+}
