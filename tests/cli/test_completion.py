@@ -29,6 +29,7 @@ def test_the_words_are_those_that_the_rooms_take():
     from warmstart.pipeline.trained import NEVER
     from warmstart.policy.parse import KEYWORDS
     from warmstart.results import Duplicates, IntervalName, Repeated, SourceName, WithoutOutcome
+    from warmstart.reward import MODELS
     from warmstart.reward.product import LossName
     from warmstart.simulation import SCALES
     from warmstart.simulation.learners import Kind
@@ -46,6 +47,7 @@ def test_the_words_are_those_that_the_rooms_take():
         "ESTIMATORS": ESTIMATORS,
         "WINDOWS": WINDOW_NAMES,
         "LOSSES": get_args(LossName),
+        "MODELS": ("auto", *MODELS),
         "SCALES": SCALES,
         "STICKY": get_args(Sticky),
         "LEARNERS": get_args(Kind),

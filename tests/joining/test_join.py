@@ -360,7 +360,8 @@ def test_the_command(tmp_path):
     ran = warmstart(*command, *timed, "--json", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     said = json.loads(ran.stdout)
-    assert said["impressions"] == {"read": 2, "with_nulls": 0, "too_young": 0, "written": 2, "rewarded": 1}
+    sizes = {"read": 2, "with_nulls": 0, "too_young": 0, "written": 2, "rewarded": 1, "without_outcome": 0}
+    assert said["impressions"] == sizes
     assert (said["outcomes"]["never_shown"], said["window_seconds"]) == (1, 604_800)
     ran = warmstart(*command, *timed, cwd=tmp_path)
     assert "of no impression" in ran.stdout

@@ -1,4 +1,4 @@
-"""Logs of routers as LiteLLM 1.109, Langfuse 5.0 and OTLP write them, record by record, with what is odd in real ones."""
+"""Logs of routers as LiteLLM 1.109, Langfuse 5.0 and OTLP write them, with what is odd in real ones."""
 
 import json
 from datetime import UTC, datetime, timedelta

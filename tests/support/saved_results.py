@@ -4,7 +4,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
-from tests.support import outcome_logs
+from tests.support import outcome_logs, router_logs
 from tests.support.epoch_logs import Blocks
 from tests.support.epoch_worlds import NAMES, World, as_table, decisions, draw
 from tests.support.logs import moment, random_log, read
@@ -75,6 +75,11 @@ def imported():
     return ws.import_vw(folder / "log.vw", folder / "out")
 
 
+def imported_calls():
+    folder = Path(mkdtemp())
+    return ws.import_calls(router_logs.written(folder / "a.jsonl", router_logs.OTEL), folder / "out", format="otel")
+
+
 def exported():
     return ws.export(read(random_log(1), "duckdb"), Path(mkdtemp()) / "events.parquet", to="parquet", tau=0.1)
 
@@ -105,6 +110,7 @@ MAKERS = {
     "selection of none": lambda: ws.select(saved("evaluation")),
     "propensity-comparison": lambda: ws.compare_propensities(modelled(), ["shares", "model"]),
     "imported": imported,
+    "imported calls": imported_calls,
     "exported": exported,
     "decisions": predicted,
     "explanation": lambda: ws.explain("WS104", "ws501"),

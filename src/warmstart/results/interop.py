@@ -166,7 +166,7 @@ class ImportedCalls(Result):
         context = next((name for name in CONTEXTS if self.about["columns"].get(name) == self.about["events"]), "COLUMN")
         low, high = self.about["costs"]
         top, bottom = max(high, 0) or 1, min(low, 0)
-        cost = f"--reward cost --minimize cost --range cost={bottom!r}:{top!r}"
+        cost = f"--reward cost --range cost={bottom!r}:{top!r}"
         return f"warmstart audit {events} --context {context} --action model {cost} --time time"
 
     def _column(self, name: str) -> str:

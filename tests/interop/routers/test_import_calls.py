@@ -58,7 +58,11 @@ def test_a_call_of_litellm_has_its_model_cost_latency_and_who_asked(tmp_path):
     assert (by_id["chatcmpl-2"]["first_token"], by_id["chatcmpl-2"]["latency"]) == (None, 2.5)
     assert by_id["chatcmpl-retried"]["retries"] == 2
     assert result.about["failed"] == {"gpt-4o": 2, "auto": 1}
-    assert result.next_command.endswith("--range cost=0:0.004 --time time")
+    assert "--context COLUMN --action model" in result.next_command
+    folder = tmp_path / "without-old-rows"
+    folder.mkdir()
+    result, _ = imported(folder, logs.LITELLM[:-1], "litellm")
+    assert result.next_command.endswith("--reward cost --range cost=0:0.004 --time time")
     ran = warmstart(*result.next_command.split()[1:])
     assert ran.returncode == 0, ran.stderr
 
