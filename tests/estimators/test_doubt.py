@@ -12,6 +12,7 @@ from tests.support.logs import decisions, random_log, read, some_policy
 import warmstart as ws
 from warmstart.estimators.intervals import doubted_gain_ends, gain_ends, tipping_point
 from warmstart.estimators.intervals.doubt import DOUBTS
+from warmstart.estimators.units import UnitSums
 
 BOUNDS = {"tau": 0.05, "estimators": ()}
 MORE_ORIGINS = [((1.0, 0.0), False), ((-1.0, 1.0), True)]
@@ -174,22 +175,62 @@ def test_estimates_without_counts_have_an_approximate_tipping_point(confounded):
         assert sign * at.gain.estimated.lower > 0
 
 
-def test_nothing_is_certified_of_units_and_epochs_under_doubt(duckdb):
-    rows = random_log(3)
-    log = [(*row, i % 40) for i, row in enumerate(rows)]
-    columns = dict(zip(("x", "a", "r", "day", "u"), zip(*log, strict=True), strict=True))
-    events = ws.read_events(
-        pa.table({name: list(column) for name, column in columns.items()}),
-        context="x",
-        action="a",
-        reward="r",
-        unit="u",
-        engine=duckdb,
-    )
-    found = ws.evaluate("uniform", events, tau=0.1, doubt=1.5)["uniform"]
-    assert found.certified_lower is None
-    assert found.gain.certified.joint_lower is None
-    assert found.doubt.guarantee == "approximate"
+@pytest.mark.parametrize("trained", [False, True])
+def test_sums_by_unit_under_doubt_are_those_of_every_event(monkeypatch, trained):
+    """A policy of several actions, one of them not supported, on users who come back."""
+    rng = np.random.default_rng(3)
+    n, tau, doubt = 4000, 0.05, 1.6
+    x, user, day = rng.integers(0, 5, n), rng.integers(0, 500, n), np.repeat([0, 5], n // 2)
+    a = (rng.random(n)[:, None] > np.array([0.6, 0.98])).sum(axis=1)
+    r = (rng.random(n) < 0.2 + 0.2 * (a == 1)).astype(float)
+    h = rng.dirichlet(np.ones(3), 5)
+    log = pa.table({"x": x, "a": a.astype(str), "r": r, "u": user + n * day, "day": 1_700_000_000 + 86_400 * day})
+    policy = {"x": np.repeat(np.arange(5), 3), "a": np.tile(["0", "1", "2"], 5), "probability": h.ravel()}
+    events, options = ws.read_events(log, context="x", action="a", reward="r", time="day", unit="u"), {}
+    if trained:
+        options["train"], events = events.split(fraction=0.5)
+        x, a, r, user = x[day > 0], a[day > 0], r[day > 0], user[day > 0]
+    found, gains = [], UnitSums.gains
+    monkeypatch.setattr(UnitSums, "gains", lambda *args: found.append((args[1:], gains(*args))) or found[-1][1])
+    ws.evaluate({"mine": pa.table(policy)}, events, tau=tau, doubt=doubt, live=False, trained_until="never", **options)
+    p = np.array([np.bincount(a[x == i], minlength=3) / (x == i).sum() for i in range(5)])
+    own = h * (p >= tau)
+    assert (own == 0).any()
+    d, e = (own * (1 - p) / p)[x, a], (own.sum(axis=1, keepdims=True) - own)[x, a]
+    used = [(*line, units) for line, units in found if line and line[0].slope in (1 / doubt, doubt)]
+    # Without training both lines are bet on, each for some mean rewards; with it each side has its own.
+    assert {line.slope for line, _ in used} == {1 / doubt, doubt}
+    for line, units in used:
+        u = line.slope * d - e
+        won = (units.size * units.earned * units.units).sum() - units.offset
+        assert won == pytest.approx((u * r).sum() + line.start * d.sum(), abs=1e-6)
+        # No unit could earn less than its events could; a little more, where an event has both parts.
+        assert np.abs(u).sum() <= units.total <= (line.slope * d + e).sum()
+
+
+@pytest.mark.parametrize("divided", [{"unit": "u"}, {"epoch": "day"}, {"unit": "u", "epoch": "day"}])
+def test_by_unit_and_by_epoch_a_doubt_does_the_same_as_by_event(divided):
+    """Where every event is a unit of its own, and epochs are alike, bounds differ by what bets pay for them."""
+    rng = np.random.default_rng(0)
+    n = 8000
+    x, day, u = rng.integers(0, 4, n), np.repeat(np.arange(4), n // 4), np.arange(n)
+    a = rng.random(n) < 0.4
+    r = (rng.random(n) < np.where(a, 0.4, 0.2)).astype(float)
+    log = pa.table({"x": x, "a": a.astype(int).astype(str), "r": r, "u": u, "day": 1_700_000_000 + 86_400 * day})
+
+    def doubted(**more):
+        events = ws.read_events(log, context="x", action="a", reward="r", time="day", **more)
+        return ws.evaluate("constant:1", events, tau=0.05, live=False, doubt=1.3)["constant:1"]
+
+    plain, other = doubted(), doubted(**divided)
+    for one in (plain, other):
+        assert one.doubt.guarantee == "finite-sample"
+        assert len(one.doubt.curve) > 5
+    for name in ("certified_lower", "certified_upper"):
+        assert getattr(other, name) == pytest.approx(getattr(plain, name), abs=0.015)
+    for name in ("joint_lower", "joint_upper"):
+        assert getattr(other.gain.certified, name) == pytest.approx(getattr(plain.gain.certified, name), abs=0.015)
+    assert plain.doubt.tipping - 0.25 <= other.doubt.tipping <= plain.doubt.tipping + 0.05
 
 
 @pytest.mark.parametrize("doubt", [0.9, math.inf, math.nan, -2, "1.5"])

@@ -196,7 +196,7 @@ class TestBetsArePlannedWithoutRewards:
         bets = []
         for earned in (found.gains.earned, np.zeros_like(found.gains.earned)):
             planned.clear()
-            unit_bets.gain_evidence(unit_bets.replace(found.gains, earned=earned), found.traffic, 3.0)
+            unit_bets.gain_evidence([unit_bets.replace(found.gains, earned=earned)], found.traffic, 3.0)
             bets.append(np.concatenate(planned))
         assert np.array_equal(*bets)
         assert len(bets[0])

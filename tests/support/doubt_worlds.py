@@ -1,10 +1,12 @@
 """Worlds in which the logger used a segment that the context columns lack, by exactly as much as a doubt allows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from warmstart.estimators.intervals import Coefficients, GainBins, TermSums
+from warmstart.estimators.epochs import gain_points
+from warmstart.estimators.intervals import Coefficients, EpochTotals, GainBins, TermSums, UnitTotals, lines
+from warmstart.estimators.unit_shares import gain_offset, gain_shares, value_shares
 
 
 @dataclass(frozen=True)
@@ -114,3 +116,68 @@ def value_terms(world, s, slope):
     n, s = n.ravel(), s.ravel().astype(float)
     sums = ((c * s).sum(), (c * c * s).sum(), (c * n).sum(), (c * c * n).sum(), c.max(), c.max())
     return TermSums(n.sum(), *sums, Coefficients(c, n, s))
+
+
+class Columns(dict):
+    """Totals of units as the library's own formulas read them: names and arrays in the place of a table."""
+
+    columns = property(dict.keys)
+
+
+def unit_columns(world, s, *, visits, rate=None):
+    """What units whose ``visits`` all earn the same could gain and gained: rewarded and other units of every cell.
+
+    Returns columns, how many units each row stands for, and the sums of the columns as ``UnitSums`` has them.
+    """
+    n, p, h = world.shown, world.p, world.h
+    d = np.divide(h * (1 - p), p, out=np.zeros_like(p), where=h > 0)
+    e = 1 - h
+    units = np.stack([s, n - s]).reshape(2, -1).ravel()
+    r = np.repeat([1.0, 0.0], n.size)
+    d, e, c, p = (np.tile(visits * part.ravel(), 2) for part in (d, e, np.divide(h, p), p))
+    above, below, mixed = np.maximum(d - e, 0), np.maximum(e - d, 0), np.minimum(d, e)
+    parts = {"size": above + below, "won": above * r + below * (1 - r), "expected": above, "worst": below}
+    parts |= {"above": above, "above_won": above * r, "mixed": mixed, "mixed_won": mixed * r}
+    if rate is not None:
+        parts |= {"expected": above * rate + below * (1 - rate)}
+        parts |= {"above_expected": above * rate, "mixed_expected": mixed * rate}
+    columns = Columns({f"gain_{name}": part for name, part in parts.items()})
+    own = c * p / visits
+    columns |= {"propensity_weight": c, "propensity_reward": c * r}
+    columns = Columns(columns | {"propensity_weight_own": own, "propensity_reward_own": own * r})
+    sums = {f"{name}_sum": float((part * units).sum()) for name, part in columns.items()}
+    return columns, units, sums
+
+
+def unit_gains(world, s, line, *, visits, rate=None):
+    """The library's sums by unit of the gain, if others earn as a line says."""
+    columns, units, sums = unit_columns(world, s, visits=visits, rate=rate)
+    shares = gain_shares(columns, "", line)
+    some = (shares.size > 0) & (units > 0)
+    size, n = shares.size[some], units[some]
+    dependent = float((n * size**2).sum()) * (1.0 if rate is None else rate * (1 - rate))
+    earned, expected = (part[some] / size for part in (shares.earned, shares.expected))
+    about = UnitTotals(size, earned, n, dependent / visits, dependent, expected, known=rate is not None)
+    return replace(about, icc=None if rate is None else 1.0, offset=gain_offset(sums, line), rates=line.rates)
+
+
+def unit_values(world, s, slope, *, visits):
+    """The library's sums by unit of the value, if others count ``slope``."""
+    columns, units, _ = unit_columns(world, s, visits=visits)
+    shares = value_shares(columns, "", "propensity", slope)
+    some = (shares.size > 0) & (units > 0)
+    size, n = shares.size[some], units[some]
+    dependent = float((n * size**2).sum())
+    return UnitTotals(size, shares.earned[some] / size, n, dependent / visits, dependent)
+
+
+def epoch_gains(worlds, draws, doubt, *, above):
+    """The library's points of epochs, one for every world: nothing is known before the first one."""
+    found = []
+    for i, (world, s) in enumerate(zip(worlds, draws, strict=True)):
+        bins = gain_bins(world, s, known=True)
+        # Rewards of these worlds are rare: of 1 - reward the other line is the higher one.
+        often = [line for line in lines(doubt, None) if line.slope > 1 and not above]
+        [sums] = (bins if above else bins.flipped).under(doubt, often[0] if often and not i else None)
+        found.append(gain_points(sums, known=i > 0))
+    return EpochTotals.of(found)

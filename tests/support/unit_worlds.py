@@ -162,7 +162,7 @@ class Found:
     def certified(self, delta):
         """Whether a gain above zero is certified at delta / 2."""
         limit = np.log(2 / delta)
-        return log_sum(gain_evidence(self.gains, self.traffic, limit)(0.0)) >= limit
+        return log_sum(gain_evidence([self.gains], self.traffic, limit)(0.0)) >= limit
 
 
 def event_ends(found, delta):

@@ -1,7 +1,7 @@
-"""Doubt applied to a policy: certified bounds, gains and tipping points if the context lacks what the logger used.
+"""Doubt applied to a policy: gains and tipping points if the context lacks what the logger used.
 
 What the log shows of a policy's own choices is what they earned; only what they stand for beside it is in doubt.
-See intervals.doubt for what a doubt means, and for the certified gain.
+See intervals.doubt for what a doubt means, and doubted for certified ends.
 """
 
 from __future__ import annotations
@@ -12,20 +12,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warmstart.core import ACTION, PROBABILITY
-from warmstart.estimators import ips
-from warmstart.estimators.intervals import GainBins, TermSums, bets_ends, doubted_gain_ends, tipping_point
-from warmstart.estimators.weights import Clip, clipped
 from warmstart.results import CertifiedGain, Doubt, DoubtPoint, EstimatedGain, LeftOutColumn
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from warmstart.estimators.doubted import DoubtedGain
     from warmstart.estimators.gain import Levels
-    from warmstart.estimators.intervals import Coefficients
     from warmstart.estimators.rows import WeightedRows
     from warmstart.events import Cells
-
-    Ends = tuple[float, float]
 
 # Of the events that an action was not shown to, so many must be in contexts where others were shown it.
 MOSTLY = 0.9
@@ -39,85 +34,45 @@ def shown_sums(rows: ir.Table) -> dict[str, ir.Value]:
     return {"doubtless": (h * rows.n).sum(), "doubtless_reward": (h * rows.reward_sum).sum()}
 
 
-def certified_value_ends(weighted: WeightedRows, tau: Clip, propensity: str, lost: float, levels: Levels) -> Ends:
-    """Return certified bounds of what a policy is expected to earn on the window's traffic, under a doubt.
-
-    Betting intervals, whatever the method of the value's own. Without an expected reward both lines of
-    ``intervals.doubt`` are tried, each with half of delta.
-
-    Args:
-        weighted: The weighted table.
-        tau: The clipping constant.
-        propensity: The column of the window's own propensities.
-        lost: The share of traffic that is unsupported, clipped or undecided: rewards there may be anything.
-        levels: The confidence level, the doubt, and the mean reward that was known before the window, if any.
-    """
-    rows, engine, doubt = weighted.table, weighted.engine, levels.doubt
-    p, c = rows[propensity], clipped(rows, tau, propensity)
-    others = float(engine.fetch(rows.agg(others=(c * (1.0 - p) * rows.n).sum()))[0]["others"] or 0.0) / weighted.events
-    rate = levels.rate
-    # The slope and the start of lines below, and above, what events that were not shown the action would earn.
-    below = {1 / doubt: 0.0, doubt: 1 - doubt}
-    above = {doubt: 0.0, 1 / doubt: 1 - 1 / doubt}
-    if rate is not None:
-        below = dict([max(below.items(), key=lambda line: line[0] * rate + line[1])])
-        above = dict([min(above.items(), key=lambda line: line[0] * rate + line[1])])
-    delta = levels.delta if rate is not None else levels.delta / 2
-    ends = {}
-    for slope in {*below, *above}:
-        by_weight = ips.events_by_weight(engine, rows, tau, propensity, slope)
-        ends[slope] = bets_ends(_terms(by_weight, weighted.events), delta)
-    lower = max(ends[slope][0] + start * others for slope, start in below.items())
-    upper = min(ends[slope][1] + start * others for slope, start in above.items())
-    return max(lower, 0.0), min(upper + lost, 1.0)
-
-
-def _terms(by_weight: Coefficients, events: float) -> TermSums:
-    c, n, s = by_weight.values, by_weight.events, by_weight.rewards
-    weights = float((c * n).sum()), float((c * c * n).sum())
-    largest = float(c.max(initial=0.0))
-    return TermSums(events, float((c * s).sum()), float((c * c * s).sum()), *weights, largest, largest, by_weight)
-
-
 def doubted_certified(
-    gain: CertifiedGain | None, bins: GainBins | None, levels: Levels
+    gain: CertifiedGain | None, doubted: DoubtedGain | None, levels: Levels
 ) -> tuple[CertifiedGain | None, Doubt | None]:
     """Return the certified gain with ends that allow for the doubt that was asked for, and what doubt does to it.
 
     Args:
         gain: The certified gain without doubt.
-        bins: Its events; None where they are summed by unit or by epoch: nothing is certified under doubt then.
+        doubted: The gain at any doubt; None of logging.
         levels: The confidence level and the doubt.
     """
     if gain is None or gain.joint_lower is None or gain.joint_upper is None:
         return gain, None
-    if bins is None:
-        return (gain, None) if levels.doubt == 1 else (gain.uncertified(), None)
+    if doubted is None:
+        return gain, None
     above = gain.joint_lower > 0
     sure = above or gain.joint_upper < 0
-    tipping = tipping_point(bins, levels.choice, above=above) if sure else None
+    tipping = doubted.tipping(levels.choice, above=above) if sure else None
     if levels.doubt == 1:
         return gain, Doubt(1.0, gain.joint_lower, gain.joint_upper, tipping, "finite-sample")
     factors = sorted({*CURVE, levels.doubt})
-    curve = _curve(gain, bins, levels.choice, factors)
+    curve = _curve(gain, doubted, levels.choice, factors)
     joint = next(point for point in curve if point.factor == levels.doubt)
     if tipping is not None and tipping < levels.doubt:
         # What was not sure at a smaller doubt is not sure at this one.
         joint = replace(joint, lower=min(joint.lower, 0.0), upper=max(joint.upper, 0.0))
     own = joint
     if levels.choice != levels.delta:
-        own = _curve(gain, bins, levels.delta, [factor for factor in factors if factor <= levels.doubt])[-1]
-    doubted = Doubt(levels.doubt, joint.lower, joint.upper, tipping, "finite-sample", curve=curve)
+        own = _curve(gain, doubted, levels.delta, [factor for factor in factors if factor <= levels.doubt])[-1]
+    found = Doubt(levels.doubt, joint.lower, joint.upper, tipping, "finite-sample", curve=curve)
     gain = replace(gain, lower=own.lower, upper=own.upper, relative=None)
-    return replace(gain, joint_lower=joint.lower, joint_upper=joint.upper), doubted
+    return replace(gain, joint_lower=joint.lower, joint_upper=joint.upper), found
 
 
-def _curve(gain: CertifiedGain, bins: GainBins, delta: float, factors: Sequence[float]) -> tuple[DoubtPoint, ...]:
+def _curve(gain: CertifiedGain, doubted: DoubtedGain, delta: float, factors: Sequence[float]) -> tuple[DoubtPoint, ...]:
     """Return the ends at growing doubts, none nearer than at a smaller one: what holds under it, holds under less."""
     lower = upper = gain.difference or 0.0
     points = []
     for factor in factors:
-        ends = [gain.share * end for end in doubted_gain_ends(bins, factor, delta)]
+        ends = [gain.share * end for end in doubted.ends(factor, delta)]
         lower, upper = min(lower, ends[0]), max(upper, ends[1])
         points.append(DoubtPoint(factor, lower, upper))
     return tuple(points)

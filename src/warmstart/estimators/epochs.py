@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from warmstart.core import EPOCH
-from warmstart.estimators import gain
-from warmstart.estimators.intervals import Coefficients, EpochTotals, Points, Standing, bin_ends
+from warmstart.core import EPOCH, PROPENSITY
+from warmstart.estimators import gain, ips
+from warmstart.estimators.intervals import (
+    NO_DOUBT,
+    Coefficients,
+    EpochTotals,
+    GainBins,
+    GainSums,
+    Points,
+    Standing,
+    bin_ends,
+    lines,
+)
 from warmstart.estimators.tau import ClippingCost, choose_tau_by_epoch
 from warmstart.estimators.units import UnitSums, open_unit_sums
-from warmstart.estimators.weights import Clip, TauByEpoch, clipped, log_bin, supported_ratio
+from warmstart.estimators.weights import Clip, TauByEpoch, log_bin, supported_ratio
 from warmstart.results import EpochEstimate
 
 if TYPE_CHECKING:
@@ -62,7 +72,8 @@ class EpochSums:
     """What a policy's epochs came to at one tau.
 
     ``value``, ``gains``: their events, or units, by what these could earn, or gain; ``supported``: the supported events
-    of each; ``tau``: the clipping constant.
+    of each; ``tau``: the clipping constant. For doubts: the ``weighted`` table; ``units``, where these are summed;
+    ``bins``, the gains of events.
     """
 
     epochs: EpochList
@@ -70,6 +81,35 @@ class EpochSums:
     value: EpochTotals
     gains: EpochTotals | None
     supported: Mapping[int, float]
+    weighted: WeightedRows
+    units: UnitSums | None = None
+    bins: Sequence[GainBins] = ()
+
+    def doubted_value(self, slope: float) -> list[Points]:
+        """Return the epochs by what could be earned, if others that a shown event stands for count ``slope``."""
+        if self.units is not None:
+            return self.units.value_points(self.epochs, slope)
+        return _points(self.epochs, _fetched(self.weighted, _by_weight(self.weighted.table, self.tau, slope)))
+
+    def doubted_gains(self, doubt: float, rate: float | None, *, above: bool) -> list[list[Points]]:
+        """Return the epochs by what could be gained at the worst that a doubt leaves possible, in one way or several.
+
+        Args:
+            doubt: rho.
+            rate: The mean reward that was known before the window, if any.
+            above: Whether of rewards, rather than of 1 - reward.
+        """
+        if self.units is not None:
+            ways = [self.units.gain_points(self.epochs, line) for line in lines(doubt, rate)]
+            return [points if above else [one.flipped for one in points] for points in ways]
+        sides = [bins if above else bins.flipped for bins in self.bins]
+        pairs = list(zip(sides, self.epochs.known.tolist(), strict=True))
+        # Before the first epoch nothing tells contexts apart: one line for all of them.
+        first = lines(doubt, rate) if not all(known for _, known in pairs) else [NO_DOUBT]
+        return [
+            [gain_points(*side.under(doubt, None if known else line), known=known) for side, known in pairs]
+            for line in first
+        ]
 
     def by_epoch(self, delta: float, before: float = 0.0) -> tuple[EpochEstimate, ...]:
         """Return every epoch's own value, and what is known at its end, after so many events ``before``."""
@@ -143,7 +183,7 @@ def epoch_sums(
         units: The sums by unit, where each unit lies in one epoch; None where events are independent.
         before: How bets on value and gain stood before these epochs; None at the beginning.
     """
-    rows = weighted.table
+    rows, bins = weighted.table, list[GainBins]()
     if units is not None:
         sums = rows.group_by(EPOCH).agg(supported=(supported_ratio(rows, tau) * rows.n).sum())
         supported = {row[EPOCH]: float(row["supported"] or 0.0) for row in weighted.engine.fetch(sums)}
@@ -155,18 +195,25 @@ def epoch_sums(
         value, gains = _points(epochs, binned), None
         if not weighted.is_logging:
             binned = _fetched(weighted, gain.events_by_coefficient(rows, weighted.groups, tau, None))
-            gains = [
-                _gains_of_epoch({name: column[binned[EPOCH] == number] for name, column in binned.items()}, known=known)
-                for number, known in zip(epochs.numbers.tolist(), epochs.known.tolist(), strict=True)
+            bins = [
+                gain.gain_bins(
+                    {name: column[binned[EPOCH] == number] for name, column in binned.items()}, 1.0, known=True
+                )
+                for number in epochs.numbers.tolist()
             ]
+            known = epochs.known.tolist()
+            gains = [gain_points(one.plain, known=some) for one, some in zip(bins, known, strict=True)]
     totals = EpochTotals.of(value, before[0]), None if gains is None else EpochTotals.of(gains, before[1])
     # What is not clipped, logging, may as well have tau = 1.
-    return EpochSums(epochs, 1.0 if weighted.is_logging else tau, *totals, supported)
+    used = 1.0 if weighted.is_logging else tau
+    return EpochSums(epochs, used, *totals, supported, weighted, units, bins)
 
 
-def _by_weight(rows: ir.Table, tau: Clip) -> ir.Table:
-    """Sum events and rewards by epoch, by the logarithm of their weight, and by expected reward."""
-    shown = rows.mutate(c=clipped(rows, tau), expected=gain.expected(rows, None)).filter(rows.n > 0)
+def _by_weight(rows: ir.Table, tau: Clip, slope: float | None = None) -> ir.Table:
+    """Sum events and rewards by epoch, by the logarithm of their weight, and by expected reward; see ips.weight_at."""
+    shown = rows.mutate(c=ips.weight_at(rows, tau, PROPENSITY, slope), expected=gain.expected(rows, None)).filter(
+        rows.n > 0
+    )
     shown = shown.filter(shown.c > 0)
     c, doubt = shown.c, shown.expected * (1.0 - shown.expected)
     bins = {
@@ -205,11 +252,11 @@ def _of_epoch(rows: Mapping[str, Floats], *, known: bool) -> Points:
     return _points_of(by_weight, np.tile(rows["level"] / gain.LEVELS, 2), float(rows["variance"].sum()), known=known)
 
 
-def _gains_of_epoch(rows: Mapping[str, Floats], *, known: bool) -> Points:
-    bins = gain.gain_bins(rows, 1.0, known=True)
-    sums = bins.plain
+def gain_points(sums: GainSums, *, known: bool) -> Points:
+    """Return the events of an epoch by what they could gain; ``known``: whether something was before it."""
     assert sums.baselines is not None
-    return _points_of(sums.by_u, sums.baselines, sums.variance, known=known)
+    points = _points_of(sums.by_u, sums.baselines, sums.variance, known=known)
+    return replace(points, offset=points.offset - sums.certain)
 
 
 def _points_of(events: Coefficients, expected: Floats, variance: float, *, known: bool) -> Points:

@@ -12,6 +12,7 @@ import numpy as np
 
 from warmstart.core import PROPENSITY
 from warmstart.estimators import doubt, gain, ips, support, weight_ratio
+from warmstart.estimators.doubted import ByEpoch, ByEvent, ByUnit, DoubtedGain, certified_value_ends
 from warmstart.estimators.epochs import EpochSums, epoch_sums
 from warmstart.estimators.gain import Levels
 from warmstart.estimators.intervals import (
@@ -183,7 +184,7 @@ def _estimate(
     if other:
         of_window = _terms(weighted, totals, tau, method=method, propensity=OWN, units=units)
         certified = interval(of_window, delta=levels.delta, method=method)
-    bounds = _bounds(weighted, clip, totals, certified, levels, divided=units is not None or epochs is not None)
+    bounds = _bounds(weighted, clip, totals, certified, levels, units=units, epochs=epochs)
     squares = totals["propensity_weight_sq"]
     # No policy earns more than 1; what counts of another window make of that is shown beside the value.
     most = math.inf if weighted.certified else 1.0
@@ -234,7 +235,8 @@ def _bounds(
     certified: Interval,
     levels: Levels,
     *,
-    divided: bool,
+    units: UnitSums | None,
+    epochs: EpochSums | None,
 ) -> tuple[float, float] | tuple[None, None]:
     """Return bounds of what the policy is expected to earn on the window's traffic; none where nothing is proven.
 
@@ -244,7 +246,8 @@ def _bounds(
         totals: The sums over it.
         certified: The interval of the value with the window's own propensities.
         levels: The confidence level and the doubt.
-        divided: Whether rewards are summed by unit or by epoch.
+        units: What is known of units, if events have them.
+        epochs: What is known of epochs.
     """
     if not weighted.certified or certified.guarantee != "finite-sample":
         return None, None
@@ -252,8 +255,7 @@ def _bounds(
     lost = max(1 - totals[f"{own}_weight"] / weighted.events, 0.0)
     if levels.doubt == 1 or weighted.is_logging:
         return certified.lower, min(certified.upper + lost, 1.0)
-    # What units and epochs would be under a doubt is not known: nothing is certified of them.
-    return (None, None) if divided else doubt.certified_value_ends(weighted, clip, own, lost, levels)
+    return certified_value_ends(weighted, clip, own, lost, levels, units=units, epochs=epochs)
 
 
 def _epoch_sums(weighted: WeightedRows, clip: Clip, units: UnitSums | None) -> EpochSums | None:
@@ -309,19 +311,26 @@ def _gain(
         points: Point estimates of the value.
         likely: The estimated gain, without doubt.
     """
-    bins: GainBins | None = None
     certified: CertifiedGain | None = None
+    doubted: DoubtedGain | None = None
     if weighted.certified:
         gains: GainBins | UnitTotals | EpochTotals | None = None
-        if epochs is not None:
-            gains = epochs.gains
-        elif not weighted.is_logging:
-            bins = _gain_bins(weighted, totals, tau, levels) if units is None else None
-            gains = bins if units is None else units.gains()
+        traffic = totals["supported"]
+        if weighted.is_logging:
+            gains = None
+        elif epochs is not None:
+            gains, doubted = epochs.gains, ByEpoch(epochs, traffic, levels.rate)
+        elif units is not None:
+            gains, doubted = units.gains(), ByUnit(units, traffic)
+        else:
+            gains = _gain_bins(weighted, totals, tau, levels)
+            doubted = ByEvent(gains)
+        # Every doubt takes a query of all units: they are asked for.
+        doubted = None if units is not None and levels.doubt == 1 else doubted
         certified = gain.certified_gain(totals, gains, weighted.events, levels)
     if weighted.is_logging:
         return Gain(certified, likely), None
-    certified, proven = doubt.doubted_certified(certified, bins, levels)
+    certified, proven = doubt.doubted_certified(certified, doubted, levels)
     value = next((point.value for point in points if likely and point.estimator == likely.estimator), 0.0)
     likely, about = doubt.doubted_estimate(likely, value, totals, weighted.events, levels.doubt)
     if proven is not None and about is not None:

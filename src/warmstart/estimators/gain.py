@@ -217,7 +217,7 @@ def expected_before(rows: ir.Table, rate: float | None) -> dict[str, ir.Value]:
     return {} if rate is None else {BEFORE: expected(rows, rate)}
 
 
-def unit_terms(rows: ir.Table, tau: Clip, share: ir.Value) -> Terms:
+def unit_terms(rows: ir.Table, tau: Clip, share: ir.Value, *, doubt: bool = False) -> Terms:
     """Return what a unit could gain, what it gains more than at worst, and what that would be with expected rewards.
 
     See intervals.unit_bets. Without expected rewards, the part of what it could gain that has positive u stands for
@@ -227,6 +227,7 @@ def unit_terms(rows: ir.Table, tau: Clip, share: ir.Value) -> Terms:
         rows: All rows that were shown.
         tau: The floor of the propensity.
         share: The policy's supported share in the context.
+        doubt: Whether to return also the parts of u that a doubt changes.
     """
     # What rounding leaves of a zero counts as that.
     u = supported_ratio(rows, tau) - share
@@ -237,12 +238,31 @@ def unit_terms(rows: ir.Table, tau: Clip, share: ir.Value) -> Terms:
         terms["worst"] = Term(below)
     if BEFORE in rows.columns:
         b = rows[BEFORE]
-        share, deviation = above * b + below * (1.0 - b), (b * (1.0 - b)).sqrt()
+        likely, deviation = above * b + below * (1.0 - b), (b * (1.0 - b)).sqrt()
         # In a first epoch, before which nothing was known, as without expected rewards.
-        terms |= {"expected": Term(share.coalesce(above)), "net": Term(u * deviation.coalesce(0.5))}
+        terms |= {"expected": Term(likely.coalesce(above)), "net": Term(u * deviation.coalesce(0.5))}
     else:
         terms["expected"] = Term(above)
+    terms |= _doubted_terms(rows, tau, share, above) if doubt else {}
     return {f"gain_{name}": term for name, term in terms.items()}
+
+
+def _doubted_terms(rows: ir.Table, tau: Clip, share: ir.Value, above: ir.Value) -> Terms:
+    """Return the parts of u that a doubt changes: u where it is positive, and what d and e have in common.
+
+    See events_by_coefficient and intervals.doubt: u = d - e becomes slope * d - e. With d the larger it is slope * u
+    and slope - 1 times the common part, else u and as much of it.
+    """
+    h, supported = rows[PROBABILITY], is_supported(rows, tau)
+    stands_for = supported_ratio(rows, tau) - supported.ifelse(h, 0.0)
+    mixed = _above_rounding(ibis.least(stands_for, share - supported.ifelse(h, 0.0)))
+    terms = {"above": Term(above), "above_won": Term(slope=above), "above_squares": Term(above * above)}
+    terms |= {"mixed": Term(mixed), "mixed_won": Term(slope=mixed)}
+    if BEFORE in rows.columns:
+        # Where nothing was known before an epoch, the positive part stands for what is expected, as in ``expected``.
+        b = rows[BEFORE].coalesce(1.0)
+        terms |= {"above_expected": Term(above * b), "mixed_expected": Term(mixed * b)}
+    return terms
 
 
 def expected(rows: ir.Table, rate: float | None) -> ir.Value:

@@ -49,12 +49,18 @@ def influence(rows: ir.Table, tau: Clip, moments: Moments) -> Terms:
     return {"value": Term(float_literal(-moments.value), clipped(rows, tau))}
 
 
-def unit_terms(rows: ir.Table, tau: Clip, propensity: str) -> Terms:
-    """Return what a unit could earn, c, and what it earns, c * reward; by epoch also what it is expected to earn."""
+def unit_terms(rows: ir.Table, tau: Clip, propensity: str, *, doubt: bool = False) -> Terms:
+    """Return what a unit could earn, c, and what it earns, c * reward; by epoch also what it is expected to earn.
+
+    Under ``doubt`` also the part of these that a shown event stands for itself, c * propensity.
+    """
     c = clipped(rows, tau, propensity)
-    terms = {f"{propensity}_weight": Term(constant=c), f"{propensity}_reward": Term(slope=c)}
-    if EPOCH in rows.columns and BEFORE in rows.columns:
-        terms[f"{propensity}_expected"] = Term(c * rows[BEFORE].coalesce(1.0))
+    parts = {"": c} | ({"_own": c * rows[propensity].coalesce(0.0)} if doubt else {})
+    terms: Terms = {}
+    for name, part in parts.items():
+        terms |= {f"{propensity}_weight{name}": Term(constant=part), f"{propensity}_reward{name}": Term(slope=part)}
+        if EPOCH in rows.columns and BEFORE in rows.columns:
+            terms[f"{propensity}_expected{name}"] = Term(part * rows[BEFORE].coalesce(1.0))
     return terms
 
 
@@ -80,6 +86,21 @@ def unweighted(totals: Mapping[str, float], events: float) -> Coefficients:
     return Coefficients(np.ones(1), np.array([events]), np.array([totals["propensity_reward"]]))
 
 
+def weight_at(rows: ir.Table, tau: Clip, propensity: str, slope: float | None) -> ir.Value:
+    """Return the clipped weight, or what is left of it if others count ``slope``."""
+    c = clipped(rows, tau, propensity)
+    if slope is None:
+        return c
+    p = rows[propensity]
+    return c * (p + (1.0 - p) * float_literal(slope))
+
+
+def others_weight(engine: Engine, rows: ir.Table, tau: Clip, propensity: str) -> float:
+    """Return how many events shown ones stand for beside themselves: the sum of c * (1 - propensity)."""
+    others = clipped(rows, tau, propensity) * (1.0 - rows[propensity]) * rows.n
+    return float(engine.fetch(rows.agg(others=others.sum()))[0]["others"] or 0.0)
+
+
 def events_by_weight(
     engine: Engine, rows: ir.Table, tau: Clip, propensity: str, slope: float | None = None
 ) -> Coefficients:
@@ -92,10 +113,7 @@ def events_by_weight(
         propensity: The column of propensities.
         slope: What the others that a shown event stands for count, if not as much as itself (see intervals.doubt).
     """
-    c = clipped(rows, tau, propensity)
-    if slope is not None:
-        p = rows[propensity]
-        c *= p + (1.0 - p) * float_literal(slope)
+    c = weight_at(rows, tau, propensity, slope)
     shown = rows.mutate(c=c).filter(rows.n > 0, c > 0)
     bins = shown.group_by(bin=log_bin(shown.c, RATIO, SMALLEST))
     sums = {"n": shown.n, "weight": shown.c * shown.n, "rewards": shown.reward_sum, "won": shown.c * shown.reward_sum}

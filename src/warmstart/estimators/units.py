@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,10 +17,11 @@ from warmstart.core import BEFORE, DECIDED, EPOCH, PROBABILITY, PROPENSITY
 from warmstart.engine import float_literal
 from warmstart.estimators import gain, ips
 from warmstart.estimators.histogram import COARSE, FINE, SMALLEST, Grid, Kind, histogram, histograms
-from warmstart.estimators.intervals import Points, TermSums, UnitTotals
+from warmstart.estimators.intervals import NO_DOUBT, Line, Points, TermSums, UnitTotals
 from warmstart.estimators.moments import Term, Terms
 from warmstart.estimators.point import ESTIMATORS
 from warmstart.estimators.shown import with_context_shares
+from warmstart.estimators.unit_shares import UnitShares, gain_offset, gain_scale, gain_shares, value_shares
 from warmstart.estimators.weights import OWN, Clip, weight_columns
 from warmstart.events import VISIT_N, VISIT_REWARD
 
@@ -77,7 +78,7 @@ class UnitSums:
             by_total: Whether the interval needs to know how units spread over their totals.
         """
         weight, reward = f"{propensity}_weight", f"{propensity}_reward"
-        units = self._value(propensity) if by_total else None
+        units = self.value(propensity) if by_total else None
         return TermSums(
             events=self.sums["units"],
             total=self.totals[reward],
@@ -91,48 +92,50 @@ class UnitSums:
             units=units,
         )
 
-    def _value(self, propensity: str) -> UnitTotals:
-        size, reward = f"{propensity}_weight", f"{propensity}_reward"
-        points, units = self._histogram(size, {"earned": reward}, FINE)
+    def value(self, propensity: str, slope: float = 1.0) -> UnitTotals:
+        """Return the units by what they could earn and what they earned; others count ``slope``, see value_shares."""
+        shares = value_shares(self.table, self.prefix, propensity, slope)
+        scale = max(slope, 1.0) * self.sums[f"{propensity}_weight_most"]
+        points, units = self._histogram(shares._replace(expected=None), scale, FINE)
         independent = self.spread * self.totals[f"{propensity}_weight_sq"]
-        dependent = self.sums[f"{size}_sq"]
+        dependent = self.sums[f"{propensity}_weight_sq"]
+        if slope != 1:
+            changed = float((units * points["size"] ** 2).sum())
+            independent, dependent = independent * changed / (dependent or 1.0), changed
         return UnitTotals(points["size"], points["earned"], units, independent, dependent, icc=self.levels.icc)
 
-    def gains(self) -> UnitTotals:
+    def gains(self, line: Line = NO_DOUBT) -> UnitTotals:
         """Return the units by what they could gain, what they gained and what was expected."""
-        points, units = self._histogram("gain_size", {"earned": "gain_won", "expected": "gain_expected"}, COARSE)
-        size, earned, expected = (points[name] for name in ("size", "earned", "expected"))
-        independent = self.spread * self.sums["gain_squares_sum"]
+        shares = gain_shares(self.table, self.prefix, line)
+        points, units = self._histogram(shares, gain_scale(self.sums, line), COARSE)
+        squares = changed = self.sums["gain_squares_sum"]
+        if line.slope != 1:
+            changed += (line.slope**2 - 1) * self.sums["gain_above_squares_sum"]
+        independent, expected = self.spread * changed, points["expected"]
+        about = UnitTotals(points["size"], points["earned"], units, independent, 0.0, expected)
+        about = replace(about, offset=gain_offset(self.sums, line), rates=line.rates)
         if self.rate is None:
-            net = size * (2 * expected - 1)
-            dependent = float((units * net * net).sum())
-            return UnitTotals(size, earned, units, independent, dependent, expected, known=False)
+            net = points["size"] * (2 * expected - 1)
+            return replace(about, dependent=float((units * net * net).sum()), known=False)
         independent *= self.rate * (1 - self.rate)
-        dependent = self.sums["gain_net_sq"]
-        return UnitTotals(size, earned, units, independent, dependent, expected, icc=self.levels.icc)
+        dependent = self.sums["gain_net_sq"] * changed / (squares or 1.0)
+        return replace(about, independent=independent, dependent=dependent, icc=self.levels.icc)
 
-    def value_points(self, epochs: EpochList) -> list[Points]:
+    def value_points(self, epochs: EpochList, slope: float = 1.0) -> list[Points]:
         """Return the units of every epoch by what they could earn, what they earned and what was expected."""
-        names = {"earned": f"{PROPENSITY}_reward", "expected": f"{PROPENSITY}_expected"}
-        return self._points(epochs, f"{PROPENSITY}_weight", names)
+        return self._points(epochs, value_shares(self.table, self.prefix, PROPENSITY, slope))
 
-    def gain_points(self, epochs: EpochList) -> list[Points]:
+    def gain_points(self, epochs: EpochList, line: Line = NO_DOUBT) -> list[Points]:
         """Return the units of every epoch by what they could gain, what they gained and what was expected."""
-        return self._points(epochs, "gain_size", {"earned": "gain_won", "expected": "gain_expected"}, "gain_worst")
+        return self._points(epochs, gain_shares(self.table, self.prefix, line))
 
-    def _points(
-        self, epochs: EpochList, size: str, shares: Mapping[str, str], offset: str | None = None
-    ) -> list[Points]:
-        table = self.table
-        own, unknown = table[f"{self.prefix}{size}"], table[UNKNOWN_BEFORE]
-        offsets = own * 0.0 if offset is None else table[f"{self.prefix}{offset}"]
-        sums = {"squares": (own * own).sum(), "unknown": unknown.max(), "offset": offsets.sum()}
+    def _points(self, epochs: EpochList, shares: UnitShares) -> list[Points]:
+        table, own, unknown = self.table, shares.size, self.table[UNKNOWN_BEFORE]
+        sums = {"squares": (own * own).sum(), "unknown": unknown.max(), "offset": shares.offset.sum()}
         facts = {row[EPOCH]: row for row in self.engine.fetch(table.group_by(EPOCH).agg(**sums))}
         # Not relative to the largest one: units of later epochs have no say in how those of earlier ones are binned.
-        coordinates: dict[str, tuple[ir.Value, Kind]] = {"size": (own, "size")}
-        coordinates |= {name: (table[f"{self.prefix}{part}"] / own, "share") for name, part in shares.items()}
-        found = histograms(self.engine, table.filter(own > SMALLEST), coordinates, COARSE, EPOCH)
-        nothing = dict.fromkeys(coordinates, np.zeros(0)), np.zeros(0)
+        found = histograms(self.engine, table.filter(own > SMALLEST), _coordinates(shares, own), COARSE, EPOCH)
+        nothing = dict.fromkeys(("size", "earned", "expected"), np.zeros(0)), np.zeros(0)
         epochs_points = []
         for number in epochs.numbers.tolist():
             (points, units), fact = found.get(number, nothing), facts.get(number, {})
@@ -144,14 +147,18 @@ class UnitSums:
             epochs_points.append(Points(points["size"], earned, expected, units, variance, shift, known))
         return epochs_points
 
-    def _histogram(self, size: str, shares: Mapping[str, str], grid: Grid) -> tuple[dict[str, Floats], Floats]:
+    def _histogram(self, shares: UnitShares, largest: float, grid: Grid) -> tuple[dict[str, Floats], Floats]:
         """Return units by size, relative to the largest one so that none is too small to tell, and by shares of it."""
-        largest, own = self.sums[f"{size}_most"], self.table[f"{self.prefix}{size}"]
-        relative = own / float_literal(largest or 1.0)
-        coordinates: dict[str, tuple[ir.Value, Kind]] = {"size": (relative, "size")}
-        coordinates |= {name: (self.table[f"{self.prefix}{part}"] / own, "share") for name, part in shares.items()}
-        points, units = histogram(self.engine, self.table.filter(relative > SMALLEST), coordinates, grid)
+        relative = shares.size / float_literal(largest or 1.0)
+        rows = self.table.filter(relative > SMALLEST)
+        points, units = histogram(self.engine, rows, _coordinates(shares, relative), grid)
         return {**points, "size": points["size"] * largest}, units
+
+
+def _coordinates(shares: UnitShares, size: ir.Value) -> dict[str, tuple[ir.Value, Kind]]:
+    parts = {"earned": shares.earned, "expected": shares.expected}
+    found: dict[str, tuple[ir.Value, Kind]] = {"size": (size, "size")}
+    return found | {name: (part / shares.size, "share") for name, part in parts.items() if part is not None}
 
 
 @contextmanager
@@ -183,8 +190,10 @@ def open_unit_sums(
     for i, (tau, some) in enumerate(zip(taus, totals, strict=True)):
         own: Terms = {}
         for propensity in (PROPENSITY, OWN):
-            own |= ips.unit_terms(events, tau, propensity) if propensity in events.columns else {}
-        own |= gain.unit_terms(events, tau, events[gain.share_at(i)]) if certified else {}
+            if propensity in events.columns:
+                own |= ips.unit_terms(events, tau, propensity, doubt=levels.doubt > 1)
+        if certified:
+            own |= gain.unit_terms(events, tau, events[gain.share_at(i)], doubt=levels.doubt > 1)
         for name in names:
             found = ESTIMATORS[name].influence(events, tau, ESTIMATORS[name].finish(some, weighted.events))
             own |= {f"{name}_{part}": term for part, term in found.items()}

@@ -58,6 +58,11 @@ class Doubt:
     curve: tuple[DoubtPoint, ...] = ()
     columns: tuple[LeftOutColumn, ...] = ()
 
+    def uncertified(self, lower: float | None, upper: float | None) -> Doubt:
+        """Return what is left where nothing is certified: the estimated tipping point, and the ends of the estimate."""
+        tipping = self.estimated_tipping
+        return replace(self, lower=lower, upper=upper, tipping=tipping, guarantee="approximate", curve=())
+
     def scaled(self, width: float) -> Doubt:
         """Return the doubt with its ends on the user's own scale of rewards."""
         lower, upper = (None if end is None else width * end for end in (self.lower, self.upper))
@@ -67,14 +72,14 @@ class Doubt:
 
 def doubt_line(evaluation: Evaluation, verdict: Verdict) -> str | None:
     """Say how large a hidden segment would have to be to overturn a verdict; None if it decides nothing."""
-    doubt = evaluation[verdict.policy, verdict.tau].doubt
-    if doubt is None or verdict.kind not in ("better", "worse") or verdict.segments:
+    certified, doubts = verdict.evidence == "certified", _doubts(evaluation, verdict)
+    doubt = next(iter(doubts), None)
+    tips = [one.tipping if certified else one.estimated_tipping for one in doubts]
+    known = [tip for tip in tips if tip is not None]
+    if doubt is None or verdict.kind not in ("better", "worse") or len(known) < len(tips):
         return None
-    certified = verdict.evidence == "certified"
-    tipping = doubt.tipping if certified else doubt.estimated_tipping
-    if tipping is None:
-        return None
-    about = "" if certified and doubt.guarantee == "finite-sample" else "about "
+    tipping = min(known)
+    about = "" if certified and all(one.guarantee == "finite-sample" for one in doubts) else "about "
     allowed = f" The bounds here allow for {doubt.factor:g} already." if doubt.factor > 1 else ""
     if tipping < 1.005:
         return f"Doubt: something that the log does not record, however small, could overturn this.{allowed}"
@@ -89,7 +94,19 @@ def doubt_line(evaluation: Evaluation, verdict: Verdict) -> str | None:
     nearer = "" if rare else f" (and at most as many times nearer to {high:g}{from_low})"
     even = f"even if something that the log does not record made {quoted(evaluation.reward.name)}"
     larger = f"up to {about}{shown_factor(tipping)} times as large in {shown} as in {others}{nearer}"
-    return f"Doubt: it would still be {verdict.kind} {even} {larger}; beyond that, it might not be.{allowed}"
+    where = " in each of these segments" if verdict.segments else ""
+    return f"Doubt: it would still be {verdict.kind}{where} {even} {larger}; beyond that, it might not be.{allowed}"
+
+
+def _doubts(evaluation: Evaluation, verdict: Verdict) -> list[Doubt]:
+    """Return what doubt does to the gains that a verdict rests on: that of all traffic, or those of some segments."""
+    own = evaluation[verdict.policy, verdict.tau]
+    of_segments = [
+        e
+        for e in evaluation.segments
+        if (e.policy, e.tau, e.outcome) == (own.policy, own.tau, own.outcome) and e.segment in verdict.segments
+    ]
+    return [e.doubt for e in (of_segments if verdict.segments else [own]) if e.doubt is not None]
 
 
 def doubt_table(evaluation: Evaluation) -> TextTable | None:

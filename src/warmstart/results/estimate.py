@@ -273,10 +273,11 @@ class ValueEstimate:
     def uncertified(self) -> ValueEstimate:
         """Return the estimate of a policy that saw these rewards before: nothing about it is proven at any time."""
         certified = self.gain.certified and self.gain.certified.uncertified()
-        gain = replace(self.gain, certified=certified)
+        gain, likely = replace(self.gain, certified=certified), self.gain.estimated
+        doubt = None if self.doubt is None or likely is None else self.doubt.uncertified(likely.lower, likely.upper)
         epochs = tuple(epoch.uncertified() for epoch in self.by_epoch)
         plain = replace(self, guarantee="approximate", gain=gain, by_epoch=epochs)
-        return replace(plain, certified_lower=None, certified_upper=None, doubt=None)
+        return replace(plain, certified_lower=None, certified_upper=None, doubt=doubt)
 
     def scaled(self, reward_range: tuple[float, float]) -> ValueEstimate:
         """Return the estimate on the user's own scale of rewards."""

@@ -114,9 +114,8 @@ def _about_doubt(evaluation: Evaluation) -> list[str]:
     if not evaluation.doubt or evaluation.doubt == 1:
         return [meaning]
     allowed = f"'At least', 'at most', gains and what is proven by them allow for a doubt of {evaluation.doubt:g}"
-    divided = evaluation.log.unit or evaluation.propensities.epoch is not None
-    unknown = " By unit and by epoch nothing is certified under doubt: gains are approximate." if divided else ""
-    return [f"{meaning} {allowed}; values and their intervals do not.{unknown}"]
+    by_epoch = " Single epochs have no bounds under a doubt." if any(e.by_epoch for e in evaluation) else ""
+    return [f"{meaning} {allowed}; values and their intervals do not.{by_epoch}"]
 
 
 def _warnings(evaluation: Evaluation) -> list[str]:

@@ -6,7 +6,15 @@ Given contexts and actions, the terms ``coefficient * reward`` of the mean are i
 
 from warmstart.estimators.intervals.bets import bets_ends, chance_to_win
 from warmstart.estimators.intervals.bisection import last_ruled_out
-from warmstart.estimators.intervals.doubt import GainBins, doubted_gain_ends, tipping_point
+from warmstart.estimators.intervals.doubt import (
+    NO_DOUBT,
+    GainBins,
+    Line,
+    doubted_gain_ends,
+    last_sure,
+    lines,
+    tipping_point,
+)
 from warmstart.estimators.intervals.epoch_bets import EpochTotals, Points, Standing, Wealth
 from warmstart.estimators.intervals.gain_bets import UNKNOWN, GainSums, gain_chance, gain_ends, proves_gain
 from warmstart.estimators.intervals.kl import relative_entropy
@@ -21,6 +29,7 @@ from warmstart.estimators.intervals.unit_bets import (
     certain_loss,
     gain_evidence,
     log_sum,
+    lower_unit_gain,
     unit_gain_ends,
     unit_value_ends,
 )
@@ -29,6 +38,7 @@ __all__ = [
     "FEW",
     "METHODS",
     "NEED_COEFFICIENTS",
+    "NO_DOUBT",
     "RATIO",
     "SMALLEST",
     "UNKNOWN",
@@ -36,6 +46,7 @@ __all__ = [
     "EpochTotals",
     "GainBins",
     "GainSums",
+    "Line",
     "LoggingTotals",
     "Points",
     "Standing",
@@ -54,7 +65,10 @@ __all__ = [
     "gain_evidence",
     "interval",
     "last_ruled_out",
+    "last_sure",
+    "lines",
     "log_sum",
+    "lower_unit_gain",
     "normal_ends",
     "proves_gain",
     "relative_ends",

@@ -15,9 +15,10 @@ line is higher where m > rho / (1 + rho). Upper ends are lower ends of 1 - rewar
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,31 @@ if TYPE_CHECKING:
 
 # Tipping points are among these: each is a statement about all smaller doubts, so that none between is missed.
 DOUBTS = np.array([*np.arange(1.01, 2, 0.01), *np.arange(2, 5, 0.05), *np.arange(5, 20.01, 0.25)]).round(2)
+
+
+class Line(NamedTuple):
+    """A line below what others would earn: slope * m + start, m being what events that were shown the action earned.
+
+    ``rates``: the mean rewards that it is taken for, where nothing is known of them; None for all.
+    """
+
+    slope: float
+    start: float
+    rates: Floats | None = None
+
+
+# Others earn what shown ones do.
+NO_DOUBT = Line(1.0, 0.0)
+
+
+def lines(doubt: float, rate: float | None) -> list[Line]:
+    """Return the higher of the two lines that a doubt leaves, by an expected reward; both if nothing is known of it."""
+    border = doubt / (1 + doubt)
+    rare, often = Line(1 / doubt, 0.0), Line(doubt, 1 - doubt)
+    if rate is not None:
+        return [often if rate > border else rare]
+    below, above = UNKNOWN[border >= UNKNOWN], UNKNOWN[border < UNKNOWN]
+    return [rare._replace(rates=below), *([often._replace(rates=above)] if len(above) else [])]
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,15 +108,20 @@ class GainBins:
         baselines = None if self.baselines is None else np.tile(self.baselines, 2)
         return GainSums(by_u, baselines, self.traffic, variance, float((start * self.sums[0]).sum()), rates)
 
-    def under(self, doubt: float) -> list[GainSums]:
-        """Return events by u at the worst that a doubt leaves possible; two ways to sum them if no reward is known."""
-        border, one = doubt / (1 + doubt), np.ones_like(self.n)
+    def under(self, doubt: float, line: Line | None = None) -> list[GainSums]:
+        """Return events by u at the worst that a doubt leaves possible; two ways to sum them if no reward is known.
+
+        Args:
+            doubt: rho.
+            line: One of its lines to take for all; by default those that suit expected rewards.
+        """
+        if line is not None:
+            return [self.at(np.full_like(self.n, line.slope), np.full_like(self.n, line.start), line.rates)]
         if self.baselines is not None:
-            high = self.baselines > border
+            high = self.baselines > doubt / (1 + doubt)
             return [self.at(np.where(high, doubt, 1 / doubt), np.where(high, 1 - doubt, 0.0))]
-        rare, often = (UNKNOWN[which] for which in (border >= UNKNOWN, border < UNKNOWN))
-        parts = [self.at(one / doubt, 0 * one, rare)]
-        return [*parts, self.at(one * doubt, one * (1 - doubt), often)] if len(often) else parts
+        one = np.ones_like(self.n)
+        return [self.at(line.slope * one, line.start * one, line.rates) for line in lines(doubt, None)]
 
 
 def doubted_gain_ends(bins: GainBins, doubt: float, delta: float) -> Ends:
@@ -126,9 +157,14 @@ def tipping_point(bins: GainBins, delta: float, *, above: bool) -> float | None:
     limit, used = math.log(2 / delta), bins if above else bins.flipped
     if gain_evidence([used.plain], limit)(0.0) < limit:
         return None
+    return last_sure(lambda doubt: gain_evidence(used.under(doubt), limit)(0.0) >= limit, DOUBTS.tolist())
+
+
+def last_sure(is_sure: Callable[[float], bool], doubts: Iterable[float]) -> float:
+    """Return the last of growing doubts at which, and at all before it, something is sure; 1 if it is at none."""
     largest = 1.0
-    for doubt in DOUBTS.tolist():
-        if gain_evidence(used.under(doubt), limit)(0.0) < limit:
+    for doubt in doubts:
+        if not is_sure(doubt):
             break
         largest = doubt
     return largest

@@ -24,7 +24,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from warmstart.estimators.intervals.bisection import last_ruled_out
 from warmstart.estimators.intervals.gain_bets import UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -61,7 +61,9 @@ class UnitTotals:
     ``size``: R; ``earned``: g, a share of R; ``expected``: e, likewise, None for a value; with ``known`` False it is
     the share of R that has positive u, from which e follows for every mean reward. ``independent``, ``dependent``: sums
     over units of the squared coefficients of their rewards, and of their squared sums; ``icc``: the intraclass
-    correlation of rewards that was known before the window.
+    correlation of rewards that was known before the window. Under doubt (see doubt): ``offset``, what units would earn
+    together if there were no gain, less what is certain, None where that is what is expected; ``rates``, the mean
+    rewards that are thought of if these are not all.
     """
 
     size: Floats
@@ -72,6 +74,8 @@ class UnitTotals:
     expected: Floats | None = None
     known: bool = True
     icc: float | None = None
+    offset: float | None = None
+    rates: Floats | None = None
 
     @property
     def flipped(self) -> UnitTotals:
@@ -83,6 +87,12 @@ class UnitTotals:
     def total(self) -> float:
         """Return what all units could earn."""
         return float((self.size * self.units).sum())
+
+    def span(self, traffic: float) -> Ends:
+        """Return what the gain on so many events could be at the least and at the most."""
+        if self.offset is None:
+            return -self.total / traffic, self.total / traffic
+        return -self.offset / traffic, (self.total - self.offset) / traffic
 
     def variances(self) -> tuple[Floats, Floats]:
         """Return the variances that bets are planned with, relative to that of one reward, and the bets' weights."""
@@ -188,61 +198,87 @@ def unit_gain_ends(units: UnitTotals, traffic: float, delta: float) -> Ends:
     if units.independent <= 0:
         return -most, most
     limit = math.log(2 / delta)
-    return _lower_gain(units, traffic, limit), -_lower_gain(units.flipped, traffic, limit)
+    return lower_unit_gain([units], traffic, limit), -lower_unit_gain([units.flipped], traffic, limit)
 
 
-def _lower_gain(units: UnitTotals, traffic: float, limit: float) -> float:
+def lower_unit_gain(parts: Sequence[UnitTotals], traffic: float, limit: float) -> float:
     """Return the last gain that is ruled out: roughly by all bets, then by the few that won most there.
 
     To leave bets out of an average makes it smaller, so that whatever is chosen by what they won, nothing is ruled out
     that the average of all does not rule out.
+
+    Args:
+        parts: The units; several ways to sum them that each have some of the rates, under doubt.
+        traffic: T_B, the events that a gain is told for.
+        limit: The logarithm of what bets must win: ln(2 / delta).
     """
-    most, won = units.total / traffic, gain_evidence(units, traffic, limit)
-    rough = last_ruled_out(lambda m: log_sum(won(m)) >= limit, -most, most, steps=ROUGH_STEPS)
+    won = gain_evidence(parts, traffic, limit)
+    start, end = min(part.span(traffic)[0] for part in parts), max(part.span(traffic)[1] for part in parts)
+    rough = last_ruled_out(lambda m: log_sum(won(m)) >= limit, start, end, steps=ROUGH_STEPS)
     best = np.argsort(won(rough))[-FEW:]
-    beyond = min(rough + 2 * most / 2**ROUGH_STEPS, most)
+    beyond = min(rough + (end - start) / 2**ROUGH_STEPS, end)
     return last_ruled_out(lambda m: log_sum(won(m, best)) >= limit, rough, beyond)
 
 
-def gain_evidence(units: UnitTotals, traffic: float, limit: float) -> Callable[..., Floats]:
+def gain_evidence(parts: Sequence[UnitTotals], traffic: float, limit: float) -> Callable[..., Floats]:
     """Return a function of m and, if not of all, of some bets: the logarithms of their parts of the average.
 
     What is averaged has expectation at most 1 if the gain on ``traffic`` events is m or less.
 
     Args:
-        units: Units by what they could gain, what they gained and what was expected.
+        parts: Units by what they could gain, what they gained and what was expected; several as for the lower end.
         traffic: T_B, the events that a gain is told for.
         limit: The logarithm of what bets must win: ln(2 / delta).
     """
-    present = (units.size > 0) & (units.units > 0)
-    size, earned, n = (part[present] for part in (units.size, units.earned, units.units))
-    gained = size * earned
-    expected = np.zeros_like(size) if units.expected is None else units.expected[present]
-    variances, weights = units.variances()
-    per_size = traffic / units.total
-    claims = []
-    for b in [None] if units.known else UNKNOWN.tolist():
-        share = expected if b is None else b * expected + (1 - b) * (1 - expected)
-        best = np.sqrt(2 * limit / (variances if b is None else variances * b * (1 - b)))
-        # A unit has one form for all gains, so that the evidence falls as they grow; room is left to double rewards.
-        room = float((np.minimum(share, 1 - share) * size * n).sum()) / units.total
-        bets = affordable(best, size, share + room, n)
-        heavy = _at_risk(bets, size, share + room) > MOST_AT_RISK
-        claims += [(share, bet, form) for bet, form in zip(bets, heavy, strict=True)]
-    parts = np.log(np.tile(weights, len(claims) // len(weights)) * len(weights) / len(claims))
+    claims = [claim for part in parts for claim in _claims(part, limit)]
 
     def part(i: int, m: float) -> float:
-        share, bet, heavy = claims[i]
-        lost = bet * size * (share + m * per_size)
+        claim = claims[i]
+        lost = claim.bet * claim.size * (claim.share + m * traffic / claim.total)
         # A factor that could be below zero, whatever was earned, has no place in a product.
-        if lost[~heavy].max(initial=0.0) > 1:
+        if lost[~claim.heavy].max(initial=0.0) > 1:
             return NOTHING
-        return _won(lost, bet * gained, heavy, n) + float(parts[i])
+        return _won(lost, claim.bet * claim.gained, claim.heavy, claim.units) + math.log(claim.weight)
 
     def evidence(m: float, some: NDArray[np.int64] | None = None) -> Floats:
         return np.array([part(i, m) for i in (range(len(claims)) if some is None else some.tolist())])
 
     return evidence
+
+
+class _Claim(NamedTuple):
+    """A bet on units that could gain ``size``, gained ``gained``, and would earn ``share`` of it without a gain."""
+
+    size: Floats
+    gained: Floats
+    units: Floats
+    total: float
+    share: Floats
+    bet: float
+    heavy: NDArray[np.bool_]
+    weight: float
+
+
+def _claims(units: UnitTotals, limit: float) -> Iterator[_Claim]:
+    """Plan bets for every variance and, where nothing is known of rewards, every mean reward."""
+    present = (units.size > 0) & (units.units > 0)
+    size, earned, n = (part[present] for part in (units.size, units.earned, units.units))
+    expected = np.zeros_like(size) if units.expected is None else units.expected[present]
+    variances, weights = units.variances()
+    rates = UNKNOWN if units.rates is None else units.rates
+    for b in [None] if units.known else rates.tolist():
+        share = expected if b is None else b * expected + (1 - b) * (1 - expected)
+        if units.offset is not None:
+            share = share + (units.offset - float((share * size * n).sum())) / units.total
+        best = np.sqrt(2 * limit / (variances if b is None else variances * b * (1 - b)))
+        # A unit has one form for all gains, so that the evidence falls as they grow; room is left to double rewards.
+        room = float((np.minimum(share, np.maximum(1 - share, 0.0)) * size * n).sum()) / units.total
+        bets = affordable(best, size, share + room, n)
+        heavy = _at_risk(bets, size, share + room) > MOST_AT_RISK
+        for bet, form, weight in zip(bets.tolist(), heavy, weights.tolist(), strict=True):
+            yield _Claim(
+                size, size * earned, n, units.total, share, bet, form, weight / (1 if b is None else len(UNKNOWN))
+            )
 
 
 def log_sum(logs: Floats) -> float:
