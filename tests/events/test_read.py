@@ -296,6 +296,8 @@ def test_frames_are_forgotten_when_no_longer_needed(log):
 def test_a_text_reward_is_an_error(log):
     with pytest.raises(ws.ColumnError, match="has type string"):
         ws.read_events(broken(log, "reward", ["yes"] * log.num_rows), **NAMES)
+    with pytest.raises(ws.ColumnError, match="the outcome 'cost' has type string"):
+        ws.read_events(log.append_column("cost", log["action"]), **NAMES, also="cost")
 
 
 def test_unparsable_times_are_an_error(log):

@@ -46,6 +46,15 @@ def test_a_policy_that_is_proven_better_is_to_be_used_where_it_is_supported(bett
     assert verdict.settle == ()
 
 
+def test_what_is_not_there_is_answered_with_what_is(better):
+    with pytest.raises(KeyError, match="no policy 'a1': there are 'constant:a1', 'logging'"):
+        better["a1"]
+    with pytest.raises(KeyError, match=r"no policy 'logging' at tau 0\.9"):
+        better["logging", 0.9]
+    with pytest.raises(KeyError, match="no outcome 'clicks': there are 'click'"):
+        better.of_outcome("clicks")
+
+
 def test_bounds_in_words_are_never_better_than_they_are(better):
     stated = float(re.search(r"at least ([0-9.]+) per 1,000 events", better.verdict.text)[1])
     assert stated <= 1000 * better.verdict.gain_lower < stated * 1.1

@@ -126,7 +126,7 @@ def raw_log(engine: Engine, origin: Any, columns: Columns, *, further: Sequence[
         for name, unit in zip(columns.unit_keys, columns.unit, strict=True):
             cast[name] = as_key(table[name], unit, where, what="a unit")
         for name, also in zip(columns.also_keys, columns.also, strict=True):
-            cast[name] = as_number(table[name], also, where)
+            cast[name] = as_number(table[name], also, where, what="outcome")
         if columns.time is not None:
             cast |= as_time(engine, table[TIME], columns.time, where)
         for name, given in more.items():
@@ -198,13 +198,13 @@ def as_key(column: ir.Value, given: str, where: str, *, what: str = "a context o
 
 
 def as_number(column: ir.Value, given: str, where: str, *, what: str = "reward") -> ir.Value:
-    """Return a reward or a propensity as float64; refuse a column that is not numeric."""
+    """Return a reward, an outcome or a propensity as float64; refuse a column that is not numeric."""
     kind: dt.DataType = column.type()
-    if kind.is_boolean() and what == "reward":
+    if kind.is_boolean() and what != "propensity":
         return column.cast("int8").cast("float64")
     if kind.is_numeric():
         return column.cast("float64")
-    hint = "A reward is a number or a boolean." if what == "reward" else "A propensity is a number."
+    hint = f"{'An' if what == 'outcome' else 'A'} {what} is a number{'' if what == 'propensity' else ' or a boolean'}."
     raise ColumnError(f"{where}: the {what} {quoted(given)} has type {kind}.", hint)
 
 

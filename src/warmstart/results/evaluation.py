@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from warmstart.core import Outcome, Window, WindowName, shortened
+from warmstart.core import Outcome, Window, WindowName, quoted, shortened
 from warmstart.results import evaluation_notes, evaluation_tables
 from warmstart.results.assumptions import Assumption
 from warmstart.results.display import Result, TextTable, fields_of, plain
@@ -110,7 +110,7 @@ class Evaluation(Result):
         """Return the same evaluation with another outcome in the place of the reward."""
         place = next((i for i, outcome in enumerate(self.outcomes) if outcome.name == name), None)
         if place is None:
-            raise KeyError(name)
+            raise KeyError(_no_such("outcome", name, [outcome.name for outcome in self.outcomes]))
         outcome, means = self.outcomes[place], (self.log.mean_reward, *self.log.other_means)
         estimates = tuple(one for one in (*self.policies, *self.others) if one.outcome == name)
         log = replace(self.log, mean_reward=means[place], other_means=())
@@ -143,7 +143,7 @@ class Evaluation(Result):
         for estimate in self.policies:
             if estimate.policy == name and tau in (None, estimate.tau):
                 return estimate
-        raise KeyError(key)
+        raise KeyError(_no_such("policy", name, [one.policy for one in self.policies], tau))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it; non-finite numbers are None."""
@@ -210,3 +210,8 @@ class Evaluation(Result):
         if value is None:
             return "-"
         return f"{round(value, self._decimals) + 0.0:{'+' if signed else ''}.{self._decimals}f}"
+
+
+def _no_such(kind: str, name: str, names: Sequence[str], tau: float | None = None) -> str:
+    at = "" if tau is None else f" at tau {tau:g}"
+    return f"There is no {kind} {quoted(name)}{at}: there are {', '.join(map(quoted, dict.fromkeys(names)))}."
