@@ -29,6 +29,7 @@ OPTIONS = {"tau": 0.2, "estimators": []}
         ("a <= b<=+1", "a <= b", "<=", 1.0, False),
         ("n<=+.5", "n", "<=", 0.5, False),
         ("delay in s<=+3E-2", "delay in s", "<=", 0.03, False),
+        ("`delay in s` <= +2%", "delay in s", "<=", 0.02, True),
     ],
 )
 def test_a_guard_is_read(text, outcome, sense, limit, relative):

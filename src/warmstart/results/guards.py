@@ -16,7 +16,9 @@ from warmstart.core import UsageError, quoted
 Status = Literal["holds", "fails", "cannot-tell"]
 Ends = tuple[float, float]
 
-WRITTEN = re.compile(r"^\s*(?P<outcome>.+?)\s*(?P<sense><=|>=)\s*(?P<limit>[+-]?\s*[0-9.eE+-]+?)\s*(?P<percent>%?)\s*$")
+WRITTEN = re.compile(
+    r"^\s*(?P<tick>`?)(?P<outcome>.+?)(?P=tick)\s*(?P<sense><=|>=)\s*(?P<limit>[+-]?\s*[0-9.eE+-]+?)\s*(?P<percent>%?)\s*$"
+)
 HOW = "Write OUTCOME<=+X or OUTCOME>=-X, or X% of logging's mean: 'cost<=+2%', 'complaint<=+0.001', 'click>=-1%'."
 # Of the error that a guard relative to logging may have, the part of the gain, where logging's mean has an interval of
 # its own: it has the rest, since it is known far better.
