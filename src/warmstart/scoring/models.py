@@ -224,7 +224,11 @@ def unit(points: NDArray[Any]) -> NDArray[Any]:
 
 
 def expected_rewards(predicted: Singles, lowest: float, factors: Floats) -> Floats:
-    """Return predictions raised to the lowest, times the factors of their actions, at most 1."""
+    """Return predictions raised to the lowest, times the factors of their actions, at most 1.
+
+    >>> expected_rewards(np.array([0.25, 0.0], dtype=np.float32), 0.125, np.array([8.0, 2.0])).tolist()
+    [1.0, 0.25]
+    """
     result: Floats = np.minimum(np.maximum(predicted, lowest) * factors, 1.0)
     return result
 
