@@ -1,5 +1,6 @@
 """The registry of codes: complete, used, and the same in the source, the errors and the page."""
 
+import ast
 import importlib
 import importlib.util
 import pkgutil
@@ -35,6 +36,29 @@ def kinds_of_errors():
 
 def test_every_code_in_the_source_is_in_the_registry_and_the_other_way_round():
     assert used_in_the_source() == set(CODES)
+
+
+def texts_in_the_source():
+    """Every text of the source, with what is filled in left out, and where it stands."""
+    for path in PACKAGE.rglob("*.py"):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        inner = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+        for node in (one for one in ast.walk(tree) if id(one) not in inner):
+            parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+            texts = [one.value for one in parts if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            if texts:
+                yield f"{path.name}:{node.lineno}", "".join(texts)
+
+
+def test_every_warning_names_its_code():
+    """All but those that are made of an assumption, which names its own."""
+    warnings = {
+        place: text
+        for place, text in texts_in_the_source()
+        if re.match(r"(WARNING|Drift|Lost support|Reaction): .", text)
+    }
+    assert len(warnings) >= 11
+    assert {place for place, text in warnings.items() if not PATTERN.search(text)} == set()
 
 
 def test_codes_that_programs_know_keep_their_meaning():

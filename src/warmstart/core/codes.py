@@ -260,7 +260,8 @@ _DATA = (
     Code(
         "WS212",
         "Propensities that are no probabilities",
-        "The column of logged propensities has values outside (0, 1].",
+        "The column of logged propensities has values outside (0, 1], or some so small that an action's weights add up "
+        "to more than all traffic.",
         "Weights are one over them; a wrong column gives wrong values.",
         "Was another number logged? Leave the column out to have propensities counted or modelled.",
     ),
@@ -283,7 +284,7 @@ _DATA = (
         "WS215",
         "A line that cannot be read",
         "A line of a text log is not in the format it should have; the message gives file and line.",
-        "Nothing was written: to skip lines silently could bend results.",
+        "Nothing was written, or such lines were left out because you said so: they may differ from the others.",
         "Repair or remove the line.",
     ),
     Code(
@@ -293,6 +294,27 @@ _DATA = (
         "no action that it knows is live.",
         "Values count nothing there, gains count logging: both say less of the policy than it could do.",
         "Pass a table of contexts with the features that it learned from: contexts=... (--contexts FILE).",
+    ),
+    Code(
+        "WS217",
+        "Contexts or actions without features",
+        "Contexts or actions of the log have no row in the tables of features.",
+        "What learns from these features knows nothing of them: they are all alike to it.",
+        "Complete the tables, or leave them out so that contexts and actions are their own features.",
+    ),
+    Code(
+        "WS218",
+        "Actions that cannot be told apart",
+        "Several actions of an event have equal features, and count as one action.",
+        "Values are of the action that they make together; its logged probability is that of one of them only.",
+        "Add a feature that tells the actions apart, such as their id, to what is logged.",
+    ),
+    Code(
+        "WS219",
+        "Outcomes that belong to nothing",
+        "No outcome could be joined with any impression.",
+        "All rewards are zero, or absent.",
+        "Compare the keys of both tables: their names, types and spelling.",
     ),
 )
 

@@ -254,7 +254,9 @@ def _drift(line: MonitorLine, before: Sequence[MonitorLine]) -> list[str]:
     error = math.sqrt(max(variance, 0.0) * (1 / n + 1 / line.events))
     if abs(line.logging - mean) <= DRIFT * error:
         return []
-    return [f"Drift: in {line.epoch} the mean reward (from 0 to 1) was {line.logging:.4g}, and {mean:.4g} before."]
+    return [
+        f"Drift: in {line.epoch} the mean reward (from 0 to 1) was {line.logging:.4g}, and {mean:.4g} before. (WS102)"
+    ]
 
 
 def _lost_support(line: MonitorLine, before: Sequence[MonitorLine]) -> list[str]:
@@ -270,7 +272,9 @@ def _lost_support(line: MonitorLine, before: Sequence[MonitorLine]) -> list[str]
         usual = sum(n * share for n, share in earlier) / events if events else 0.0
         if one.estimate.supported < LOST * usual:
             now = f"{one.estimate.supported:.1%} of the traffic of {line.epoch}"
-            alarms.append(f"Lost support: the log supports {quoted(one.name)} on {now}, and {usual:.1%} before.")
+            alarms.append(
+                f"Lost support: the log supports {quoted(one.name)} on {now}, and {usual:.1%} before. (WS104)"
+            )
     return alarms
 
 
@@ -282,7 +286,8 @@ def _reaction(events: Events) -> list[str]:
     name = None if epochs is None else epochs.column or epochs.kind
     found = [] if facts is None else [row for row in facts.lengths if row.name == name and row.reacts]
     return [
-        f"Reaction: the logging policy reacts to rewards within {row.words}; bounds need it not to." for row in found
+        f"Reaction: the logging policy reacts to rewards within {row.words}; bounds need it not to. (WS111)"
+        for row in found
     ]
 
 

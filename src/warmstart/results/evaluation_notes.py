@@ -123,7 +123,7 @@ def _warnings(evaluation: Evaluation) -> list[str]:
         return []
     names = ", ".join(quoted(name) for name in evaluation.learned_here)
     what = "learned from events of the evaluated window: the value is too high, and no end is certified"
-    return [f"WARNING: {names} {what}. Evaluate on later events."]
+    return [f"WARNING: {names} {what}. Evaluate on later events. (WS103)"]
 
 
 def _about_windows(evaluation: Evaluation) -> list[str]:

@@ -49,7 +49,7 @@ class Exported(Result):
             choice = f"{counted(self.contexts, 'context')} to choose for among {counted(self.actions, 'action')}"
             lines.append(f"{contexts} has {choice}; the tables beside it have their keys.")
         if self.bare:
-            lines.append(f"WARNING: {self.bare:,} contexts and actions have no row in the tables of features.")
+            lines.append(f"WARNING: {self.bare:,} contexts and actions have no row in the tables of features. (WS217)")
         return lines
 
 
@@ -91,14 +91,16 @@ class Imported(Result):
         if about["propensities"] == 0:
             lines.append("There are no probabilities in it: propensities will be estimated.")
         elif about["propensities"] < about["events"]:
-            lines.append(f"WARNING: only {about['propensities']:,} of {about['events']:,} events have a probability.")
+            lines.append(
+                f"WARNING: only {about['propensities']:,} of {about['events']:,} events have a probability. (WS210)"
+            )
         if about["malformed"]["lines"]:
-            lines.append(f"WARNING: {counted(about['malformed']['lines'], 'malformed line')} left out.")
+            lines.append(f"WARNING: {counted(about['malformed']['lines'], 'malformed line')} left out. (WS215)")
             lines += about["malformed"]["first"]
         if about["equal_actions"]:
             lines.append(
                 f"WARNING: in {counted(about['equal_actions'], 'event')} several actions have equal features, so they "
-                "are one action here, whose logged probability is that of one of them."
+                "are one action here, whose logged probability is that of one of them. (WS218)"
             )
         return lines
 
@@ -138,7 +140,7 @@ class ImportedCalls(Result):
             shares = [f"{shortened(m)} {n:,} of {n + about['models'].get(m, 0):,}" for m, n in most]
             lines.append(
                 f"WARNING: Failures by model: {', '.join(shares)}. Values are those of answered calls: a model that "
-                "fails more looks better than it is."
+                "fails more looks better than it is. (WS113)"
             )
         lines += [
             f"Scores {shortened(name)}: {one['scores']:,}, from {one['low']:g} to {one['high']:g}."
@@ -147,7 +149,7 @@ class ImportedCalls(Result):
         if scores["dropped"]:
             lines.append(f"Scores left out: {_reasons(scores['dropped'])}.")
         if about["malformed"]["lines"]:
-            lines.append(f"WARNING: {counted(about['malformed']['lines'], 'malformed line')} left out.")
+            lines.append(f"WARNING: {counted(about['malformed']['lines'], 'malformed line')} left out. (WS215)")
             lines += about["malformed"]["first"]
         lines.append(f"Columns: {', '.join(self._column(name) for name in about['columns'])}.")
         return [*lines, STORED[about["prompts"]]]

@@ -154,9 +154,9 @@ class Joined(Result):
         if self.without_outcome == "leave-out":
             lines.append("Impressions without an outcome are left out: values are those of impressions that have one.")
         if self.duplicates == "sum" and self.outcomes.duplicates:
-            lines.append("WARNING: Rewards are sums and may exceed 1: read them with a reward range.")
+            lines.append("WARNING: Rewards are sums and may exceed 1: read them with a reward range. (WS211)")
         if not self.impressions.rewarded:
-            lines.append("WARNING: No outcome belongs to any impression. Are the keys of both tables the same?")
+            lines.append("WARNING: No outcome belongs to any impression. Are the keys of both tables the same? (WS219)")
         return lines
 
 

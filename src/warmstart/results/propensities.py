@@ -71,7 +71,7 @@ class PropensitySource:
         if self.too_heavy:
             lines.append(
                 f"WARNING: the logged propensities of {self.too_heavy:,} actions are too small: the weights of each "
-                "add up to more than all traffic. Was another number logged?"
+                "add up to more than all traffic. Was another number logged? (WS212)"
             )
         if self.without > 0:
             lines.append(f"{self.without:.2%} of events have no propensity (an action the model never saw): weight 0.")
