@@ -197,7 +197,7 @@ def load(folder: str | Path) -> ScoringPolicy:
 
     Arrays are read into memory, so that a later change of the folder changes nothing. A damaged or changed folder, or
     one of another version, is an error that names the file and the field. A policy learned with a model of your own has
-    decisions only, and is refused.
+    decisions only, and a safe one acts in the contexts of its ranking only: both are refused.
     """
     path, where = Path(folder), printable(folder)
     if not (path / FILE).is_file():
@@ -207,6 +207,10 @@ def load(folder: str | Path) -> ScoringPolicy:
     if about["model"] is None:
         what = f"{where} was learned with a model of your own, which is not saved: it has decisions only."
         raise UsageError(what, "Look up its decisions.parquet, or score contexts with your model.")
+    if about.get("defers"):
+        # Its model would choose where the policy proved nothing.
+        what = f"{where} is a safe policy: it acts in the contexts of its ranking only, which is not read here."
+        raise UsageError(what, "Look up its decisions.parquet: in a context that it lacks, what you do now stands.")
     settings, of_actions = (settings_of(about[name]) for name in ("context_features", "action_features"))
     actions = load_keys(path, about["action_type"]).values()
     bits = (settings.bits, of_actions.bits)
