@@ -54,6 +54,7 @@ def test_predictions_are_those_of_scikit_learn_for_cells_and_for_rows_between_an
         rows[:, column] = values
         split = len(ours.context_columns)
         sides = rows[:, :split], rows[:, split:]
+        sides = sides[0], np.column_stack([sides[1], np.full(len(at), -1.0)])
         left = [
             ours._left(side, np.flatnonzero((ours.columns < split) == (first == 0)), first)
             for side, first in zip(sides, (0, split), strict=True)
@@ -96,7 +97,8 @@ def test_a_full_tree_of_32_leaves_finds_each_of_them():
     masks = np.array([0xFFFFFFFF & ~((1 << (i + 1)) - 1) for i in range(31)], np.uint32)
     columns = np.zeros(31, np.uint32)
     one = np.array([0], np.uint32)
-    model = TreesModel(one, one[:0], np.array([0, 31]), columns, cuts, masks, np.linspace(-3, 3, 32)[None], 0.0)
+    sets = np.zeros((31, 8), np.uint32)
+    model = TreesModel(one, one[:0], np.array([0, 31]), columns, cuts, masks, sets, np.linspace(-3, 3, 32)[None], 0.0)
     x = trees.FeatureRows.of(np.arange(32), np.zeros(32, int), np.arange(32.0), 32)
     a = trees.FeatureRows.of(np.zeros(0, int), np.zeros(0, int), np.zeros(0), 1)
     odds = np.linspace(-3, 3, 32)
@@ -127,3 +129,26 @@ def test_changed_trees_are_refused_though_their_checksums_fit(saved, tmp_path, f
     with pytest.raises(ws.SavedFileError, match=message) as error:
         ws.load_policy(folder)
     assert file.split(".")[0] in str(error.value) or file == "tree_starts.npy"
+
+
+def test_actions_known_by_name_alone_are_a_category_as_in_scikit_learn():
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    rng = np.random.default_rng(4)
+    x, _ = features(BITS[0], z=rng.normal(size=SIZE))
+    a, _ = features(16, name=[f"name{i}" for i in range(40)])
+    contexts, actions = rng.integers(SIZE, size=4_000), rng.choice(np.delete(np.arange(40), 7), size=4_000)
+    seen = cells(contexts, actions, np.where((actions * 7 % 11 < 5) == (x.values[::2][contexts] > 0), 0.8, 0.1), 1)
+    ours = trees.learn_trees(seen, 1.0, x, a)
+    assert (ours.columns == len(ours.context_columns) + len(ours.action_columns)).any()
+    # Places of buckets in rising order are the categories.
+    place = np.argsort(np.argsort([a.buckets[a.starts[i]] for i in range(40)]))
+    matrix = np.column_stack([dense(x, ours.context_columns)[contexts], place[actions]])
+    options = {"max_leaf_nodes": trees.LEAVES, "max_iter": trees.TREES, "learning_rate": trees.RATE, "random_state": 0}
+    theirs = HistGradientBoostingClassifier(**options, categorical_features=[matrix.shape[1] - 1])
+    order = np.argsort(-seen.reward_sum, kind="stable")
+    assert set(seen.n) == {1.0}
+    theirs.fit(matrix[order], seen.reward_sum[order])
+    assert ours.predict(contexts, actions, x, a) == pytest.approx(theirs.predict_proba(matrix)[:, 1], rel=1e-5)
+    unknown = features(16, name=["nobody"])[0]
+    assert np.isfinite(ours.predict(contexts[:5], np.zeros(5, int), x, unknown)).all()

@@ -41,7 +41,7 @@ _door = Door.to(
         "policy": "Chosen ScoringPolicy load",
         "records": "rows_of_records",
         "rows": "SparseRows",
-        "trees": "EVERY_LEAF MOST_LEAVES TreesModel dense",
+        "trees": "EVERY_LEAF MOST_LEAVES WORDS_OF_A_SET TreesModel category_of dense",
         "settings": "FeatureSettings Kind Scale",
     },
 )

@@ -15,7 +15,7 @@ from warmstart.scoring.arrays import ArraySpec, Reading, damaged, read_array
 from warmstart.scoring.fields import FILE, Check, number, one_of, whole
 from warmstart.scoring.models import Groups, LogisticModel, LowRankModel, MeanModel, ProductModel, RewardModel
 from warmstart.scoring.rows import SparseRows
-from warmstart.scoring.trees import MOST_LEAVES, TreesModel
+from warmstart.scoring.trees import MOST_LEAVES, WORDS_OF_A_SET, TreesModel
 
 # Far above what learning makes, and far below what overflows in a sum of products.
 LARGEST_WEIGHT, LARGEST_VALUE, LARGEST_FACTOR = 1e9, 1e3, 1e12
@@ -131,8 +131,8 @@ def _trees(fields: Mapping[str, Any], arrays: Arrays) -> TreesModel:
     for side, columns in zip(("context", "action"), sides, strict=True):
         if bool((columns[1:] <= columns[:-1]).any()):
             raise damaged(f"{side}_columns.npy", "buckets must rise")
-    if (arrays["split_columns"] >= sum(map(len, sides))).any():
-        raise damaged("split_columns.npy", f"values must be below {sum(map(len, sides)):,}, the number of columns")
+    if (arrays["split_columns"] > sum(map(len, sides))).any():
+        raise damaged("split_columns.npy", f"values must be below {sum(map(len, sides)) + 1:,}, the number of columns")
     # Of the masks of a tree some leaf must be left, wherever a row goes.
     if len(arrays["tree_starts"]) != len(arrays["leaves"]) + 1:
         raise damaged("leaves.npy", f"has {len(arrays['leaves']):,} trees, and tree_starts.npy another number")
@@ -146,6 +146,7 @@ def _trees(fields: Mapping[str, Any], arrays: Arrays) -> TreesModel:
         arrays["split_columns"],
         arrays["thresholds"],
         arrays["masks"],
+        arrays["sets"],
         arrays["leaves"],
         fields["baseline"],
     )
@@ -154,7 +155,7 @@ def _trees(fields: Mapping[str, Any], arrays: Arrays) -> TreesModel:
 def _trees_saved(model: TreesModel) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     arrays: dict[str, NDArray[Any]] = {"tree_starts": model.starts, "split_columns": model.columns}
     arrays |= {name: getattr(model, name) for name in ("context_columns", "action_columns")}
-    arrays |= {name: getattr(model, name) for name in ("thresholds", "masks", "leaves")}
+    arrays |= {name: getattr(model, name) for name in ("thresholds", "masks", "sets", "leaves")}
     return {"baseline": model.baseline}, arrays
 
 
@@ -166,10 +167,16 @@ TREES = ModelKind(
         "split_columns": ArraySpec("split_columns.npy", "uint32", ("splits",)),
         "thresholds": ArraySpec("thresholds.npy", "float64", ("splits",), -LARGEST_WEIGHT, LARGEST_WEIGHT),
         "masks": ArraySpec("masks.npy", "uint32", ("splits",)),
+        "sets": ArraySpec("sets.npy", "uint32", ("splits", "words")),
         "tree_starts": ArraySpec("tree_starts.npy", "int64", ("trees + 1",), offsets_to="splits"),
         "leaves": ArraySpec("leaves.npy", "float64", ("trees", "leaves"), -LARGEST_VALUE, LARGEST_VALUE),
     },
-    sizes=lambda _, bits: {"context buckets": 1 << bits[0], "action buckets": 1 << bits[1], "leaves": MOST_LEAVES},
+    sizes=lambda _, bits: {
+        "context buckets": 1 << bits[0],
+        "action buckets": 1 << bits[1],
+        "leaves": MOST_LEAVES,
+        "words": WORDS_OF_A_SET,
+    },
     build=_trees,
     saved=_trees_saved,
 )

@@ -18,6 +18,7 @@ from warmstart.scoring.rows import SparseRows
 
 MOST_LEAVES = 32
 EVERY_LEAF = np.uint32(0xFFFFFFFF)
+MOST_CATEGORIES, WORDS_OF_A_SET = 255, 8
 PAIRS_AT_A_TIME = 50_000
 Masks = NDArray[np.uint32]
 
@@ -27,8 +28,9 @@ class TreesModel(ByFeatures):
     """Trees over columns: the ``context_columns`` and then the ``action_columns``, buckets in rising order.
 
     Of every split: its ``columns``, ``thresholds`` and ``masks``, the leaves that are left to a row with more than the
-    threshold; those of tree i are ``starts[i]:starts[i + 1]``. ``leaves``: by tree, what they add to the ``baseline``,
-    in log-odds.
+    threshold. The column after the last is the category of an action, which of the action columns it has: what is left
+    to it is all leaves if its bit in ``sets`` is 1. The splits of tree i are ``starts[i]:starts[i + 1]``.
+    ``leaves``: by tree, what they add to the ``baseline``, in log-odds.
     """
 
     context_columns: NDArray[np.uint32]
@@ -37,6 +39,7 @@ class TreesModel(ByFeatures):
     columns: NDArray[np.uint32]
     thresholds: Floats
     masks: Masks
+    sets: Masks
     leaves: Floats
     baseline: float
 
@@ -47,7 +50,7 @@ class TreesModel(ByFeatures):
     def for_actions(self, a: SparseRows) -> Predictor:
         """Find the leaves that the actions leave to contexts."""
         of_context = self.columns < len(self.context_columns)
-        of_actions = self._left(dense(a, self.action_columns), np.flatnonzero(~of_context), len(self.context_columns))
+        of_actions = self._left(self._with_category(a), np.flatnonzero(~of_context), len(self.context_columns))
 
         def block(x: SparseRows) -> Block:
             of_contexts = self._left(dense(x, self.context_columns), np.flatnonzero(of_context), 0)
@@ -68,9 +71,21 @@ class TreesModel(ByFeatures):
         left = [np.full(len(rows), EVERY_LEAF) for _ in self.leaves]
         tree = np.searchsorted(self.starts, splits, side="right") - 1
         for of, split in zip(tree.tolist(), splits.tolist(), strict=True):
-            more = rows[:, self.columns[split] - first] > self.thresholds[split]
+            more = self._goes_right(rows, split, int(self.columns[split]) - first)
             left[of] &= np.where(more, self.masks[split], EVERY_LEAF)
         return left
+
+    def _goes_right(self, rows: Floats, split: int, column: int) -> NDArray[np.bool_]:
+        if self.columns[split] < len(self.context_columns) + len(self.action_columns):
+            above: NDArray[np.bool_] = rows[:, column] > self.thresholds[split]
+            return above
+        category = rows[:, column].astype(np.int64)
+        known = (self.sets[split][np.maximum(category, 0) >> 5] >> (category & 31).astype(np.uint32)) & 1
+        other: NDArray[np.bool_] = (known == 0) | (category < 0)
+        return other
+
+    def _with_category(self, a: SparseRows) -> Floats:
+        return np.column_stack([dense(a, self.action_columns), category_of(a, self.action_columns)])
 
     def _odds(self, contexts: list[Masks], actions: list[Masks], rows: NDArray[Any], columns: NDArray[Any]) -> Floats:
         odds = np.full(len(rows), self.baseline)
@@ -86,6 +101,15 @@ def dense(rows: SparseRows, buckets: NDArray[np.uint32]) -> Floats:
     result = np.zeros((len(rows), len(buckets)))
     np.add.at(result, (owner, mine.buckets), mine.values)
     return result
+
+
+def category_of(rows: SparseRows, buckets: NDArray[np.uint32]) -> Floats:
+    """Return which of the buckets a row has, as a place; -1 for rows with none or several, or places from 255 on."""
+    mine = rows.among(buckets)
+    alone = np.flatnonzero(np.diff(mine.starts) == 1)
+    result = np.full(len(rows), -1.0)
+    result[alone] = mine.buckets[mine.starts[alone]]
+    return np.where(result < MOST_CATEGORIES, result, -1.0)
 
 
 def _first_bits(masks: Masks) -> NDArray[np.int64]:
