@@ -6,6 +6,7 @@ from tests.support.reward_cells import BITS, cells, features
 
 import warmstart as ws
 from warmstart.features import FeatureRows
+from warmstart.reward import logistic
 from warmstart.reward.logistic import MOST_ACTIONS, learn_logistic
 from warmstart.scoring import LogisticModel
 
@@ -71,3 +72,18 @@ def test_too_many_actions_are_refused():
     rows = FeatureRows.of(np.zeros(0, int), np.zeros(0, int), np.zeros(0), MOST_ACTIONS + 1)
     with pytest.raises(ws.UsageError, match="One regression for each of 1,001 actions"):
         learn_logistic(cells([0], [0], 0.5, 1), 1.0, rows, rows)
+
+
+def test_the_penalty_is_weaker_where_features_decide():
+    rng = np.random.default_rng(2)
+    x, _ = features(BITS[0], z=(z := rng.normal(size=3_000)), noise=rng.normal(size=3_000))
+    a = np.zeros(3_000, int)
+    matrix = logistic._columns(x, np.unique(x.buckets))
+
+    def chosen(slope):
+        seen = cells(np.arange(3_000), a, chance(slope * z), 1)
+        table = logistic._Table(matrix, seen.contexts, a, seen.reward_sum, 1 - seen.reward_sum)
+        return logistic._choose_penalty(table, 1, 0)
+
+    assert chosen(20.0) == 100.0
+    assert chosen(0.0) == 10.0

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent
 from warmstart.features import FeatureRows, weighted_copy
-from warmstart.reward.credibility import Credibility, Halves
+from warmstart.reward.credibility import LOWEST_SHARE, LOWEST_SHARE_OF_CHANCES, Credibility, Halves
 from warmstart.reward.examples import Examples
 from warmstart.reward.logistic import learn_logistic
 from warmstart.reward.low_rank import learn_low_rank
@@ -82,9 +82,15 @@ class Learner:
             predictions = model.predict(examples.contexts, examples.actions, self.x, self.a)
         if self.settings.cross_only:
             return LearnedRewards(model, np.ones(len(self.a)), 0.0, predictions.astype(np.float64), predictions)
-        known = Credibility.learn(examples, predictions, len(self.x), len(self.a), halves)
+        known = self.credibility(examples, predictions, halves)
         scores = known.apply(examples, predictions)
         return LearnedRewards(model, known.actions, known.lowest, scores, predictions)
+
+    def credibility(self, examples: Examples, predictions: NDArray[np.float32], halves: Halves) -> Credibility:
+        """Return the factors of ids on predictions of cells."""
+        is_linear = self.regressor is not None or self.settings.model == "product"
+        share = LOWEST_SHARE if is_linear else LOWEST_SHARE_OF_CHANCES
+        return Credibility.learn(examples, predictions, len(self.x), len(self.a), halves, lowest_share=share)
 
     def _model(
         self, examples: Examples, tau: float, events: Stream | None, passes: int, on_progress: Progress

@@ -96,8 +96,7 @@ class Part:
 
     def known(self, halves: Halves) -> Credibility:
         """Return the factors of ids that earlier cells have with these halves."""
-        sizes = len(self.learner.x), len(self.learner.a)
-        return Credibility.learn(self.earlier, self.of_earlier, *sizes, halves)
+        return self.learner.credibility(self.earlier, self.of_earlier, halves)
 
     def losses(self, halves: Halves) -> Losses:
         """Return the losses of later cells with these halves."""
