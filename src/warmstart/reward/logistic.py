@@ -15,8 +15,8 @@ from warmstart.scoring import LogisticModel
 
 # Numbers come with a spread of .3: this is scikit-learn's own default for a spread of 1.
 C = 10.0
-# Tried on cells held out, the usual first: it stays where the other is no better. A stronger penalty has less loss where
-# actions are shown rarely, and draws them all to their means (accuracy on yeast .25, not .51).
+# Tried on cells held out, the usual first: it stays where the other is no better. A stronger penalty has less loss
+# where actions are shown rarely, and draws them all to their means (accuracy on yeast .25, not .51).
 PENALTIES, CELLS_TO_CHOOSE_WITH = (C, 100.0), 20_000
 MOST_STEPS = 300
 MOST_ACTIONS, MOST_COEFFICIENTS = 1_000, 20_000_000
