@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core import PROBABILITY, UsageError, __version__, quoted, silent, to_arrow, to_numpy, write_output
+from warmstart.engine import is_partitioned
 from warmstart.events import Events, read_events
 from warmstart.pipeline import audit, evaluate, fit, policy_table
 from warmstart.policy import FittedPolicy, NaivePolicy, save_policy
@@ -125,6 +126,10 @@ def run_experiment(
     with stage("choosing among all ads (naive)"):
         naive = policy_table({"naive": NaivePolicy(learned, rewarded_only=sampled)}, test, train=train)
     learners = {"learned": learned, "learned-paper": as_paper}
+    if not (sampled or is_partitioned(engine)):
+        with stage("proving where to depart from logging (safe)"):
+            learners["safe"] = fit(train, **tables, seed=seed, safe=True, on_progress=on_progress)
+            save_policy(learners["safe"], out / "policies" / "safe")
     policies = {**learners, "uniform": "uniform", "naive": naive, "logging": "logging"}
     with stage("evaluating"):
         evaluation = evaluate(policies, test, train=train, tau=TAUS, interval="bets", contributions=10)
@@ -150,8 +155,19 @@ def _truth(world: AdWorld, policy: Any, train: Events, test: Events) -> Truth:
         value = world.true_value(table, events=test)
         return value, dict.fromkeys(TAUS, value)
     shown = policy_table("logging", test)
-    seen = {tau: world.true_value(visible(table, shown, tau), events=test) for tau in TAUS}
+    seen = {tau: world.true_value(_seen(policy, table, shown, tau), events=test) for tau in TAUS}
     return world.true_value(table, events=test), seen
+
+
+def _seen(policy: Any, table: pa.Table, logging: pa.Table, tau: float) -> pa.Table:
+    """Reduce a policy to what an estimate can see: all of it where a policy defers to logging."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not getattr(policy, "defers", False):
+        return visible(table, logging, tau)
+    acts = pc.is_in(table["page"], value_set=policy.decisions["page"].combine_chunks())
+    return pa.concat_tables([visible(table.filter(acts), logging, tau), table.filter(pc.invert(acts))])
 
 
 def visible(policy: pa.Table, logging: pa.Table, tau: float) -> pa.Table:

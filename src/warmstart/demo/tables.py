@@ -60,6 +60,11 @@ def experiment_notes(experiment: Experiment) -> list[str]:
         "not."
     )
     notes = [*(f"The log: {line}" for line in experiment.audit.verdict), truth, methods]
+    if any(line.method == "safe" for line in experiment.lines):
+        notes.append(
+            "safe: departs from logging only where a part of the training events proves what another proposed, and "
+            "leaves the choice to logging elsewhere (fit --safe)."
+        )
     if experiment.sampled:
         notes.append(
             "Here naive decides only for pages with a click, which is all that its estimate needs; its truth is from a "
@@ -83,4 +88,12 @@ def _conclusion(experiment: Experiment) -> list[str]:
         f"is there; and of naive, whose choices were hardly ever shown, the log says {naive.estimate:.4f} where the "
         f"truth is {naive.truth:.4f}: what a log cannot tell, it cannot tell."
     )
-    return [better, beware]
+    safe = lines.get(("safe", "evaluated", tau))
+    if safe is None:
+        return [better, beware]
+    never = (
+        f"CONCLUSION: The safe policy is worse than logging with a chance of 5 % at most; it earns {safe.truth:.4f} in truth, against "
+        f"{logging.truth:.4f} for what was shown and {learned.truth:.4f} for the learned one; the log says "
+        f"{_gain(safe)} an event."
+    )
+    return [better, beware, never]

@@ -1,0 +1,83 @@
+"""``python -m studies.safe_upworthy``: safe policies on months of real clicks whose truth is known (Upworthy archive).
+
+The months of ``benchmarks.upworthy``: pages whose headlines were shown at random, and a hidden logger that is
+deterministic within a day. The library's functions work on the sums of the first days and of the last. In brackets:
+months in which a policy departs from logging and earns less, by the archive's own click rates, on the traffic that was
+to prove it. Results are kept in a file, line by line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+import numpy as np
+from benchmarks.upworthy import DAYS, FIRST_DAY, MICROSECONDS, Archive, draw, read_archive
+from numpy.typing import NDArray
+
+from warmstart.estimators import CellSums, Proposal, improve_either_way, propose, prove
+from warmstart.reward import Examples, shrunk_rates
+
+TAU, DELTA, PROOF = 0.02, 0.05, 0.35
+Floats = NDArray[np.float64]
+
+
+def cells(ads: NDArray[np.int64], clicks: Floats, archive: Archive) -> tuple[CellSums, Floats]:
+    """Return the cells of events, and their expected rewards."""
+    n, rewards = (np.bincount(ads, weights, len(archive.page)) for weights in (None, clicks))
+    seen = np.flatnonzero(n)
+    x, a = archive.page[seen], seen
+    total = np.bincount(archive.page, n)[x]
+    rates = shrunk_rates(Examples(x, a, n[seen].astype(float), rewards[seen], rewards[seen], total.astype(float)))
+    return CellSums(x, a, n[seen].astype(float), rewards[seen]), rates
+
+
+def gain(proposal: Proposal | None, sums: CellSums, archive: Archive) -> float:
+    """Return the true gain on some traffic, in clicks per 1,000 events."""
+    if proposal is None or not len(proposal.contexts):
+        return 0.0
+    size = len(archive.page)
+    logging = sums.by_context(sums.n * archive.rates[sums.actions], size)[proposal.contexts]
+    events = sums.by_context(sums.n, size)[proposal.contexts]
+    return float((events * archive.rates[proposal.actions] - logging).sum() / sums.n.sum() * 1_000)
+
+
+def one_month(archive: Archive, pages: int, seed: int) -> dict[str, float]:
+    """Return the true gain of every method, and the gain of the best."""
+    log = draw(archive, pages, np.random.default_rng(seed))
+    day = log["shown_at"].cast("int64").to_numpy() // MICROSECONDS - FIRST_DAY
+    ads, clicks = log["ad"].to_numpy(), log["click"].to_numpy().astype(float)
+    early = day < round(DAYS * (1 - PROOF))
+    (a, of_a), (b, of_b), whole = (cells(ads[part], clicks[part], archive) for part in (early, ~early, early | ~early))
+    bold = propose(*whole, tau=TAU, caution=0.0)
+    tested = prove(a, b, propose(a, of_a, tau=TAU, caution=0.0), tau=TAU, delta=DELTA)
+    safe, way = improve_either_way((a, b), (of_a, of_b), whole, tau=TAU, delta=DELTA)
+    best = propose(whole[0], archive.rates[whole[0].actions], tau=TAU, caution=0.0)
+    found = {"argmax": (bold, whole[0]), "one test": (tested, b), "safe": (safe, (b, a)[way]), "best": (best, whole[0])}
+    return {name: gain(proposal, sums, archive) for name, (proposal, sums) in found.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--months", type=int, default=200)
+    parser.add_argument("--pages", type=int, default=200)
+    parser.add_argument("--cached", type=int, default=1)
+    parser.add_argument("--out", type=Path, default=Path("safe-upworthy.jsonl"))
+    options = parser.parse_args()
+    lines = options.out.read_text().splitlines() if options.out.exists() else []
+    found = [json.loads(line) for line in lines]
+    archive = read_archive(options.cached)
+    with options.out.open("a", encoding="utf-8") as file:
+        for seed in range(len(found), options.months):
+            found.append(one_month(archive, options.pages, seed))
+            file.write(json.dumps(found[-1]) + "\n")
+            file.flush()
+    print(f"{len(found)} months of {options.pages} pages: true gain per 1,000 events (months below logging)")
+    for name in found[0]:
+        gains = np.array([month[name] for month in found])
+        print(f"{name}: {gains.mean():+.3f} ({(gains < 0).sum()}), departs in {(gains != 0).sum()}")
+
+
+if __name__ == "__main__":
+    main()
