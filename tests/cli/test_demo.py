@@ -57,6 +57,12 @@ def test_the_papers_weights_overestimate(lines):
             assert line["estimate"] > 1.1 * line["visible"]
 
 
+def test_the_safe_policy_is_better_than_logging_and_departs_from_it_on_a_part(lines):
+    safe, logging = lines["safe", "evaluated", 0.01], lines["logging", "evaluated", 0.01]
+    assert logging["truth"] < safe["truth"] < lines["learned", "evaluated", 0.01]["truth"]
+    assert safe["gain_lower"] > 0
+
+
 def test_what_is_printed_is_what_was_found(ran, lines):
     _, printed = ran
     learned = lines["learned", "evaluated", 0.01]
