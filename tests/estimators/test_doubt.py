@@ -290,3 +290,33 @@ def test_the_sentence_names_both_ratios_and_where_rewards_are_counted_from(confo
     line = next(text for text in ws.evaluate("constant:1", full, tau=0.05).headline if text.startswith("Doubt"))
     assert "times as large in events that got its choices as in the other events of their contexts" in line
     assert "(and at most as many times nearer to 1); beyond that, it might not be." in line
+
+
+def test_a_verdict_about_segments_stands_as_long_as_each_of_them_does():
+    rng = np.random.default_rng(1)
+    x, a = rng.integers(0, 6, 9000), rng.integers(0, 2, 9000)
+    lift = np.array([0.3, 0.2, -0.2])[x % 3]
+    r = (rng.random(9000) < 0.3 + lift * a).astype(float)
+    log = pa.table({"x": x, "part": np.array(["p", "q", "s"])[x % 3], "a": a.astype(str), "r": r})
+    events = ws.read_events(log, context=["x", "part"], action="a", reward="r")
+    found = ws.evaluate("constant:1", events, tau=0.05, by="part")
+    tips = {one.segment[0]: one.doubt.tipping for one in found.segments if one.policy == "constant:1"}
+    assert found.verdict.segments == (("p",), ("q",))
+    [line] = [text for text in found.headline if text.startswith("Doubt")]
+    assert "better in each of these segments" in line
+    assert f"up to {min(tips['p'], tips['q']):.2f} times" in line
+
+
+def test_where_nothing_is_certified_the_estimate_still_has_a_tipping_point():
+    """Users come back in later epochs."""
+    rng = np.random.default_rng(2)
+    day, a = np.repeat([0, 1], 1500), rng.integers(0, 2, 3000)
+    r = (rng.random(3000) < 0.2 + 0.3 * a).astype(float)
+    log = {"x": rng.integers(0, 3, 3000), "a": a.astype(str), "r": r, "u": rng.integers(0, 500, 3000)}
+    log = pa.table(log | {"day": 1_700_000_000 + 86_400 * day})
+    events = ws.read_events(log, context="x", action="a", reward="r", time="day", unit="u", epoch="day")
+    found = ws.evaluate("constant:1", events, tau=0.05, live=False)
+    doubt = found["constant:1"].doubt
+    assert doubt.guarantee == "approximate"
+    assert doubt.tipping == doubt.estimated_tipping > 1.5
+    assert any("up to about" in line for line in found.headline)
