@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from warmstart.estimators import regret_bound as regret_bound
     from warmstart.events import Events as Events
     from warmstart.events import read_events as read_events
+    from warmstart.grouping import group as group
     from warmstart.interop import export as export
     from warmstart.interop import from_coba as from_coba
     from warmstart.interop import from_obp as from_obp
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from warmstart.results import Evaluation as Evaluation
     from warmstart.results import Explanation as Explanation
     from warmstart.results import Exported as Exported
+    from warmstart.results import Grouped as Grouped
     from warmstart.results import Imported as Imported
     from warmstart.results import ImportedCalls as ImportedCalls
     from warmstart.results import ImportedTables as ImportedTables
@@ -97,15 +99,16 @@ _door = Door.to(
         "engine": "connect",
         "estimators": "bias_bounds corollary_bound regret_bound",
         "events": "Events read_events",
+        "grouping": "group",
         "interop": "export from_coba from_obp import_calls import_predictions import_vw to_obp",
         "joining": "join",
         "pipeline": "audit compare_propensities evaluate evaluate_progressively evaluation_windows fit monitor "
         "plan policy_table true_value",
         "policy": "FittedPolicy Policy load_policy save_policy",
         "report": "save_report",
-        "results": "Assumption Audit Decisions Evaluation Explanation Exported Imported ImportedCalls ImportedTables "
-        "Joined Learned Monitor Plan Progressive PropensityComparison Selection ValueEstimate Verdict explain "
-        "load_result select",
+        "results": "Assumption Audit Decisions Evaluation Explanation Exported Grouped Imported ImportedCalls "
+        "ImportedTables Joined Learned Monitor Plan Progressive PropensityComparison Selection ValueEstimate "
+        "Verdict explain load_result select",
         "simulation": "AdWorld LearnerSettings TableWorld UserSettings simulate",
     },
 )

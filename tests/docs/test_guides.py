@@ -19,6 +19,7 @@ MADE = {
     "from-obp.md": [],
     "from-vowpal-wabbit.md": ["vw.parquet", "again.vw"],
     "late-rewards.md": ["joined.parquet"],
+    "llm-routers.md": ["judged.parquet"],
     "log-propensities.md": ["day.parquet"],
     "outcomes.md": ["routes.html"],
     "plan.md": ["show.csv", "plan.html"],
@@ -26,7 +27,7 @@ MADE = {
     "serve.md": ["policy/policy.json"],
 }
 # Guides whose plain blocks are what their commands print, line by line.
-PRINTED = {"outcomes.md": 5, "plan.md": 1, "segments.md": 2}
+PRINTED = {"llm-routers.md": 4, "outcomes.md": 5, "plan.md": 1, "segments.md": 2}
 
 
 def blocks_of(text):

@@ -103,6 +103,9 @@ def folder(tmp_path_factory):
     for day in (1, 2):
         with gzip.open(folder / f"2026-10-0{day}.json.gz", "wt") as file:
             file.write(json.dumps({**line, "EventId": str(day)}) + "\n")
+    words = {"a": "court judge verdict", "b": "oven butter flour"}
+    prompts = [f"{words['ab'[i % 2]]} {i}" for i in range(n)]
+    pq.write_table(pa.table({"request": list(range(n)), "prompt": prompts}), folder / "prompts.parquet")
     for name, records in (("spend", logs.LITELLM), ("traces", logs.OTEL[:3]), ("logs", logs.OTEL[3:])):
         logs.written(folder / f"{name}.jsonl", records)
     for name, records in (("observations", logs.LANGFUSE[:10]), ("scores", logs.LANGFUSE[10:])):

@@ -25,6 +25,7 @@ VERBS = {
     "evaluate",
     "choose",
     "export",
+    "group",
     "join",
     "monitor",
     "explain",

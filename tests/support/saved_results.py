@@ -4,6 +4,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import mkdtemp
 
+import pyarrow as pa
 from tests.support import outcome_logs, router_logs
 from tests.support.epoch_logs import Blocks
 from tests.support.epoch_worlds import NAMES, World, as_table, decisions, draw
@@ -80,6 +81,11 @@ def imported_calls():
     return ws.import_calls(router_logs.written(folder / "a.jsonl", router_logs.OTEL), folder / "out", format="otel")
 
 
+def grouped():
+    prompts = [f"{('court judge', 'oven butter')[i % 2]} {i}" for i in range(20)]
+    return ws.group(pa.table({"prompt": prompts}), Path(mkdtemp()) / "out", text="prompt", least=5)
+
+
 def exported():
     return ws.export(read(random_log(1), "duckdb"), Path(mkdtemp()) / "events.parquet", to="parquet", tau=0.1)
 
@@ -109,6 +115,7 @@ MAKERS = {
     "selection": lambda: ws.select(saved("evaluation with outcomes")),
     "selection of none": lambda: ws.select(saved("evaluation")),
     "propensity-comparison": lambda: ws.compare_propensities(modelled(), ["shares", "model"]),
+    "grouped": grouped,
     "imported": imported,
     "imported calls": imported_calls,
     "exported": exported,

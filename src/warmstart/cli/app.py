@@ -16,6 +16,7 @@ from warmstart.cli.evaluate import evaluate
 from warmstart.cli.explain import explain
 from warmstart.cli.export import export
 from warmstart.cli.fit import fit
+from warmstart.cli.group import group
 from warmstart.cli.import_ import app as import_app
 from warmstart.cli.join import join
 from warmstart.cli.monitor import monitor
@@ -45,7 +46,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (join, audit, compare_propensities, evaluate, plan, monitor, fit, choose):
+for verb in (join, group, audit, compare_propensities, evaluate, plan, monitor, fit, choose):
     app.command(cls=StrictCommand)(verb)
 app.add_typer(import_app, name="import")
 for verb in (export, simulate, demo, explain):

@@ -54,6 +54,8 @@ def _csv_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, 
         dialect = zip(("delim", "quote", "escape"), _dialect(sniffed), strict=True)
         options = [f"{name} = {literal(value)}" for name, value in dialect]
         options += ["header = false", "all_varchar = true", "null_padding = true", f"skip = {sniffed['SkipRows'] or 0}"]
+        # One row is read, by one thread: several cannot pad rows where quoted values hold line breaks, as prompts do.
+        options.append("parallel = false")
         header = _rows(connection, f"FROM read_csv({literal(path)}, {', '.join(options)}) LIMIT 1")
         if header and len(header[0]) == len(names):
             names = [written or name for written, name in zip(header[0].values(), names, strict=True)]

@@ -53,6 +53,7 @@ _door = Door.to(
         "PropensityError Support Tau TauChoice TauPoint ValueEstimate WeightRatio",
         "evaluation": "Contribution Evaluation LogSummary Windows",
         "explanation": "Explanation explain",
+        "grouped": "GroupSize Grouped GroupsTried",
         "guards": "Guard GuardResult PART_OF_GAIN guarded_outcome",
         "interop": "Decisions Exported Imported ImportedCalls ImportedTables",
         "joined": "DELAYS Delay Duplicates Impressions Joined Outcomes Repeated WithoutOutcome",

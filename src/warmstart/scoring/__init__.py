@@ -29,7 +29,7 @@ _door = Door.to(
     __name__,
     {
         "about": "DECISIONS FORMAT own_sha256 read_about read_files settings_of",
-        "arrays": "damaged sha256",
+        "arrays": "ArraySpec damaged read_array sha256",
         "exploring": "Explored check_exploration epsilon_greedy",
         "fields": "FILE",
         "keys": "BYTES NUMBERS STARTS SavedKeys is_text key_arrays load_keys number_dtype",
