@@ -1,8 +1,8 @@
 """``python -m benchmarks.scoring``: ``warmstart.scoring`` beside the library's own ``choose``, in the same run.
 
-A policy of every kind of model, learned in the world ``topics`` (texts of 30 words, 300 ads), chooses for contexts
-that are given as dicts, each with 100 feasible actions of its own; features included. Seconds are CPU time
-of one thread.
+A policy of every kind of model, learned in the world ``topics`` (texts of 40 words, 300 ads), chooses for contexts
+that are given as dicts, each with 100 feasible actions of its own; features included. Trees take no words: they have
+ten numbers in their place. Seconds are CPU time of one thread.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,23 +29,36 @@ from warmstart.reward import MODELS
 FEASIBLE, ONE_BY_ONE = 100, 300
 
 
-def costs(contexts: int, runs: int) -> Rows:
+def costs(contexts: int, runs: int, models: Sequence[str] = MODELS) -> Rows:
     """Return contexts a second, and times relative to the library's, medians over runs."""
     world, rng = topics(0, events=100_000), np.random.default_rng(0)
     assert world.contexts is not None
     assert world.actions is not None
-    asked = world.contexts.take(pa.array(rng.integers(0, len(world.contexts), contexts)))
+    places = rng.integers(0, len(world.contexts), contexts)
     ads = sorted(set(world.events["action"].to_pylist()))
     each = [rng.choice(ads, FEASIBLE, replace=False).tolist() for _ in range(contexts)]
     some = world.actions.take(pa.array(rng.choice(ads, FEASIBLE, replace=False)))
-    dicts = asked.to_pylist()
     rows: Rows = {}
     with tempfile.TemporaryDirectory() as folder:
-        for model in MODELS:
-            policy = ws.fit(ws.read_events(world.events, **NAMES), **tables(world), model=model)
+        for model in models:
+            given = of_numbers(world, rng) if model == "trees" else tables(world)
+            asked, dicts = asked_of(given["contexts"], places)
+            policy = ws.fit(ws.read_events(world.events, **NAMES), **given, model=model)
             service = scoring.load(policy.save(Path(folder) / model))
             rows[model] = measured(policy, service, (dicts, each), (asked, some), runs)
     return rows
+
+
+def of_numbers(world: Any, rng: np.random.Generator) -> dict[str, pa.Table]:
+    """Return ten numbers in the place of texts: trees take no words."""
+    size = len(world.contexts)
+    numbers = {f"n{i}": rng.normal(size=size) for i in range(10)}
+    return {"contexts": pa.table({"context": world.contexts["context"], **numbers})}
+
+
+def asked_of(contexts: pa.Table, places: Any) -> tuple[pa.Table, list[dict[str, Any]]]:
+    asked = contexts.take(pa.array(places))
+    return asked, asked.to_pylist()
 
 
 def tables(world: Any) -> dict[str, pa.Table]:
@@ -90,10 +104,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--contexts", type=int, default=20_000)
     parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--models", default=",".join(MODELS), help="models of fit, with commas between")
     parser.add_argument("--record", action="store_true", help="keep the results in benchmarks/results")
     options = parser.parse_args()
     settings = {"contexts": options.contexts, "runs": options.runs}
-    publish("scoring", costs(**settings), settings, record=options.record)
+    publish("scoring", costs(**settings, models=options.models.split(",")), settings, record=options.record)
 
 
 if __name__ == "__main__":
