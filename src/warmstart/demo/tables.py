@@ -93,8 +93,7 @@ def _conclusion(experiment: Experiment) -> list[str]:
         return [better, beware]
     never = (
         f"CONCLUSION: The safe policy is worse than logging with a chance of 5 % at most; it earns {safe.truth:.4f} in "
-        f"truth, against "
-        f"{logging.truth:.4f} for what was shown and {learned.truth:.4f} for the learned one; the log says "
-        f"{_gain(safe)} an event."
+        f"truth, against {logging.truth:.4f} for what was shown and {learned.truth:.4f} for the learned one. By the "
+        f"log, it gains {_gain(safe)} an event."
     )
     return [better, beware, never]
