@@ -1,4 +1,4 @@
-"""Safe fits through the API: they agree with the same proofs on sums, also with users who come back and learning loggers."""
+"""Safe fits through the API agree with proofs on sums; users who come back and loggers that learn are respected."""
 
 import numpy as np
 import pyarrow as pa
