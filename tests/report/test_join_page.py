@@ -20,8 +20,10 @@ def joined():
 def test_it_counts_what_matched_and_what_did_not(joined):
     page, came = join_page(joined), joined.outcomes
     assert (came.read, came.rewarding, came.duplicates, came.never_shown, came.outside_window) == (4, 1, 1, 1, 1)
-    assert page.cards[1].text == "2 (50 %) of 4 outcomes."
-    assert page.cards[2].text == "1 (25 %) of the outcomes."
+    assert page.cards[0].text == "2 (50 %) of 4 outcomes."
+    assert page.cards[1].text == "1 (25 %) of the outcomes."
+    assert "have a reward" in page.headline.title
+    assert "1 (25 %) of the outcomes came after the window" in page.headline.texts[-1]
     shares = {row["what"]: row["value"] for row in drawn(page.sections[0].chart)}
     assert shares == {"rewarding": 0.25, "further ones": 0.25, "after the window": 0.25, "of no impression": 0.25}
     assert page.sections[2].title == "Half of the rewards, or more, come within 1 hour"
@@ -36,7 +38,8 @@ def test_without_times_it_says_nothing_of_delays():
 def test_keys_that_never_match_are_a_warning():
     nothing = ws.Joined(Path("x.parquet"), Impressions(5, 0, 0, 5, 0), Outcomes(4, 0, 4, 0, 0, 0, 0, 0), "max")
     page = join_page(nothing)
-    assert [card.warning for card in page.cards] == [False, True, True, True]
+    assert [card.warning for card in page.cards] == [True, True, True]
+    assert page.headline.kind == "cannot-tell"
     assert "Are the keys of both tables the same?" in page.cards[-1].text
     none = replace(nothing, outcomes=Outcomes(0, 0, 0, 0, 0, 0, 0, 0))
     assert join_page(none).sections[0].chart is None

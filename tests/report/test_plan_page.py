@@ -17,7 +17,9 @@ def plan():
 
 def test_it_says_what_to_do_first(plan):
     page = plan_page(plan)
-    assert page.cards[0].text == plan.verdict
+    said = f"{page.headline.title}: {page.headline.texts[0]}"
+    assert said.lower() == plan.verdict.lower()
+    assert page.headline.kind == "same"
     assert "Then evaluate the new events alone" in page.cards[-1].text
     [rows] = page.sections[0].chart["datasets"].values()
     assert [row["events"] for row in rows] == [plan.recommended.events]
@@ -26,7 +28,8 @@ def test_it_says_what_to_do_first(plan):
 
 def test_a_plan_without_a_gain_has_a_warning_and_no_chart():
     page = plan_page(saved("plan without a gain"))
-    assert page.cards[0].warning
+    assert page.headline.kind == "cannot-tell"
+    assert page.headline.title == "There is no gain to prove"
     assert not any(section.chart for section in page.sections)
 
 

@@ -7,6 +7,7 @@ import pyarrow as pa
 import pytest
 
 import warmstart as ws
+from warmstart.report.epoch_pages import monitor_page
 
 
 @pytest.fixture(scope="module")
@@ -36,5 +37,25 @@ def test_the_verdict_comes_first_and_is_never_better_than_its_bound(monitor):
 
 
 def test_worse_and_open_are_said_with_their_ends_rounded_outwards(monitor):
-    assert "is worse than logging where supported, by at least 59.9" in with_ends(monitor, -0.2, -0.05999).verdict[0]
+    assert (
+        "is worse than logging where supported: it lowers 'click' by at least 59.9"
+        in with_ends(monitor, -0.2, -0.05999).verdict[0]
+    )
     assert "certified -1.24 to +1.24; since" in with_ends(monitor, -0.0012345, 0.0012345).verdict[0]
+
+
+def test_the_page_begins_with_what_to_do_and_names_reward_and_log(monitor):
+    page = monitor_page(monitor)
+    assert page.headline.title == "Use 'new' where the log supports it"
+    assert page.headline.texts[0] == monitor.verdict[0]
+    assert "with a confidence of 95 % at every look, for all policies together" in page.headline.texts[1]
+    assert page.source.startswith("'click': more is better; what was shown got ")
+    assert page.cards == []
+    assert monitor_page(with_ends(monitor, -0.2, -0.1)).headline.title == "Keep what is shown: no policy is better"
+    assert "the log cannot tell yet whether 'new'" in monitor_page(with_ends(monitor, -0.2, 0.1)).headline.title
+    [new] = monitor.last.policies
+    worse = replace(new, name="other", estimate=replace(new.estimate, gain_lower_so_far=-0.2, gain_upper_so_far=-0.1))
+    both = replace(monitor, lines=(replace(monitor.last, policies=(worse, new)),))
+    assert both.first is new
+    [card] = monitor_page(both).cards
+    assert (card.label, card.text) == ("other", both.verdict[0])

@@ -121,6 +121,8 @@ def monitor(
         waiting=None if waiting is None or waiting.label in reported else waiting.label,
         reward_range=events.log.reward_range,
         version=__version__,
+        reward=events.columns.reward,
+        source=events.log.where,
     )
 
 

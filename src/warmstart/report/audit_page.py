@@ -8,7 +8,7 @@ from warmstart.core import counted, minute, more, percent
 from warmstart.report import charts
 from warmstart.report.decision import assumptions_section
 from warmstart.report.glossary import glossary
-from warmstart.report.page import Card, Page, Section
+from warmstart.report.page import Card, Headline, Page, Section
 from warmstart.results import audit_notes as words
 from warmstart.results import audit_tables as tables
 
@@ -22,7 +22,10 @@ TIMES = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 def audit_page(audit: Audit) -> Page:
     """Say what the log can tell, then show why."""
     can, cannot, tau = audit.verdict
-    cards = [Card("What can be asked", can), Card("What cannot", cannot, warning=True), Card("Where to begin", tau)]
+    useful = words.is_useful(audit)
+    label = "This log can tell" if useful else "This log can tell little"
+    headline = Headline("better" if useful else "cannot-tell", None, can.removesuffix("."), label=label)
+    cards = [Card("What this log cannot tell", cannot, warning=True), Card("Where to begin", tau)]
     sections = [_choice(audit), _support(audit), *_units(audit)]
     if audit.origin is None:
         sections.append(Section("Without times, nothing is known of the calendar, of drift and of reaction"))
@@ -39,6 +42,7 @@ def audit_page(audit: Audit) -> Page:
         cards=cards,
         sections=sections,
         glossary=glossary(audit.log.columns),
+        headline=headline,
         footer=f"Made by warmstart {audit.version}. This page fetches nothing and can be sent as it is.",
     )
 

@@ -165,7 +165,7 @@ def stacked(rows: Rows, *, x_title: str, order: Sequence[str]) -> dict[str, Any]
     """Shares that sum to one, a bar a row."""
     chart = (
         _chart(rows)
-        .mark_bar()
+        .mark_bar(style="part")
         .encode(
             y=alt.Y("what:N", sort=None, title=None),
             x=alt.X("share:Q", title=x_title, axis=SHARES, scale=WHOLE),

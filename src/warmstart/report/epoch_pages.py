@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import counted, shortened
+from warmstart.core import counted, quoted, shortened
 from warmstart.report import charts
 from warmstart.report.glossary import glossary
-from warmstart.report.page import Card, Page, Section
+from warmstart.report.page import Card, Headline, Page, Section
 from warmstart.results import TextTable
 
 if TYPE_CHECKING:
-    from warmstart.results import EpochEstimate, Evaluation, Monitor, Progressive
+    from warmstart.results import EpochEstimate, Evaluation, FollowedPolicy, Monitor, Progressive
 
 FOOTER = "Made by warmstart {version}. This page fetches nothing and can be sent as it is."
 BAND = (
@@ -49,14 +49,20 @@ def monitor_page(monitor: Monitor) -> Page:
     gains = [row for name, epochs in others for row in _gains(name, epochs)]
     values = [row for name, epochs in shown for row in _values(name, epochs)]
     support = [{"what": name, "epoch": e.epoch, "share": e.supported} for name, epochs in others for e in epochs]
+    reward = shortened(monitor.reward, 30)
     cards = [Card("Alarm", alarm, warning=True) for alarm in monitor.alarms]
-    cards += [Card("Verdict", sentence) for sentence in monitor.verdict]
+    followed = [one.name for one in monitor.last.policies if one.name != "logging"] if monitor.last else []
+    told = dict(zip(followed, monitor.verdict, strict=True))
+    headline = None if monitor.first is None else _headline(monitor.first, told.pop(monitor.first.name), monitor.delta)
+    cards += [Card(shortened(name, 30), sentence, wide=len(told) == 1) for name, sentence in told.items()]
     sections = []
     if gains:
-        chart = charts.over_epochs(gains, order=order, x_title="epoch", y_title="gain over logging, reward per event")
+        chart = charts.over_epochs(
+            gains, order=order, x_title="epoch", y_title=f"gain over logging, {reward} per event"
+        )
         sections.append(Section("The gain over logging, where supported", [BAND], chart, monitor.tables))
     if values:
-        chart = charts.over_epochs(values, order=order, x_title="epoch", y_title="clipped value, reward per event")
+        chart = charts.over_epochs(values, order=order, x_title="epoch", y_title=f"clipped value, {reward} per event")
         sections.append(Section("What the policies earned", [BAND], chart))
     if support:
         sections.append(Section("Traffic that the log supports", (), charts.support_over_epochs(support, order=order)))
@@ -64,12 +70,39 @@ def monitor_page(monitor: Monitor) -> Page:
     sections += [Section("All alarms so far", past)] if past else []
     return Page(
         title="Policies on a growing log",
-        source=f"{counted(len(order), 'epoch')} reported" + (f", {order[0]} to {order[-1]}" if order else ""),
-        cards=cards or [Card("Monitor", "No epoch is over yet.")],
+        source=_about(monitor),
+        cards=cards or ([] if headline else [Card("Monitor", "No epoch is over yet.")]),
+        headline=headline,
         sections=[*sections, Section("What the numbers are, and what they rest on", monitor.notes)],
         glossary=glossary(),
         footer=FOOTER.format(version=monitor.version),
     )
+
+
+def _headline(one: FollowedPolicy, sentence: str, delta: float) -> Headline:
+    """Say what to do by the policy that promises most."""
+    lower, upper, name = one.estimate.gain_lower_so_far, one.estimate.gain_upper_so_far, shortened(one.name, 30)
+    sure = (
+        f"Certified: this holds with a confidence of {100 * (1 - delta):.6g} % at every look, for all policies together"
+    )
+    texts = [sentence, f"{sure}, if the assumptions at the end do."]
+    if lower is not None and lower > 0:
+        return Headline("better", "certified", f"Use {quoted(name)} where the log supports it", texts)
+    if upper is not None and upper < 0:
+        return Headline("worse", "certified", "Keep what is shown: no policy is better", texts)
+    title = f"Keep what is shown, and go on: the log cannot tell yet whether {quoted(name)} is better"
+    return Headline("cannot-tell", None if lower is None else "certified", title, texts[: 1 if lower is None else 2])
+
+
+def _about(monitor: Monitor) -> str:
+    """Name the reward, what logging earned, the log and its span."""
+    epochs = counted(len(monitor.lines), "epoch")
+    if not monitor.lines:
+        return f"{epochs} reported"
+    span = f"{epochs} reported, {monitor.lines[0].epoch} to {monitor.lines[-1].epoch}"
+    mean = f"{monitor.amounts.number(monitor.mean_reward)} {monitor.amounts.unit}"
+    log = f" Log: {shortened(monitor.source, 120)}." if monitor.source else ""
+    return f"{quoted(shortened(monitor.reward, 60))}: more is better; what was shown got {mean}.{log} {span}."
 
 
 def progressive_page(curve: Progressive) -> Page:

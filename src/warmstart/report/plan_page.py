@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from warmstart.core import counted, percent, shortened
 from warmstart.report import charts
 from warmstart.report.epoch_pages import FOOTER
-from warmstart.report.page import Card, Page, Section
+from warmstart.report.page import Card, Headline, Page, Section
 
 if TYPE_CHECKING:
-    from warmstart.results import Plan
+    from warmstart.results import Kind, Plan
 
 WORDS = (
     (
@@ -30,8 +30,11 @@ WORDS = (
 def plan_page(plan: Plan) -> Page:
     """Say what to do, then compare the shares and name the contexts."""
     _, *texts = plan.headline
-    cards = [Card("What to do", plan.verdict, warning=plan.recommended is None, wide=True)]
-    cards += [Card("Now", text) for text in texts]
+    (what, why), possible = plan.decision, plan.recommended is not None
+    kind: Kind = "cannot-tell" if not possible else "same" if plan.is_open else "better"
+    label = "What to do" if plan.is_open else "Decided"
+    headline = Headline(kind, None, what, [f"{why[:1].upper()}{why[1:]}."], label=label)
+    cards = [Card("Now", text) for text in texts]
     if plan.recommended is not None:
         cards.append(Card("Then", plan.notes[0]))
     others = plan.notes if plan.recommended is None else plan.notes[1:]
@@ -43,6 +46,7 @@ def plan_page(plan: Plan) -> Page:
         cards=cards,
         sections=[section for section in sections if section.texts or section.chart or section.tables],
         glossary=WORDS,
+        headline=headline,
         footer=FOOTER.format(version=plan.version),
     )
 

@@ -19,6 +19,7 @@ TOLD = ("WS102", "WS107", "WS111")
 TOO_LITTLE = 0.01
 # A gain that would have to be larger than this is none that a log can be said to prove.
 TOO_MUCH = 1.0
+MANY_COPIES = 0.01
 HIDDEN = "whether the logging policy used something that predicts the reward and is not in the context columns"
 
 
@@ -41,11 +42,25 @@ def verdict(audit: Audit) -> tuple[str, str, str]:
         can += f", but this log is too small to prove a gain that anyone would expect: it would have to be {gain}."
     else:
         can += f", and one that earns {gain} there will probably be proven better."
-    copies = (audit.log.duplicates or 0) / audit.log.events
-    if copies > 0.01:
+    copies = _copies(audit)
+    if copies > MANY_COPIES:
         first = f"First of all, {percent(copies)} of the events are exact copies of others"
         can = f"{first}: remove them, or believe nothing. {can}"
     return can, _cannot(audit), _where_to_begin(audit)
+
+
+def is_useful(audit: Audit) -> bool:
+    """Tell whether policies can be compared on this log with a gain that somebody would expect."""
+    power = audit.power
+    known = power.smallest_gain is not None and power.smallest_gain <= TOO_MUCH
+    return (
+        known and power.contested >= TOO_LITTLE and audit.exploration.overlap is None and _copies(audit) <= MANY_COPIES
+    )
+
+
+def _copies(audit: Audit) -> float:
+    """Return the share of events that are exact copies of others."""
+    return (audit.log.duplicates or 0) / audit.log.events
 
 
 def _cannot(audit: Audit) -> str:

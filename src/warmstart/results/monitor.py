@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,7 +57,8 @@ class MonitorLine:
 class Monitor(Result):
     """The lines of a monitor. ``new``: how many this look added. ``late``: rows that came late, by reported epoch.
 
-    ``waiting``: the newest epoch of the log, which has not ended and is not reported yet.
+    ``waiting``: the newest epoch of the log, which has not ended and is not reported yet. ``reward``, ``source``: what
+    the log calls the reward, and where it was read from.
     """
 
     lines: tuple[MonitorLine, ...]
@@ -67,6 +69,8 @@ class Monitor(Result):
     waiting: str | None
     reward_range: tuple[float, float]
     version: str
+    reward: str = "reward"
+    source: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it."""
@@ -94,10 +98,31 @@ class Monitor(Result):
         """Say of every policy whether it is better than logging, as of the newest line."""
         if self.last is None:
             return []
+        return [_verdict(one, self.amounts, self.reward) for one in self.last.policies if one.name != "logging"]
+
+    @property
+    def mean_reward(self) -> float:
+        """Return what logging earned per event, in all epochs."""
         (low, high), events = self.reward_range, sum(line.events for line in self.lines)
-        mean = low + (high - low) * sum(line.rewards for line in self.lines) / events
-        amounts = Amounts.by_mean(mean, low)
-        return [_verdict(one, amounts) for one in self.last.policies if one.name != "logging"]
+        return low + (high - low) * sum(line.rewards for line in self.lines) / events
+
+    @property
+    def amounts(self) -> Amounts:
+        """Return the units that gains are told in."""
+        return Amounts.by_mean(self.mean_reward, self.reward_range[0])
+
+    @property
+    def first(self) -> FollowedPolicy | None:
+        """Return the policy to speak of first: the one proven to gain most, an open one, or the least bad."""
+        others = [one for one in self.last.policies if one.name != "logging"] if self.last else []
+        open_ends = -math.inf, math.inf
+
+        def promise(one: FollowedPolicy) -> tuple[int, float]:
+            lower, upper = one.estimate.gain_lower_so_far, one.estimate.gain_upper_so_far
+            lower, upper = open_ends if lower is None or upper is None else (lower, upper)
+            return (2, lower) if lower > 0 else (0, upper) if upper < 0 else (1, one.estimate.gain_so_far)
+
+        return max(others, key=promise, default=None)
 
     @property
     def headline(self) -> list[str]:
@@ -148,7 +173,7 @@ class Monitor(Result):
         return lines
 
 
-def _verdict(one: FollowedPolicy, amounts: Amounts) -> str:
+def _verdict(one: FollowedPolicy, amounts: Amounts, reward: str) -> str:
     estimate, name = one.estimate, quoted(one.name)
     lower, upper = estimate.gain_lower_so_far, estimate.gain_upper_so_far
     since = f"since {one.since}, supported on {percent(estimate.supported)} of the newest traffic"
@@ -159,9 +184,12 @@ def _verdict(one: FollowedPolicy, amounts: Amounts) -> str:
     if lower > 0 or upper < 0:
         least, about = amounts.at_least(min(abs(lower), abs(upper))), amounts.about(abs(estimate.gain_so_far))
         kind = "better" if lower > 0 else "worse"
-        return f"{name} is {kind} than logging where supported, by at least {least}; best estimate {about}; {since}."
+        verb = f"{'raises' if lower > 0 else 'lowers'} {quoted(reward)} by at least"
+        where = f"{name} is {kind} than logging where supported"
+        return f"{where}: it {verb} {least}; best estimate {about}; {since}."
     ends = f"certified {amounts.bound(lower, 1)} to {amounts.bound(upper, -1)}"
-    return f"{name} cannot be told from logging yet: {amounts.signed(estimate.gain_so_far)}, {ends}; {since}."
+    changes = f"changes {quoted(reward)} by {amounts.signed(estimate.gain_so_far)}"
+    return f"{name} cannot be told from logging yet: where supported it {changes}, {ends}; {since}."
 
 
 def _number(value: float, shape: str) -> str:

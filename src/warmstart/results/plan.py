@@ -88,30 +88,42 @@ class Plan(Result):
         return Amounts.by_mean(self.mean_reward, self.reward_range[0])
 
     @property
-    def verdict(self) -> str:
-        """Return what to do in one sentence, or two where nothing is open any more."""
-        if self.certified_lower is None or self.certified_lower <= 0:
-            return self._to_do
-        least = self.amounts.at_least(self.certified_lower)
-        again = self._to_do[:1].lower() + self._to_do[1:]
-        return f"Nothing is open: this log already proves a gain of at least {least}. To prove one again: {again}"
+    def is_open(self) -> bool:
+        """Tell whether this log leaves the question open."""
+        return self.certified_lower is None or self.certified_lower <= 0
 
     @property
-    def _to_do(self) -> str:
+    def verdict(self) -> str:
+        """Return what to do in one sentence, or two where nothing is open any more."""
+        what, why = self.decision
+        return f"{what}: {why}." if self.is_open else f"{what}. {why}."
+
+    @property
+    def decision(self) -> tuple[str, str]:
+        """Return what to do in a few words, and what comes of it."""
+        what, why = self._to_do
+        if self.certified_lower is None or self.is_open:
+            return what, why
+        least = self.amounts.at_least(self.certified_lower)
+        again = f"To prove one again: {what[:1].lower()}{what[1:]}: {why}"
+        return f"Nothing is open: this log already proves a gain of at least {least}", again
+
+    @property
+    def _to_do(self) -> tuple[str, str]:
         name = quoted(self.policy)
         if self.gain is None or self.gain <= 0:
-            return f"There is no gain to prove: {self._no_gain(name)}."
+            return "There is no gain to prove", self._no_gain(name)
         if not self.options:
-            return f"There is no gain to prove: {name} chooses what is shown already."
+            return "There is no gain to prove", f"{name} chooses what is shown already"
         chance = f"a gain of {self._gain_words} is then proven with a chance of {percent(self.power)}"
         option = self.recommended
         if option is None or option.events is None:
-            return f"No log of a reachable length proves a gain of {self._gain_words}: explore more, or ask for more."
+            return f"No log of a reachable length proves a gain of {self._gain_words}", "explore more, or ask for more"
         length = f"about {counted(_about(option.events), 'event')}{self._duration(option.days)}"
         if option.share == 0:
-            return f"Go on as now for {length}: {chance}."
+            return f"Go on as now for {length}", chance
         where = f"{percent(option.share)} of the events of {counted(option.contexts, 'context')}"
-        return f"Show the choices of {name} on {where} for {length}: {chance}."
+        return f"Show the choices of {name} on {where} for {length}", chance
 
     @property
     def headline(self) -> list[str]:

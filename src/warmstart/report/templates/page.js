@@ -20,7 +20,7 @@ function look(columns) {
     axisX: narrow ? {labelSeparation: 6, titleAnchor: "end", titleLimit: window.innerWidth - 60} : {labelSeparation: 6}, axisY: {titleLimit: 255},
     legend: {...words, labelColor: ink, orient: "top", labelLimit: 280, columns},
     axisYBand: {labelLimit: narrow ? 150 : 220},
-    bar: {stroke: of("--paper"), strokeWidth: 1}, header: {labelColor: ink, titleColor: soft, labelFontSize: 12}, view: {stroke: null}, rule: {color: soft}, text: {color: ink}
+    style: {part: {stroke: of("--paper"), strokeWidth: 1}}, header: {labelColor: ink, titleColor: soft, labelFontSize: 12}, view: {stroke: null}, rule: {color: soft}, text: {color: ink}
   };
 }
 
