@@ -23,7 +23,7 @@ def write_pages() -> list[str]:
     world = ws.simulate("month", events=300_000, n_contexts=5_000, n_actions=800, seed=1)
     events = ws.read_events("month/events.parquet", **NAMES)
     train, test = events.split(fraction=0.65)
-    learned = ws.fit(train, contexts=world.contexts_path, actions=world.actions_path)
+    learned = ws.fit(train, contexts=world.contexts_path, actions=world.actions_path, model="auto")
     policies = {"learned": learned, "uniform": "uniform", "logging": "logging"}
     evaluated = ws.evaluate(policies, test, train=train, tau=[0.02, 0.05, 0.1], contributions=10)
     pages = {

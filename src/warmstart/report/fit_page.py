@@ -70,15 +70,6 @@ def fit_page(result: Learned | FittedPolicy) -> Page:
     """Say what was learned and where it departs from logging, then how it was chosen and from what."""
     learned = result if isinstance(result, Learned) else result.learned
     departure, window = learned.departure, learned.window
-    later = "later events than those it learned from"
-    later = later if window.last is None else f"events after {minute(window.last)} UTC, where its training ends"
-    headline = Headline(
-        "cannot-tell",
-        None,
-        "Learned, not evaluated: nothing here says what the policy would earn",
-        [f"Before it is used, evaluate it on {later}: warmstart evaluate, with --policy and its folder."],
-        label="Not evaluated",
-    )
     cards = [
         Card("Learned from", f"{window}: {learned.contexts['known']:,} contexts, {learned.actions['known']:,} actions.")
     ]
@@ -89,7 +80,8 @@ def fit_page(result: Learned | FittedPolicy) -> Page:
         )
     if learned.safe is not None:
         cards = [*cards[:1], *_safe_cards(learned.safe)]
-    model = " ".join(about_model(learned)).removeprefix("Model: ") or f"{_kind(learned) or 'Your own'}."
+    model = " ".join(about_model(learned)).removeprefix("Model: ")
+    model = model or f"{_kind(learned) or 'Your own'}; no others were compared."
     cards.append(Card("Model", model))
     if learned.safe is not None:
         sections = [
@@ -104,9 +96,26 @@ def fit_page(result: Learned | FittedPolicy) -> Page:
         cards=cards,
         sections=sections,
         glossary=glossary(learned.columns),
-        headline=headline,
+        headline=_headline(learned),
         footer=FOOTER.format(version=learned.version),
     )
+
+
+def _headline(learned: Learned) -> Headline:
+    """Say what to do: evaluate the policy first, unless its departures are proven."""
+    later, safe = "later events than those it learned from", learned.safe
+    if learned.window.last is not None:
+        later = f"events after {minute(learned.window.last)} UTC, where its training ends"
+    evaluate = f"evaluate it on {later}: warmstart evaluate, with --policy and its folder."
+    if safe is None:
+        title = "Learned, not evaluated: nothing here says what the policy would earn"
+        return Headline("cannot-tell", None, title, [f"Before it is used, {evaluate}"], label="Not evaluated")
+    if not safe.contexts:
+        title = "Keep what was shown: no departure from it is proven to gain"
+        return Headline("cannot-tell", None, title, label="Nothing is proven")
+    title = f"Proven to gain on the {percent(safe.departs)} of the traffic where it departs from logging"
+    texts = [f"That is about the traffic that proved it. To know by how much it gains later, {evaluate}"]
+    return Headline("better", "certified", title, texts)
 
 
 def _safe_cards(safe: SafeImprovement) -> list[Card]:
