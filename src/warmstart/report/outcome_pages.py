@@ -24,6 +24,8 @@ ABOUT_PRICES = (
     "of the reward one unit of the other outcome is worth. The dashed line joins what is best at some price, and "
     "mixtures of two neighbours lie on it: above it nothing can be had, below it something better can."
 )
+# Of more rows only those of the first tau are shown, so that a page stays small enough to be sent.
+MOST_SEGMENT_ROWS = 60
 ABOUT_SEGMENTS = (
     "Per {per} of the segment. Dashed: no gain; the other two lines: the gains of all traffic. 'drawn' is the "
     "estimate, drawn towards that of all traffic as far as its own error is large. What is called proven holds for all "
@@ -157,8 +159,10 @@ def _segments(evaluation: Evaluation) -> list[Section]:
         proven, differing = _listed(own, [one.proven for one in own]), _listed(own, [one.differs for one in own])
         title = f"{named(evaluation, *key)} by {by}: " + (f"proven better in {proven}" if proven else "nowhere proven")
         title += f"; differs in {differing}" if differing else ""
-        table = tables.segments_table(evaluation, every)
-        texts = () if sections else [ABOUT_SEGMENTS.format(per=evaluation.per)]
+        shown = every if len(every) <= MOST_SEGMENT_ROWS else own
+        table = tables.segments_table(evaluation, shown)
+        texts = [] if sections else [ABOUT_SEGMENTS.format(per=evaluation.per)]
+        texts += [] if shown is every else [f"At tau {key[1]:g}: its other taus are in the JSON."]
         sections.append(Section(title, texts, chart, [] if table is None else [table]))
     return sections
 

@@ -153,12 +153,26 @@ def render(page: Page) -> str:
 
     loader = PackageLoader("warmstart.report")
     jinja = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    jinja.filters["rounded"] = rounded
     library = _chart_library()
     style, script = (loader.get_source(jinja, name)[0] for name in ("page.css", "page.js"))
     scripts = f"script-src {_hashed(script)} {_hashed(library)}"
     policy = f"default-src 'none'; {scripts}; style-src {_hashed(style)}; img-src data:"
     given = {"style": style, "script": script, "library": library, "policy": policy, "version": __version__}
     return jinja.get_template("page.html").render(page=page, numbers=numbers, **given)
+
+
+def rounded(drawn: Any) -> Any:
+    """Return what is drawn with numbers of six digits, which are more than can be seen: pages stay small.
+
+    >>> rounded({"values": [{"gain": 0.123456789}]})
+    {'values': [{'gain': 0.123457}]}
+    """
+    if isinstance(drawn, float):
+        return float(f"{drawn:.6g}")
+    if isinstance(drawn, dict):
+        return {name: rounded(part) for name, part in drawn.items()}
+    return [rounded(part) for part in drawn] if isinstance(drawn, list) else drawn
 
 
 def _hashed(text: str) -> str:
