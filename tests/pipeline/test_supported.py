@@ -11,7 +11,7 @@ import warmstart as ws
 
 def supported(policies, events, **options):
     parts = []
-    found = ws.evaluate(policies, events, estimators=["ips"], on_supported=parts.append, **options)
+    found = ws.evaluate(policies, events, estimators=["ips"], on_support=parts.append, **options)
     return found, pa.concat_tables(parts)
 
 

@@ -177,7 +177,7 @@ def evaluate(
                 doubt=doubt,
                 by=by or (),
                 contexts=contexts,
-                on_supported=None if supported is None else resources.enter_context(supported),
+                on_support=None if supported is None else resources.enter_context(supported),
                 on_progress=progress,
             )
     selected = find_best(found) if select else None

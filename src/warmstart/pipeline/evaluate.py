@@ -47,7 +47,7 @@ from warmstart.pipeline.prepare import EvaluationInputs, Learning, prepare
 from warmstart.pipeline.remarks import evaluation_remarks
 from warmstart.pipeline.segments import Narrow, list_segments, segment_columns
 from warmstart.pipeline.sources import may_count
-from warmstart.pipeline.supported import OnSupported, check_supported
+from warmstart.pipeline.supported import OnSupport, check_supported
 from warmstart.pipeline.trained import training_of
 from warmstart.pipeline.valuing import Asked, Valued, Valuing
 from warmstart.policy import parse_policies
@@ -79,7 +79,7 @@ def evaluate(
     contexts: Any = None,
     margin: float | None = None,
     doubt: float | None = None,
-    on_supported: OnSupported | None = None,
+    on_support: OnSupport | None = None,
     on_progress: Progress = silent,
 ) -> Evaluation:
     """Estimate what policies would have earned on the events of a window: off-policy (counterfactual) evaluation.
@@ -124,7 +124,7 @@ def evaluate(
         doubt: Certified bounds and gains hold if, in a context, events that were shown an action would earn at most
             this many times what the others would have earned with it, or that part of it, because of a hidden segment;
             and the same of how far rewards stay below the largest.
-        on_supported: Called with tables, batch by batch: the contexts and actions that a policy chooses and the log
+        on_support: Called with tables, batch by batch: the contexts and actions that a policy chooses and the log
             supports, tau by tau, with probability, propensity and events.
         on_progress: Called with the step that begins.
 
@@ -147,7 +147,7 @@ def evaluate(
     events, train = _with_utility(events, train, utility)
     narrow = Narrow.of(events, train, segment_columns(by, events, contexts))
     events, train = narrow.extended
-    asked = Asked(taus, interval, estimators, _guards(guards, events.log.outcomes), contributions, on_supported)
+    asked = Asked(taus, interval, estimators, _guards(guards, events.log.outcomes), contributions, on_support)
     training = training_of(named, trained_until, events, train)
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     levels = replace(known_levels(delta, looks, events, train, returning=training.returning), doubt=doubt or 1.0)
@@ -166,7 +166,7 @@ def evaluate(
         on_progress("learning propensities and rewards")
         learn = Learning.needed(estimators, reward_model)
         inputs = prepare(cells, resources, propensities, coarser=coarser, learn=learn, rate=levels.rate)
-        check_supported(on_supported, named, inputs)
+        check_supported(on_support, named, inputs)
         summary = _summary(cells)
         check_epochs(inputs.by_epoch, interval)
 

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from warmstart.policy import NamedPolicy
 
 # What a batch of supported rows is given to.
-OnSupported = Callable[[pa.Table], object]
+OnSupport = Callable[[pa.Table], object]
 OWN = ("policy", "tau", PROBABILITY, PROPENSITY, "events")
 RULE = "It is a rule by context, from counts of the log that are not divided by epoch."
 
 
-def check_supported(send: OnSupported | None, policies: Sequence[NamedPolicy], inputs: EvaluationInputs) -> None:
+def check_supported(send: OnSupport | None, policies: Sequence[NamedPolicy], inputs: EvaluationInputs) -> None:
     """Refuse a table of supported choices where no rule by context can be told, or a column is in its way."""
     columns, source = inputs.cells.columns, inputs.source
     if send is None:
@@ -41,7 +41,7 @@ def check_supported(send: OnSupported | None, policies: Sequence[NamedPolicy], i
         )
 
 
-def send_supported(weighted: WeightedRows, taus: Sequence[Any], send: OnSupported) -> None:
+def send_supported(weighted: WeightedRows, taus: Sequence[Any], send: OnSupport) -> None:
     """Send the contexts and actions that a policy chooses and the log supports, tau by tau, batch by batch."""
     rows, keys = weighted.table, [*weighted.context_keys, ACTION]
     for tau in taus:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from warmstart.estimators import Levels, WeightedRows
     from warmstart.pipeline.prepare import EvaluationInputs, Learning
     from warmstart.pipeline.segments import Segment
-    from warmstart.pipeline.supported import OnSupported
+    from warmstart.pipeline.supported import OnSupport
     from warmstart.pipeline.trained import Training
     from warmstart.policy import PolicyTable
     from warmstart.results import Contribution, Guard, IntervalName, Tau, ValueEstimate
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Asked:
     """The questions: taus, the confidence interval, point estimators, guards, how many contributions to name.
 
-    ``on_supported``: is given the contexts and actions in which a policy is supported.
+    ``on_support``: is given the contexts and actions in which a policy is supported.
     """
 
     taus: Sequence[Tau]
@@ -39,7 +39,7 @@ class Asked:
     estimators: Sequence[str]
     guards: Sequence[Guard] = ()
     contributions: int = 0
-    on_supported: OnSupported | None = None
+    on_support: OnSupport | None = None
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,8 @@ class Valuing:
             base = inputs.open_base(policy, resources)
             with inputs.weigh(policy, base) as weighted:
                 taus = chosen_taus(weighted, asked.taus, self.levels.rate)
-                if asked.on_supported is not None and not policy.is_logging:
-                    send_supported(weighted, [tau for tau, _ in taus], asked.on_supported)
+                if asked.on_support is not None and not policy.is_logging:
+                    send_supported(weighted, [tau for tau, _ in taus], asked.on_support)
                 valued = estimate_policy(
                     weighted, taus=taus, levels=self.levels, method=asked.method, estimators=asked.estimators
                 )
