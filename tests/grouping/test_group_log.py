@@ -45,7 +45,7 @@ def pure(result):
 
 
 def test_texts_are_grouped_by_topic_and_named_by_words_that_they_share(tmp_path):
-    result = ws.group(questions(600), tmp_path / "out", text="prompt")
+    result = ws.group(questions(600), tmp_path / "out", text="prompt", least=150)
     rows = pq.read_table(result.events)
     assert rows.column_names == ["id", "topic", "model", "score", "group"]
     assert pure(result) > 0.98
@@ -58,7 +58,8 @@ def test_texts_are_grouped_by_topic_and_named_by_words_that_they_share(tmp_path)
         assert words
         assert set(words) <= every
     (chosen,) = (one for one in result.tried if one.chosen)
-    assert chosen.smallest >= 200
+    assert [one.asked for one in result.tried] == [2, 3, 4]
+    assert all(one.smallest >= 150 for one in result.tried)
     assert chosen.explained >= 0.8 * max(one.explained for one in result.tried)
     assert not [one for one in result.tried if one.groups < 3 and one.explained >= chosen.explained]
 
@@ -122,6 +123,14 @@ def test_prompts_may_stand_in_another_table_and_are_not_in_the_log(tmp_path):
     kept = ws.group(table, tmp_path / "kept", text="prompt", keep_text=True, groups=2)
     assert "prompt" in pq.read_table(kept.events).column_names
     assert len(kept.groups) == 2
+
+
+def test_a_word_of_fewer_than_five_texts_names_no_group(tmp_path):
+    for shared, named in ((4, False), (5, True)):
+        rare = [f"zanzibar n{i}" for i in range(shared)]
+        others = [f"court judge n{i}" for i in range(30)]
+        result = ws.group(pa.table({"prompt": [*rare, *others]}), tmp_path / str(shared), text="prompt", groups=2)
+        assert any("zanzibar" in one.name for one in result.groups) == named
 
 
 def test_embeddings_are_grouped_without_words(tmp_path):
