@@ -113,7 +113,7 @@ def _headline(learned: Learned) -> Headline:
     if not safe.contexts:
         title = "Keep what was shown: no departure from it is proven to gain"
         return Headline("cannot-tell", None, title, label="Nothing is proven")
-    title = f"Proven to gain on the {percent(safe.departs)} of the traffic where it departs from logging"
+    title = f"Proven no worse than what was shown: it departs from that on {percent(safe.departs)} of the traffic only"
     texts = [f"That is about the traffic that proved it. To know by how much it gains later, {evaluate}"]
     return Headline("better", "certified", title, texts)
 
