@@ -10,6 +10,7 @@ from warmstart.policy.protocol import Policy
 from warmstart.policy.ranking import ranked_policy
 from warmstart.policy.ranking_store import RankingInEngine, RankingInMemory, RankingStore
 from warmstart.policy.storage import is_saved_policy, load_policy, save_policy
+from warmstart.policy.unfamiliar import unfamiliar
 from warmstart.policy.uniform import share_of_each
 from warmstart.policy.unknown import unknown_share
 
@@ -31,5 +32,6 @@ __all__ = [
     "ranked_policy",
     "save_policy",
     "share_of_each",
+    "unfamiliar",
     "unknown_share",
 ]

@@ -36,8 +36,8 @@ _door = Door.to(
         "kinds": "ACTION_ARRAYS KINDS kind_of load_actions load_model",
         "models": "Groups LogisticModel LossName LowRankModel MeanModel Members ProductModel RewardModel "
         "expected_rewards unit",
-        "parts": "CONSTANT CONSTANT_VALUE Part buckets category_part counted_words embedding_parts hashed_rows "
-        "missing_part number_part time_parts",
+        "parts": "CONSTANT CONSTANT_VALUE LARGEST_NUMBER Part buckets category_part counted_words embedding_parts "
+        "hashed_rows missing_part number_part time_parts",
         "policy": "Chosen ScoringPolicy load",
         "records": "rows_of_records",
         "rows": "SparseRows",
