@@ -3,7 +3,17 @@
 import numpy as np
 import pytest
 
-from warmstart.estimators import CAUTION, SHARES, CellSums, improve, improve_either_way, propose, prove, worth
+from warmstart.estimators import (
+    CAUTION,
+    SHARES,
+    CellSums,
+    improve,
+    improve_either_way,
+    propose,
+    proposed_sets,
+    prove,
+    worth,
+)
 from warmstart.estimators.improvement import gain_sums, nested, supported_in
 from warmstart.estimators.intervals import proves_gain
 
@@ -138,3 +148,26 @@ def test_proof_is_one_sided_and_has_all_of_delta():
             n, rewards = np.full((1, 2), 5_000.0), 5_000 * (0.5 + np.array([[-0.5, 0.5]]) * difference)
             sums = gain_sums(cells(n, rewards), proposal, np.array([0.5]))
             assert proves_gain(sums, delta) is proven
+            found = prove(cells(n, n * 0.5), cells(n, rewards), proposal, tau=TAU, delta=delta)
+            assert (found is not None) is proven
+
+
+def test_the_first_set_that_is_not_proven_ends_the_sequence_and_parts_share_delta(monkeypatch):
+    rng = np.random.default_rng(4)
+    means = 0.3 + 0.2 * rng.random((CONTEXTS, ACTIONS)) * (np.arange(CONTEXTS)[:, None] < 2)
+    a, b = (log(rng, np.full((CONTEXTS, ACTIONS), 1 / ACTIONS), means, 40_000) for _ in range(2))
+    assert len(proposed_sets(a, means_of(a), tau=TAU)) > 2
+    asked = []
+
+    def second_fails(first, later, proposal, *, tau, delta):
+        asked.append((first is later, delta))
+        return None if len(asked) == 2 else proposal
+
+    monkeypatch.setattr("warmstart.estimators.improvement.prove", second_fails)
+    found = improve(a, b, means_of(a), tau=TAU, delta=0.05)
+    assert len(asked) == 2
+    assert len(found.contexts) < CONTEXTS
+    asked.clear()
+    improve_either_way((a, b), (means_of(a), means_of(b)), (a, means_of(a)), tau=TAU, delta=0.05)
+    assert sorted({delta for _, delta in asked}) == pytest.approx([0.0125, 0.0375])
+    assert not any(same for same, _ in asked)

@@ -14,7 +14,6 @@ sets that are called proven none is worse than logging but with that probability
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -116,20 +115,6 @@ def nested(proposal: Proposal, boldest: Proposal) -> list[Proposal]:
     sizes = np.unique(np.round(np.geomspace(first, len(proposal.contexts), STEPS + 1)).astype(int))
     sets = [proposal.first(int(size)) for size in sizes]
     return [*sets, boldest] if boldest.total > proposal.total else sets
-
-
-def proven_in_sequence(tests: Iterable[bool]) -> int:
-    """Return how many sets are proven: those before the first that is not.
-
-    >>> proven_in_sequence([True, True, False, True])
-    2
-    """
-    count = 0
-    for proven in tests:
-        if not proven:
-            break
-        count += 1
-    return count
 
 
 def supported_in(cells: CellSums, proposal: Proposal, *, tau: float) -> NDArray[np.bool_]:
