@@ -4,7 +4,7 @@ import ast
 import textwrap
 
 LONGEST_FILE, LONGEST_FUNCTION = 350, 60
-MOST_CODE, MOST_LINES = 32_120, 46_410
+MOST_CODE, MOST_LINES = 32_200, 46_500
 # Tests of statements, data or documents rather than of a module.
 NOT_MIRRORED = {"benchmarks", "claims", "statistical", "house", "data", "docs", "properties", "support"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
