@@ -4,7 +4,6 @@ import ast
 import textwrap
 
 LONGEST_FILE, LONGEST_FUNCTION = 350, 60
-MOST_CODE, MOST_LINES = 32_200, 46_500
 # Tests of statements, data or documents rather than of a module.
 NOT_MIRRORED = {"benchmarks", "claims", "statistical", "house", "data", "docs", "properties", "support"}
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
@@ -23,22 +22,6 @@ def docstring(node):
         isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
     )
     return first if is_text else None
-
-
-def lines_of_code(root):
-    """Lines that are neither blank nor docstring, and all lines, of the Python files below a folder."""
-    code = everything = 0
-    for path, tree in parsed(root):
-        lines = (root / path).read_text(encoding="utf-8").splitlines()
-        documented = {
-            number
-            for node in ast.walk(tree)
-            if (text := docstring(node))
-            for number in range(text.lineno, text.end_lineno + 1)
-        }
-        code += sum(bool(line.strip()) and number not in documented for number, line in enumerate(lines, 1))
-        everything += len(lines)
-    return code, everything
 
 
 def long_files(root):
