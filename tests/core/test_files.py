@@ -1,6 +1,7 @@
 """Outputs: whole or absent, never onto an input, never over what this tool did not write."""
 
 import os
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -61,12 +62,25 @@ def test_an_input_is_never_written_by_whatever_path(folder, out, source):
         ("log/new.parquet", "log/**/*.parquet"),
         ("log/a/b/new.parquet", "log/**/*.parquet"),
         ("log/sub/9.parquet", "log/s?b/[0-9].parquet"),
+        ("log/new.parquet", "file:{folder}/log"),
+        ("log/new.parquet", "file://{folder}/log/*.parquet"),
     ],
 )
 def test_nothing_is_written_into_an_input_folder_or_glob(folder, out, source):
     (folder / out).parent.mkdir(parents=True, exist_ok=True)
     with pytest.raises(ws.UsageError, match="lies in the input"):
-        check_output(out, inputs=[[source]], force=True)
+        check_output(out, inputs=[[source.format(folder=folder)]], force=True)
+
+
+@pytest.mark.parametrize(
+    "url", ["file:{folder}/", "file://{folder}/", "FILE://{folder}/./", "sqlite://{folder}/", "sqlite://"]
+)
+def test_an_input_named_by_a_url_is_never_written(folder, url):
+    source = f"{url.format(folder=folder)}log.parquet"
+    for given in (source, [source], Path(source), StoredTable("shown", url=source)):
+        for out in SAME_FILE:
+            with pytest.raises(ws.UsageError, match="is an input"):
+                check_output(out, inputs=[given], force=True)
 
 
 @pytest.mark.parametrize(

@@ -3,49 +3,46 @@
 import os
 import sys
 
-import pyarrow.csv as pa_csv
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from tests.support.logs import random_log, read, table
 
 import warmstart as ws
 from warmstart.cli import main
+from warmstart.cli.import_ import CALLS
 from warmstart.core.files import write_table
 
 COLUMNS = ["--context", "context", "--action", "action", "--reward", "reward", "--time", "time"]
-EVALUATE = [
-    "evaluate",
-    "log.parquet",
-    *COLUMNS,
-    "--policy",
-    "uniform",
-    "--policy",
-    "mine=decisions.parquet",
-    "--tau",
-    "0.1",
-]
-EXPORT = ["export", "log.parquet", *COLUMNS, "--tau", "0.1"]
-FOLDER_LOG = ["audit", "days", *COLUMNS]
-GLOB_LOG = ["audit", "days/*.parquet", *COLUMNS]
+LOG = ["log.parquet", *COLUMNS]
+POLICY = ["--policy", "mine=decisions.parquet"]
+EVALUATE = ["evaluate", *LOG, "--policy", "uniform", *POLICY, "--contexts", "contexts.parquet", "--tau", "0.1"]
+EXPORT = ["export", *LOG, "--tau", "0.1"]
+FIT = ["fit", *LOG, "--contexts", "contexts.parquet", "--actions", "actions.parquet"]
+PLAN = ["plan", *LOG, *POLICY, "--contexts", "contexts.parquet", "--gain", "0.1"]
+MONITOR = ["monitor", *LOG, "--epoch", "day", *POLICY]
+JOIN = ["join", "shown.parquet", "clicks.parquet", "--on", "id"]
+CHOOSE = ["choose", "policy", "--contexts", "contexts.parquet", "--actions", "actions.parquet"]
+FILES = ("log", "decisions", "contexts", "actions", "shown", "clicks")
 
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """Inputs that this tool could have written: only that they are inputs protects them."""
+    """Inputs that this tool could have written, each with two links: only that they are inputs protects them."""
     folder = tmp_path_factory.mktemp("outputs")
-    rows = random_log(1)
-    for name in ("log.parquet", "days/1.parquet"):
-        (folder / name).parent.mkdir(exist_ok=True)
-        write_table(folder / name, table(rows))
-    known = table(rows).select(["context", "action"]).group_by("context").aggregate([("action", "min")])
+    (folder / "days").mkdir()
+    rows = table(random_log(1))
+    known = rows.select(["context", "action"]).group_by("context").aggregate([("action", "min")])
     known = known.rename_columns(["context", "action"])
-    for name in ("decisions.parquet", "contexts.parquet"):
-        write_table(folder / name, known)
-    ws.save_policy(ws.fit(read(rows, "duckdb"), weight_bits=8), folder / "policy")
-    (folder / "shown.csv").write_text("id,page,ad\n1,p,a\n2,p,b\n")
-    write_table(folder / "clicks.parquet", pa_csv.read_csv(folder / "shown.csv").select(["id"]))
-    (folder / "absolute.parquet").symlink_to(folder / "log.parquet")
-    os.link(folder / "log.parquet", folder / "hard.parquet")
+    shown = pa.table({"id": [1, 2], "page": ["p", "p"], "ad": ["a", "b"]})
+    tables = [rows, known, known.select(["context"]), known.select(["action"]), shown, shown.select(["id"])]
+    for name, one in zip(FILES, tables, strict=True):
+        write_table(folder / f"{name}.parquet", one)
+        (folder / f"soft-{name}.parquet").symlink_to(folder / f"{name}.parquet")
+        os.link(folder / f"{name}.parquet", folder / f"hard-{name}.parquet")
+    write_table(folder / "days" / "1.parquet", rows)
+    ws.save_policy(ws.fit(read(random_log(1), "duckdb"), weight_bits=8), folder / "policy")
+    (folder / "calls.jsonl").write_text("{}\n")
     return folder
 
 
@@ -67,63 +64,80 @@ def contents(folder):
     return {path: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
 
 
+# The command, and the inputs that its output, named last, may not replace.
 REFUSED = {
-    "audit --html": ["audit", "log.parquet", *COLUMNS, "--html", "log.parquet"],
-    "audit --explore-out": ["audit", "log.parquet", *COLUMNS, "--explore-out", "./log.parquet"],
-    "audit of a link": ["audit", "absolute.parquet", *COLUMNS, "--explore-out", "hard.parquet"],
-    "audit of a folder": [*FOLDER_LOG, "--explore-out", "days/first.csv"],
-    "audit of a glob": [*GLOB_LOG, "--explore-out", "days/first.parquet"],
-    "evaluate --html LOG": [*EVALUATE, "--html", "days/../log.parquet"],
-    "evaluate --html DECISIONS": [*EVALUATE, "--html", "decisions.parquet"],
-    "evaluate --html in a policy": [
-        "evaluate",
-        "log.parquet",
-        *COLUMNS,
-        "--policy",
-        "p=policy",
-        "--html",
-        "policy/a.html",
-    ],
-    "evaluate --html in naive": [
-        "evaluate",
-        "log.parquet",
-        *COLUMNS,
-        "--policy",
-        "naive:policy",
-        "--html",
-        "policy/a.html",
-    ],
-    "export --out LOG": [*EXPORT, "--to", "parquet", "--out", "log.parquet"],
-    "export --out CONTEXTS": [*EXPORT, "--to", "vw-cb", "--contexts", "contexts.parquet", "--out", "contexts.parquet"],
-    "export beside": [*EXPORT[:1], "train.contexts.parquet", *EXPORT[2:], "--to", "vw-cb", "--out", "train.vw"],
-    "choose --out CONTEXTS": ["choose", "policy", "--contexts", "contexts.parquet", "--out", "contexts.parquet"],
-    "choose --out in the policy": [
-        "choose",
-        "policy",
-        "--contexts",
-        "contexts.parquet",
-        "--out",
-        "policy/decisions.parquet",
-    ],
-    "join --out IMPRESSIONS": ["join", "clicks.parquet", "shown.csv", "--on", "id", "--out", "clicks.parquet"],
-    "join --out OUTCOMES": ["join", "shown.csv", "clicks.parquet", "--on", "id", "--out", "./clicks.parquet"],
-    "fit --out in the log": ["fit", "days", *COLUMNS, "--out", "days/policy"],
+    "audit --html": (["audit", *LOG, "--html"], "log"),
+    "audit --explore-out": (["audit", *LOG, "--explore-out"], "log"),
+    "evaluate --html": ([*EVALUATE, "--html"], "log", "decisions", "contexts"),
+    "evaluate --supported-out": ([*EVALUATE, "--supported-out"], "log", "decisions", "contexts"),
+    "plan --html": ([*PLAN, "--html"], "log", "decisions", "contexts"),
+    "plan --out": ([*PLAN, "--out"], "log", "decisions", "contexts"),
+    "monitor --html": ([*MONITOR, "--out", "lines.jsonl", "--html"], "log", "decisions"),
+    "monitor --out": ([*MONITOR, "--out"], "log", "decisions"),
+    "fit --html": ([*FIT, "--out", "new", "--html"], "log", "contexts", "actions"),
+    "fit --out": ([*FIT, "--out"], "log", "contexts", "actions"),
+    "export --out": ([*EXPORT, "--to", "parquet", "--out"], "log"),
+    "choose --out": ([*CHOOSE, "--out"], "contexts", "actions"),
+    "join --out": ([*JOIN, "--out"], "shown", "clicks"),
+    "join --html": ([*JOIN, "--out", "joined.parquet", "--html"], "shown", "clicks"),
+    "group --out": (["group", "log.parquet", "--text", "action", "--out"], "log"),
+    "group --out of --texts": (
+        ["group", "shown.parquet", "--text", "action", "--texts", "log.parquet", "--on", "id", "--out"],
+        *("shown", "log"),
+    ),
+}
+INTO = {
+    "audit of a folder": ["audit", "days", *COLUMNS, "--explore-out", "days/first.csv"],
+    "audit of a glob": ["audit", "days/*.parquet", *COLUMNS, "--explore-out", "days/first.parquet"],
+    "evaluate in a policy": ["evaluate", *LOG, "--policy", "p=policy", "--html", "policy/a.html"],
+    "evaluate in naive": ["evaluate", *LOG, "--policy", "naive:policy", "--html", "policy/a.html"],
+    "plan in naive": ["plan", *LOG, "--policy", "naive:policy", "--gain", "0.1", "--out", "policy/a.csv"],
+    "choose in the policy": [*CHOOSE, "--out", "policy/decisions.parquet"],
+    "fit in the log": ["fit", "days", *COLUMNS, "--out", "days/policy"],
+    "export onto contexts": [*EXPORT, "--to", "vw-cb", "--contexts", "contexts.parquet", "--out", "contexts.parquet"],
+    "group in a grouping": ["group", *LOG[:1], "--text", "action", "--grouping", "policy", "--out", "policy/new"],
+    **{f"import {tool}": ["import", tool, "calls.jsonl", "./calls.jsonl"] for tool in ("vw", *CALLS)},
 }
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_no_command_writes_onto_an_input_even_with_force(name, run, inputs):
-    beside = inputs / "train.contexts.parquet"
-    if name == "export beside":
-        write_table(beside, table(random_log(1)))
+def refused(command, run, inputs):
+    forced = [] if command[0] in ("group", "import") else ["--force"]
     before = contents(inputs)
-    forced = [] if name.startswith("fit") else ["--force"]
-    code, said = run(*REFUSED[name], *forced)
+    code, said = run(*command, *forced)
     assert code == 2, said
     assert "input" in said.splitlines()[0]
     assert said.splitlines()[1].startswith("hint: ")
     assert contents(inputs) == before
-    beside.unlink(missing_ok=True)
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_no_command_writes_onto_an_input_even_with_force(name, run, inputs):
+    command, *names = REFUSED[name]
+    for file in names:
+        path = f"{file}.parquet"
+        for out in (path, f"./{path}", f"days/../{path}", inputs / path, f"soft-{path}", f"hard-{path}"):
+            refused([*command, out], run, inputs)
+
+
+@pytest.mark.parametrize("name", INTO)
+def test_no_command_writes_into_an_input_nor_beside_it_onto_another(name, run, inputs):
+    refused(INTO[name], run, inputs)
+
+
+def test_what_export_writes_beside_its_file_is_no_input_either(run, inputs):
+    log = inputs / "train.contexts.parquet"
+    write_table(log, table(random_log(1)))
+    refused(["export", log.name, *EXPORT[2:], "--to", "vw-cb", "--out", "train.vw"], run, inputs)
+    log.unlink()
+
+
+@pytest.mark.parametrize(
+    "options", [["audit", *LOG, "--explore-out"], [*PLAN, "--out"], [*MONITOR, "--out"], [*EVALUATE, "--supported-out"]]
+)
+def test_two_outputs_are_two_files(options, run, tmp_path):
+    code, said = run(*options, tmp_path / "a.csv", "--html", f"{tmp_path}/../{tmp_path.name}/a.csv")
+    assert (code, "named twice" in said) == (2, True)
+    assert not list(tmp_path.iterdir())
 
 
 def test_import_predictions_refuses_its_inputs(run, inputs, tmp_path):
@@ -138,15 +152,7 @@ def test_import_predictions_refuses_its_inputs(run, inputs, tmp_path):
 
 
 def test_a_file_of_others_needs_force_and_ours_does_not(run, tmp_path):
-    audit = [
-        "audit",
-        "log.parquet",
-        *COLUMNS,
-        "--html",
-        tmp_path / "audit.html",
-        "--explore-out",
-        tmp_path / "x.parquet",
-    ]
+    audit = ["audit", *LOG, "--html", tmp_path / "audit.html", "--explore-out", tmp_path / "x.parquet"]
     (tmp_path / "audit.html").write_text("<p>mine</p>")
     code, said = run(*audit)
     assert (code, "did not write it" in said) == (2, True)
@@ -172,7 +178,7 @@ def test_export_replaces_its_own_files_and_no_neighbour(run, tmp_path):
 
 
 def test_join_and_choose_replace_what_they_wrote(run, tmp_path):
-    join = ["join", "shown.csv", "clicks.parquet", "--on", "id", "--out", tmp_path / "joined.parquet"]
+    join = [*JOIN, "--out", tmp_path / "joined.parquet"]
     choose = ["choose", "policy", "--contexts", "contexts.parquet", "--out", tmp_path / "chosen.parquet"]
     for command in (join, choose):
         pq.write_table(table(random_log(1)), command[-1])
@@ -184,9 +190,7 @@ def test_join_and_choose_replace_what_they_wrote(run, tmp_path):
 @pytest.mark.parametrize("option", ["--reward", "--action", "--time", "--tau", "--html", "--json", "--threads"])
 def test_an_option_given_twice_is_a_wrong_command(run, option):
     values = {"--json": [], "--threads": ["1"], "--tau": ["0.1"], "--html": ["a.html"]}.get(option, ["reward"])
-    command = (
-        [*EXPORT, "--to", "parquet", "--out", "a.parquet"] if option == "--tau" else ["audit", "log.parquet", *COLUMNS]
-    )
+    command = [*EXPORT, "--to", "parquet", "--out", "a.parquet"] if option == "--tau" else ["audit", *LOG]
     code, said = run(*command, *([option, *values] * 2))
     assert code == 2
     assert said.startswith(f"error: {option} is given ")
@@ -194,19 +198,5 @@ def test_an_option_given_twice_is_a_wrong_command(run, option):
 
 
 def test_options_that_may_be_repeated_still_may(run):
-    assert (
-        run(
-            "evaluate",
-            "log.parquet",
-            *COLUMNS,
-            "--policy",
-            "uniform",
-            "--policy",
-            "logging",
-            "--tau",
-            "0.1",
-            "--tau",
-            "1",
-        )[0]
-        == 0
-    )
+    policies = ["--policy", "uniform", "--policy", "logging"]
+    assert run("evaluate", *LOG, *policies, "--tau", "0.1", "--tau", "1")[0] == 0

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Without, command
+from warmstart.cli.pages import check_paths
 from warmstart.core import UsageError
 from warmstart.pipeline import EngineSettings, LogSettings
 
@@ -35,13 +36,13 @@ def audit(
             --context page --action ad --reward click --time shown_at
     """
     from warmstart import pipeline
-    from warmstart.core import check_output, write_table
+    from warmstart.core import write_table
     from warmstart.report import ProgressDisplay, save_report, show
 
     if explore_out is not None and explore_out.suffix not in (".csv", ".parquet"):
         raise UsageError(f"--explore-out writes .csv or .parquet, not '{explore_out.suffix}'.")
-    for out in filter(None, (html, explore_out)):
-        check_output(out, inputs=[log.events], force=force)
+    for out, other in ((html, explore_out), (explore_out, html)):
+        check_paths(out, [], [log.events], force=force, other=other)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
         result = pipeline.audit(log.open(connected), on_progress=progress)

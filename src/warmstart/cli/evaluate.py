@@ -133,8 +133,8 @@ def evaluate(
 
     check_kind(policy, every, progressive=progressive)
     taus = [parse_tau("--tau", text) for text in tau or ["auto"]]
-    check_paths(html, policy or [], [log.events, contexts, supported_out], force=force)
-    check_paths(supported_out, policy or [], [log.events, contexts], force=force)
+    for out, other in ((html, supported_out), (supported_out, html)):
+        check_paths(out, policy or [], [log.events, contexts], force=force, other=other)
     check_table(supported_out, progressive=progressive)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress, ExitStack() as resources:

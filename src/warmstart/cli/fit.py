@@ -83,7 +83,7 @@ def fit(
 
     inputs = [log.events, contexts, actions]
     check_output(out, inputs=inputs, folder=True)
-    check_paths(html, [], [*inputs, out], force=force)
+    check_paths(html, [], inputs, force=force, other=out)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
         policy = pipeline.fit(

@@ -78,7 +78,7 @@ def join(
         if ours in pairs:
             raise UsageError(f"--on names {quoted(ours)} twice.")
         pairs[ours] = theirs or ours
-    check_paths(html, [], [impressions, outcomes, out], force=force)
+    check_paths(html, [], [impressions, outcomes], force=force, other=out)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
         result = write(

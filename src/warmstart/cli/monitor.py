@@ -10,6 +10,7 @@ import typer
 
 from warmstart.cli.completion import AUTO, POLICIES
 from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Without, command, parse_tau
+from warmstart.cli.pages import check_paths, policy_paths
 from warmstart.pipeline import EngineSettings, LogSettings
 
 
@@ -54,16 +55,11 @@ def monitor(
             --policy uniform --out weekly.jsonl --until 2026-10-26 --json
     """
     from warmstart import pipeline
-    from warmstart.core import check_output
     from warmstart.policy import parse_policies
     from warmstart.report import ProgressDisplay, save_report, show
 
-    # What could be the files and folders of policies: P, NAME=P, naive:FOLDER.
-    paths = [part.removeprefix("naive:") for text in policy for part in (text, text.partition("=")[2])]
-    inputs = [log.events, paths]
-    check_output(out, inputs=inputs)
-    if html is not None:
-        check_output(html, inputs=[*inputs, str(out)], force=force)
+    check_paths(out, policy, [log.events], force=False)
+    check_paths(html, policy, [log.events], force=force, other=out)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
         events = log.open(connected)
@@ -79,7 +75,7 @@ def monitor(
             live=not no_live,
             trained_until=pipeline.parse_trained_until(trained_until or (), named),
             allow_unknown_actions=allow_unknown_actions,
-            inputs=inputs,
+            inputs=[log.events, policy_paths(policy)],
             on_progress=progress,
         )
     if html is not None:

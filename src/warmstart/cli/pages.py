@@ -1,4 +1,4 @@
-"""Pages that commands write."""
+"""Files that commands write: pages, and tables beside them."""
 
 from __future__ import annotations
 
@@ -8,18 +8,25 @@ from typing import Any
 from warmstart.core import UsageError, check_output, quoted
 
 
-def check_paths(html: Path | None, policies: list[str], others: list[Any], *, force: bool) -> None:
-    """Refuse to write a page onto an input: P, NAME=P and naive:FOLDER may name files and folders.
+def check_paths(
+    out: Path | None, policies: list[str], inputs: list[Any], *, force: bool, other: Path | None = None
+) -> None:
+    """Refuse to write a page or a table onto an input, or onto another output of the same command.
 
     Args:
-        html: The page, if one was asked for.
+        out: The output, if it was asked for.
         policies: What may name files and folders of policies.
-        others: Further inputs, and outputs of the same command.
-        force: Whether another file may be replaced.
+        inputs: What else is read.
+        force: Whether a file may be replaced that warmstart did not write.
+        other: What else the command writes.
     """
-    if html is None:
+    if out is None:
         return
-    paths = [part.removeprefix("naive:") for text in policies for part in (text, text.partition("=")[2])]
-    if any(isinstance(other, Path) and other.absolute() == html.absolute() for other in others):
-        raise UsageError(f"{quoted(str(html))} is named twice.", "Name another file.")
-    check_output(html, inputs=[*others, paths], force=force)
+    if other is not None and other.resolve() == out.resolve():
+        raise UsageError(f"{quoted(str(out))} is named twice.", "Name another file.")
+    check_output(out, inputs=[*inputs, policy_paths(policies)], force=force)
+
+
+def policy_paths(policies: list[str]) -> list[str]:
+    """Return what could be files and folders in the words for policies: P, NAME=P, naive:FOLDER."""
+    return [part.removeprefix("naive:") for text in policies for part in (text, text.partition("=")[2])]

@@ -59,16 +59,14 @@ def plan(
             --gain 0.1 --json
     """
     from warmstart import pipeline
-    from warmstart.core import check_output, write_table
+    from warmstart.core import write_table
     from warmstart.report import ProgressDisplay, save_report, show
 
     if out is not None and out.suffix not in (".csv", ".parquet"):
         raise UsageError(f"--out writes .csv or .parquet, not '{out.suffix}'.")
     clip = parse_tau("--tau", tau)
-    check_paths(html, [policy], [log.events, contexts, out], force=force)
-    inputs = [log.events, contexts, policy, policy.partition("=")[2]]
-    if out is not None:
-        check_output(out, inputs=inputs, force=force)
+    for file, other in ((html, out), (out, html)):
+        check_paths(file, [policy], [log.events, contexts], force=force, other=other)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
         result = pipeline.plan(
@@ -88,7 +86,7 @@ def plan(
     if html is not None:
         save_report(result, html, force=force)
     if out is not None:
-        write_table(out, result.table, inputs=inputs, force=force)
+        write_table(out, result.table, force=force)
     if json:
         typer.echo(result.to_json())
     else:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 # What a Parquet file's metadata and a page's head say when this tool wrote them.
 PARQUET_MARK, PAGE_MARK = b"warmstart", b'<meta name="generator" content="warmstart'
+# Files on this machine as Spark and database drivers name them.
+LOCAL_URL = re.compile(r"(file|sqlite):/{0,2}", re.IGNORECASE)
 # How the file begins that a monitor appends to.
 MONITOR_MARK = b'{"warmstart_monitor"'
 # How a result begins that was saved as JSON.
@@ -164,8 +166,13 @@ def _paths(sources: Iterable[Any]) -> Iterator[str]:
     for source in sources:
         if isinstance(source, list | tuple):
             yield from _paths(source)
-        elif isinstance(path := getattr(source, "path", source), str | Path) and str(path):
-            yield str(path)
+            continue
+        places = (source, getattr(source, "path", None), getattr(source, "url", None))
+        for text in (str(place) for place in places if isinstance(place, str | Path) and str(place)):
+            yield text
+            # file:/a/b, file:///a/b and sqlite:///a/b are /a/b; sqlite://b is b.
+            if local := LOCAL_URL.match(text):
+                yield from (text[local.end() :], f"/{text[local.end() :].lstrip('/')}")
 
 
 def _is_input(out: Path, source: str) -> bool:

@@ -84,7 +84,8 @@ def group(
     column, path = _column(text, embedding), Path(out)
     if (texts is None) != (on is None):
         raise UsageError("texts and on belong together: another table, and the column by which both know an event.")
-    check_output(path, inputs=[source, texts], folder=True)
+    inputs = [source, texts, grouping]
+    check_output(path, inputs=inputs, folder=True)
     saved = None if grouping is None else load_grouping(grouping)
     if saved is not None and (saved.projection is None) != (text is None):
         raise UsageError(f"{quoted(str(grouping))} groups {'texts' if text is None else 'embeddings'}.")
@@ -99,7 +100,7 @@ def group(
         saved, tried = fitted.grouping, fitted.tried
     sizes: Counter[str] = Counter()
     on_progress("writing")
-    with write_output(path, inputs=[source, texts], folder=True) as folder:
+    with write_output(path, inputs=inputs, folder=True) as folder:
         save_grouping(saved, folder)
         batches = _grouped(resolved, log, saved, sizes, keep_text=keep_text)
         rows = write_parquet(folder / EVENTS, batches)
