@@ -32,6 +32,11 @@ def percent(digits: int, sign: str = "-") -> Format:
     return lambda x: f"{100 * x:{sign}.{digits}f} %"
 
 
+def significant(sign: str = "-") -> Format:
+    """Return a format of three digits, whatever the size."""
+    return lambda x: re.sub(r"^([+-]?)0\.", r"\1.", f"{x:{sign}.3g}")
+
+
 def ratio(x: float) -> str:
     """Three digits or so."""
     return decimal(2 if x < 10 else 1 if x < 100 else 0)(x)
@@ -163,6 +168,14 @@ TABLES = {
     ),
     "blocks-cost": Table("CPU time of learning propensities by block, relative to one model"),
     "best-estimate": Table("Intervals of the best estimate that hold the truth", corner="propensities and support"),
+    "training-trial": Table(
+        "Training nobody, by a randomised trial and by a log without its randomisation",
+        formats={
+            **dict.fromkeys(("the trial", "estimated"), significant("+")),
+            **dict.fromkeys(("interval", "certified"), sequence(significant("+"), separator=" to ")),
+        },
+        corner="reward: context",
+    ),
     "repeating": Table("Best estimates as contexts repeat less", corner="events a context, source"),
     "choose-tau": Table(
         'tau="auto" against the best tau in hindsight',

@@ -3,19 +3,24 @@
 The National Supported Work demonstration gave training at random, and it raised earnings. Its trainees are put
 together with people of the Current Population Survey, who were never offered any (LaLonde 1986; Dehejia and Wahba 1999;
 the tables of the PyPI package causaldata). Such a log says that training harms, unless its context holds what people
-earned before.
+earned before. What trainees would have earned without training, the trial's own control group tells: so the doubt that
+a log really had is known too.
 """
 
 from __future__ import annotations
 
-import math
-from typing import Any
+import argparse
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 import warmstart as ws
-from studies.months import markdown
+from studies.best_estimate import publish
+
+if TYPE_CHECKING:
+    from benchmarks.records import Rows
 
 # The survey's largest earnings; trainees' are cut there too.
 MOST = 25_565.0
@@ -27,65 +32,136 @@ CONTEXTS = {
     "and earnings of 1975": (*PEOPLE, BEFORE[1]),
     "and both": (*PEOPLE, *BEFORE),
 }
+REWARDS = {"earned_1978": MOST, "employed_1978": 1.0}
+TAU, DOUBT = 0.01, 1.5
 
 
-def people() -> tuple[pa.Table, float]:
-    """Return trainees and the survey's people, and what training adds to earnings by the trial alone."""
+@dataclass(frozen=True)
+class Trial:
+    """Trainees and the survey's people as a log, and the trial's own control group with the same columns."""
+
+    log: pa.Table
+    controls: pa.Table
+
+    @property
+    def trained(self) -> Any:
+        """Return which people of the log had training."""
+        return np.array(self.log["training"].to_pylist()) == "yes"
+
+    def effect(self, reward: str) -> float:
+        """Return what training adds, by the trial alone."""
+        return float(self.log[reward].to_numpy()[self.trained].mean() - self.controls[reward].to_numpy().mean())
+
+    def gain(self, reward: str) -> float:
+        """Return what training nobody gains, per person of the log."""
+        return -self.effect(reward) * float(self.trained.mean())
+
+    def doubt(self, context: tuple[str, ...], reward: str) -> float:
+        """Return how untrained people of the survey and the trial's control group differ, in trainees' contexts.
+
+        On average over the trainees that have both in their context: the ratio of the means, or of how far they stay
+        below the largest reward, as a doubt is meant.
+        """
+        there, here = (_contexts(part, context) for part in (self.log, self.controls))
+        rewards, of_controls = (part[reward].to_numpy() for part in (self.log, self.controls))
+        means = []
+        for own in there[self.trained]:
+            survey, control = (there == own) & ~self.trained, here == own
+            if survey.any() and control.any():
+                means.append((rewards[survey].mean(), of_controls[control].mean()))
+        shown, others = np.mean(means, axis=0) / REWARDS[reward]
+        ratios = shown / others, (1 - shown) / (1 - others)
+        return float(max(*ratios, *(1 / ratio for ratio in ratios)))
+
+
+def people() -> Trial:
+    """Return trainees, the survey's people and the trial's control group."""
     from causaldata import cps_mixtape, nsw_mixtape
 
     trial, survey = nsw_mixtape.load_pandas().data, cps_mixtape.load_pandas().data
-    earned = trial["re78"].clip(upper=MOST)
-    effect = earned[trial["treat"] == 1].mean() - earned[trial["treat"] == 0].mean()
-    parts = [trial[trial["treat"] == 1], survey]
-    column = {name: np.concatenate([part[name].to_numpy(float) for part in parts]) for name in trial.columns[1:]}
+    trainees, controls = (trial[trial["treat"] == group] for group in (1, 0))
+    return Trial(pa.concat_tables([_columns(trainees, "yes"), _columns(survey, "no")]), _columns(controls, "no"))
 
+
+def _columns(of: Any, training: str) -> pa.Table:
     def band(name: str, *ends: float) -> Any:
-        return np.searchsorted(ends, column[name])
+        return np.searchsorted(ends, of[name].to_numpy(float))
 
-    log = {
+    earned = np.minimum(of["re78"].to_numpy(float), MOST)
+    columns = {
         "age": band("age", 22, 28, 38),
         "black": band("black", 0.5),
         "married": band("marr", 0.5),
         "no_degree": band("nodegree", 0.5),
         "earned_1974": band("re74", 0, 5_000, 15_000),
         "earned_1975": band("re75", 0, 5_000, 15_000),
-        "training": np.where(column["treat"] > 0.5, "yes", "no"),
-        "earned_1978": np.minimum(column["re78"], MOST),
+        "training": [training] * len(of),
+        "earned_1978": earned,
+        "employed_1978": (earned > 0).astype(float),
     }
-    return pa.table(log), float(effect)
+    return pa.table(columns)
 
 
-def judge(log: pa.Table, context: tuple[str, ...]) -> tuple[ws.ValueEstimate, ws.ValueEstimate]:
-    """Value "train nobody" with a context, without and with a doubt."""
-    events = ws.read_events(
-        log, context=list(context), action="training", reward="earned_1978", ranges={"earned_1978": (0, MOST)}
+def _contexts(table: pa.Table, context: tuple[str, ...]) -> Any:
+    return np.array(
+        [" ".join(map(str, row)) for row in zip(*(table[name].to_pylist() for name in context), strict=True)]
     )
-    plain, doubted = (ws.evaluate("constant:no", events, tau=0.01, doubt=doubt) for doubt in (None, 1.5))
-    return plain["constant:no"], doubted["constant:no"]
+
+
+def judge(log: pa.Table, context: tuple[str, ...], reward: str, *, doubt: float | None = None) -> ws.ValueEstimate:
+    """Value "train nobody" with a context."""
+    events = ws.read_events(
+        log, context=list(context), action="training", reward=reward, ranges={reward: (0, REWARDS[reward])}
+    )
+    return ws.evaluate("constant:no", events, tau=TAU, doubt=doubt)["constant:no"]
+
+
+def left_out(log: pa.Table, context: tuple[str, ...], reward: str) -> dict[str, float | None]:
+    """Return the doubt that each column of a context would have made, had it been hidden."""
+    found = judge(log, context, reward, doubt=DOUBT).doubt
+    assert found is not None
+    return {one.column: one.factor for one in found.columns}
+
+
+def rows(trial: Trial) -> Rows:
+    """Return a line for every reward and context."""
+    lines: Rows = {}
+    for reward in REWARDS:
+        for name, context in CONTEXTS.items():
+            found = judge(trial.log, context, reward)
+            certified, estimated, doubt = found.gain.certified, found.gain.estimated, found.doubt
+            assert certified is not None
+            assert estimated is not None
+            assert doubt is not None
+            made = left_out(trial.log, context, reward)
+            lines[f"{reward}: {name}"] = {
+                "the trial": trial.gain(reward),
+                "estimated": estimated.difference,
+                "interval": [estimated.lower, estimated.upper],
+                "certified": [certified.lower, certified.upper],
+                "tips at": doubt.tipping,
+                "estimate tips at": doubt.estimated_tipping,
+                "its doubt, by the trial": trial.doubt(context, reward),
+                "left out: 1974": made.get(BEFORE[0]),
+                "left out: 1975": made.get(BEFORE[1]),
+            }
+    return lines
 
 
 def main() -> None:
-    log, effect = people()
-    share = np.mean(np.array(log["training"].to_pylist()) == "yes")
-    print(f"By the trial, training adds {effect:,.0f} dollars to earnings of 1978; {share:.2%} of these people had it,")
-    print(f"so that training nobody gains {-effect * share:+.1f} dollars a person.\n")
-    header = ("context", "estimated gain of training nobody", "certified", "tips at (certified)", "tips at (estimated)")
-    rows = []
-    for name, context in CONTEXTS.items():
-        plain, doubted = judge(log, context)
-        certified, estimated = plain.gain.certified, plain.gain.estimated
-        assert certified is not None
-        assert estimated is not None
-        assert plain.doubt is not None
-        assert doubted.doubt is not None
-        tips = [plain.doubt.tipping, plain.doubt.estimated_tipping]
-        ends = (estimated.lower, estimated.upper), (certified.lower, certified.upper)
-        shown = [f"{tip:.2f}" if tip is not None else "-" for tip in tips]
-        texts = [f"[{low:+.1f}, {high:+.1f}]" for low, high in ends]
-        rows.append((name, f"{estimated.difference:+.1f} {texts[0]}", texts[1], *shown))
-        without = ", ".join(f"{one.column} {one.factor or math.nan:.2f}" for one in doubted.doubt.columns)
-        print(f"Doubt that leaving out a column would make, {name}: {without}")
-    print("\n" + markdown(header, rows))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--record", action="store_true", help="keep the table in benchmarks/results")
+    options = parser.parse_args()
+    trial = people()
+    for reward in REWARDS:
+        print(f"By the trial, training adds {trial.effect(reward):,.3g} to {reward};")
+        print(f"training nobody gains {trial.gain(reward):+.3g} a person, {trial.trained.mean():.2%} of whom had it.")
+        for name, context in CONTEXTS.items():
+            made = left_out(trial.log, context, reward)
+            texts = (f"{column} {'-' if factor is None else f'{factor:.2f}'}" for column, factor in made.items())
+            print(f"Leaving out a column makes, {name}: {', '.join(texts)}")
+    print()
+    publish("training-trial", rows(trial), {"events": trial.log.num_rows}, record=options.record)
 
 
 if __name__ == "__main__":
