@@ -1,6 +1,6 @@
 """``python -m warmstart``."""
 
-from warmstart.cli import main
+from warmstart.cli import program
 
 if __name__ == "__main__":
-    main()
+    program()

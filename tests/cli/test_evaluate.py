@@ -225,7 +225,7 @@ def test_an_interrupt_exits_130(folder, monkeypatch, capsys):
         (["--policy", "uniform", "--tau", "0.1", "--engine", "abacus"], 2, "no engine 'abacus'"),
         (["--policy", "uniform", "--tau", "0.1", "--test-from", "x", "--test-fraction", "0.1"], 2, "exclude"),
         (["--policy", "uniform", "--tau", "0.1", "--test-fraction", "1.5"], 2, "(--test-fraction) must lie"),
-        (["--policy", "uniform", "--tau", "0.1", "--memory-limit", "4XB"], 2, "cannot be started"),
+        (["--policy", "uniform", "--tau", "0.1", "--memory-limit", "4XB"], 2, "is not a memory limit"),
         (["--policy", "unifrom", "--tau", "0.1"], 2, "Did you mean 'uniform'"),
         (["--policy", "uniform", "--tau", "0.1", "--test-from", "2000-01-01"], 1, "earlier window has no events"),
         (["--policy", "absent.csv", "--tau", "0.1"], 1, "There is no file 'absent.csv'"),

@@ -99,7 +99,9 @@ def test_a_driver_that_is_not_here_is_named(monkeypatch, kind, extra):
 
 @pytest.mark.parametrize("password", ["easy", "a:b", "a@b", "a/b", "a#b", "a?b", "a b", "[", quote("@:/", safe="")])
 def test_a_password_in_a_url_is_refused_and_not_repeated(password):
-    for url in (f"postgres://me:{password}@localhost/db", f"postgres://localhost/db?user=me&password={password}"):
+    encoded = f"postgres://{quote(f'me:{password}', safe='')}@localhost/db"
+    plain = (f"postgres://me:{password}@localhost/db", f"postgres://localhost/db?user=me&password={password}")
+    for url in (*plain, encoded):
         with pytest.raises(ws.UsageError, match="The URL has a password in it") as caught:
             ws.read_events(url, table="log", **NAMES)
         assert url not in str(caught.value)

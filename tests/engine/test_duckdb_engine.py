@@ -115,8 +115,23 @@ def test_what_is_asked_of_the_engine_is_what_it_does():
     memory, threads = engine.backend.con.execute(asked).fetchone()
     assert (memory, threads) == ("286.1 MiB", 1)
     assert engine.room == 75e6
-    with pytest.raises(ws.UsageError, match="DuckDB cannot be started so"):
-        connect("duckdb", memory_limit="much")
+
+
+@pytest.mark.parametrize("limit", ["much", "-1", "0GB", "1e9GB", "4XB", "9999999TB", "101%", "0%", "", "4"])
+def test_what_is_no_memory_limit_is_refused(limit):
+    with pytest.raises(ws.UsageError, match="is not a memory limit"):
+        connect("duckdb", memory_limit=limit)
+
+
+def test_a_query_that_fails_leaves_no_table(monkeypatch):
+    engine = connect("duckdb", threads=1)
+    kept = engine.materialise(engine.open_arrow(pa.table({"i": [1]})))
+    text = engine.open_arrow(pa.table({"i": ["one"]}))
+    with pytest.raises(EngineError):
+        engine.materialise(text.mutate(i=text.i.cast("int64")))
+    count = "SELECT count(*) FROM duckdb_tables() WHERE temporary"
+    assert engine.backend.con.execute(count).fetchone() == (1,)
+    assert engine.fetch(kept) == [{"i": 1}]
 
 
 def test_no_room_for_what_does_not_fit_in_memory(log, tmp_path):

@@ -203,6 +203,9 @@ def test_files_of_different_formats_are_no_log(log, tmp_path):
         ("wrong.csv", b"context,action,reward,time\n" + b"p,a,1,2026-01-01\n" * 30000 + b"p,a,often,2026-01-01\n"),
         ("empty.parquet", b""),
         ("broken.json", b'{"context": "p", "action": \n'),
+        # Ibis has no room on its stack for the first, DuckDB for the second.
+        ("deep.json", b'{"context": ' + b"[" * 900 + b"]" * 900 + b"}\n"),
+        ("deeper.json", b'{"context": ' + b"[" * 100_000 + b"]" * 100_000 + b"}\n"),
     ],
 )
 def test_broken_files_are_typed_errors(tmp_path, name, content):

@@ -431,6 +431,24 @@ def test_a_range_is_a_column_and_two_numbers(text):
         parse_ranges([text])
 
 
+@pytest.mark.parametrize("ends", [(-1e308, 1e308), (0, 2e15), (0, float("inf")), (1, 1), (float("nan"), 1)])
+def test_what_is_no_range_of_numbers_is_refused(log, ends):
+    with pytest.raises(ws.UsageError, match="is not a range"):
+        ws.read_events(log, **NAMES, ranges={"reward": ends})
+
+
+def test_times_before_our_era_and_far_away_are_shown(tmp_path):
+    years = ["-0044-03-15", "0001-01-01", "9999-12-31", "290000-01-01"]
+    lines = [f"p{i % 3},a{i % 2},{i % 5 == 0:d},{years[i % 4]} 00:00:00" for i in range(200)]
+    (tmp_path / "log.csv").write_text("\n".join(["page,ad,click,at", *lines]))
+    names = {"context": "page", "action": "ad", "reward": "click", "time": "at"}
+    events = ws.read_events(str(tmp_path / "log.csv"), **names)
+    assert "290000-01-01" in str(ws.audit(events))
+    train, test = events.split(fraction=0.5)
+    result = ws.evaluate("uniform", test, train=train, tau=0.1, estimators=("ips",))
+    assert "290000-01-01" in result.to_json()
+
+
 def test_ranges_are_read_once_each():
     assert parse_ranges(["cost=0:0.02", "a=b=-1:1e3"]) == {"cost": (0.0, 0.02), "a=b": (-1.0, 1000.0)}
     with pytest.raises(ws.UsageError, match="second"):

@@ -321,6 +321,8 @@ def test_a_policy_of_other_columns_is_refused(policy):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
+        ({"seed": -1}, "seed must be a whole number"),
+        ({"seed": 2**32}, "seed must be a whole number"),
         ({"fit_tau": 0}, "fit_tau must be"),
         ({"fit_tau": "often"}, "fit_tau must be"),
         ({"learn_from": "rows"}, "cannot learn from"),

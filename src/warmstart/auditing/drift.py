@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from datetime import timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.auditing.origin import EPOCH
-from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY
+from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, date_of
 from warmstart.results import Churn, ContextDrift
 
 if TYPE_CHECKING:
@@ -49,7 +47,7 @@ def context_drift(daily: DailyCells) -> ContextDrift | None:
     )
     contexts, statistic, one_over_n, unseen = engine.fetch(sums)[0].values()
     later = events * (1 - share)
-    date = str(EPOCH + timedelta(days=cut))
+    date = date_of(cut)
     if contexts < 2:
         return ContextDrift(date, unseen / later, 0.0, None)
     mean = (contexts - 1) * events / (events - 1)

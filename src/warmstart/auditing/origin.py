@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
 from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core import DAY
+from warmstart.core import DAY, date_of
 from warmstart.results import Origin, SwitchDay
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from warmstart.events import DailyCells
-
-EPOCH = date(1970, 1, 1)
 
 
 def origin(daily: DailyCells) -> Origin:
@@ -41,8 +38,7 @@ def origin(daily: DailyCells) -> Origin:
         entropy_within_day=entropy_within,
         switches_per_context=sum(row["switched"] for row in per_day) / sums["contexts"],
         switch_days=tuple(
-            SwitchDay(str(EPOCH + timedelta(days=row[DAY])), row["contexts"], row["switched"] / row["contexts"])
-            for row in per_day
+            SwitchDay(date_of(row[DAY]), row["contexts"], row["switched"] / row["contexts"]) for row in per_day
         ),
     )
 

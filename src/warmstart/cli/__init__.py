@@ -1,5 +1,16 @@
 """The command line: parse, call, render, exit code."""
 
-from warmstart.cli.app import main
+from __future__ import annotations
 
-__all__ = ["main"]
+from typing import NoReturn
+
+from warmstart.cli.interruption import program
+
+__all__ = ["main", "program"]
+
+
+def main() -> NoReturn:
+    """Run the command line inside this process, and exit."""
+    from warmstart.cli.app import main
+
+    main()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Sequence
 from typing import Annotated, NoReturn
 
 import typer
@@ -18,6 +19,7 @@ from warmstart.cli.export import export
 from warmstart.cli.fit import fit
 from warmstart.cli.group import group
 from warmstart.cli.import_ import app as import_app
+from warmstart.cli.interruption import INTERRUPTED
 from warmstart.cli.join import join
 from warmstart.cli.monitor import monitor
 from warmstart.cli.options import StrictCommand
@@ -68,22 +70,28 @@ def _root(
     """Off-policy evaluation and learning from logs without recorded propensities."""
 
 
-def main() -> NoReturn:
-    """Run the command line. Exit codes: 0 done, 1 something in the data, 2 wrong command, 130 interrupted."""
+def main(signals: Sequence[float] = ()) -> NoReturn:
+    """Run the command line. Exit codes: 0 done, 1 something in the data, 2 wrong command, 130 interrupted.
+
+    ``signals``: not empty once a signal has stopped the command; errors that follow from it are not reported.
+    """
     try:
         app()
     except WarmstartError as error:
+        if signals:
+            raise
         typer.echo(f"error: {error.message} ({error.code})", err=True)
         if error.hint:
             typer.echo(f"hint: {error.hint}", err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        typer.echo("interrupted", err=True)
-        sys.exit(130)
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)
     except OSError as error:
+        if signals:
+            raise
         # What is written to a file has an error of its own; this is what was printed.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         typer.echo(f"error: Cannot write the output: {error.strerror or error}. ({OutputError.code})", err=True)

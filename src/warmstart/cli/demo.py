@@ -23,13 +23,12 @@ def demo(scale: str = "small", seed: int = 0, out: Path = Path("warmstart-demo")
         warmstart demo
         warmstart demo --scale medium --seed 3 --out month-3
     """
-    from warmstart.demo import experiment_notes, experiment_tables, make_room, run_experiment
+    from warmstart.demo import LEFT, experiment_notes, experiment_tables, make_room, run_experiment
     from warmstart.engine import connect
     from warmstart.report import ProgressDisplay, save_report, show
 
-    make_room(out)
     engine = connect(memory_limit="4GB")
-    with ProgressDisplay(engine) as progress:
+    with make_room(out, LEFT), ProgressDisplay(engine) as progress:
         experiment = run_experiment(out, scale=scale, seed=seed, engine=engine, on_progress=progress)
         progress("writing pages")
         save_report(experiment.audit, out / "audit.html")

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from warmstart.core.names import *  # noqa: F403
     from warmstart.core.outcomes import *  # noqa: F403
     from warmstart.core.progress import *  # noqa: F403
+    from warmstart.core.temporaries import *  # noqa: F403
     from warmstart.core.text import *  # noqa: F403
     from warmstart.core.version import __version__ as __version__
     from warmstart.core.window import *  # noqa: F403
@@ -26,16 +27,17 @@ _door = Door.to(
         "codes": "CODES Code FAMILIES",
         "errors": "ColumnError DataError DecisionError EmptyWindowError EngineError LaterVersionError "
         "MalformedLineError MissingValueError OutputError PropensityRangeError RewardRangeError SavedFileError "
-        "SourceError UsageError WarmstartError no_such_column",
+        "SourceError UsageError WarmstartError check_seed no_such_column",
         "files": "check_output mark_of write_output write_parquet write_table write_tables",
         "names": "ACTION ACTION_ERROR BEFORE CONTEXT_ERROR Columns DAY DECIDED EPOCH EVENTS EVENT_ID EVENT_WEIGHT "
         "EXPECTED FOLD LEFT_OUT MICROSECONDS_PER_DAY MODEL_VALUE NOISE OWN_EPOCH PART PROBABILITY PROPENSITY REWARD "
         "ROW SHOWN SPREAD TIME WINDOW_NAMES WindowName",
         "outcomes": "Outcome",
         "progress": "Progress silent",
+        "temporaries": "remove temporary_path",
         "text": "counted first_lines more percent printable quoted shortened",
         "version": "__version__",
-        "window": "Moment Window iso microseconds minute",
+        "window": "Moment Window date_of iso microseconds minute timestamp",
     },
 )
 __all__ = [*_door.homes]  # noqa: PLE0604

@@ -126,3 +126,9 @@ def no_such_column(name: str, available: Iterable[str], *, where: str) -> Column
     lead = "Did you mean" if near else "Its columns are"
     hint = f"{lead} {', '.join(map(quoted, listed))}{more}{'?' if near else '.'}"
     return ColumnError(f"{where} has no column {quoted(name)}.", hint)
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed that generators of random numbers do not take."""
+    if not 0 <= seed < 2**32:
+        raise UsageError(f"seed must be a whole number from 0 to {2**32 - 1:,}, and is {seed:,}.")

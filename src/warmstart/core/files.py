@@ -5,8 +5,6 @@ from __future__ import annotations
 import glob
 import os
 import re
-import shutil
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatchcase
@@ -14,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core.errors import OutputError, UsageError
+from warmstart.core.temporaries import remove, temporary_path
 from warmstart.core.text import first_lines, printable, quoted
 from warmstart.core.version import __version__
 
@@ -44,7 +43,7 @@ def write_output(
     """
     check_output(out, inputs=inputs, force=force, folder=folder)
     path = Path(out).absolute()
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    temporary = temporary_path(path)
     try:
         if folder:
             temporary.mkdir(parents=True)
@@ -54,10 +53,7 @@ def write_output(
         hint = "Nothing was left there. Free space, or name a place."
         raise OutputError(f"Cannot write {printable(out)}: {error.strerror or first_lines(error)}.", hint) from error
     finally:
-        if folder:
-            shutil.rmtree(temporary, ignore_errors=True)
-        else:
-            temporary.unlink(missing_ok=True)
+        remove(temporary)
 
 
 def check_output(out: str | Path, *, inputs: Iterable[Any] = (), force: bool = False, folder: bool = False) -> None:

@@ -49,7 +49,19 @@ def minute(time: int | str) -> str:
     ('1970-01-01 00:00', '2026-10-01 00:00')
     """
     since = microseconds(time) if isinstance(time, str) else time
-    return f"{_EPOCH + timedelta(microseconds=since):%Y-%m-%d %H:%M}"
+    try:
+        return f"{_EPOCH + timedelta(microseconds=since):%Y-%m-%d %H:%M}"
+    except OverflowError:
+        return timestamp(since)[:-10].replace("T", " ")
+
+
+def date_of(day: int) -> str:
+    """Write a day, counted from 1970-01-01.
+
+    >>> date_of(20_000)
+    '2024-10-04'
+    """
+    return minute(day * 86_400_000_000).rpartition(" ")[0]
 
 
 def microseconds(moment: str | date | datetime) -> int:
@@ -73,4 +85,20 @@ def microseconds(moment: str | date | datetime) -> int:
 
 def iso(time: int | None) -> str | None:
     """Write microseconds since 1970 as ISO 8601 in UTC."""
-    return None if time is None else (_EPOCH + timedelta(microseconds=time)).isoformat()
+    if time is None:
+        return None
+    try:
+        return (_EPOCH + timedelta(microseconds=time)).isoformat()
+    except OverflowError:
+        return f"{timestamp(time)}+00:00"
+
+
+def timestamp(time: int) -> str:
+    """Write microseconds since 1970 as ISO 8601, UTC, without a zone; in any year that engines know.
+
+    >>> timestamp(9 * 10**18)
+    '287168-08-24T16:00:00.000000'
+    """
+    import numpy as np
+
+    return str(np.datetime_as_string(np.datetime64(time, "us")))

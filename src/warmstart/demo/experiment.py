@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 import resource
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import PROBABILITY, UsageError, __version__, quoted, silent, to_arrow, to_numpy, write_output
+from warmstart.core import PROBABILITY, __version__, silent, to_arrow, to_numpy, write_output
 from warmstart.engine import is_partitioned
 from warmstart.events import Events, read_events
 from warmstart.pipeline import audit, evaluate, fit, policy_table
@@ -33,7 +32,8 @@ PAPER_TAU = 0.05
 # Above so many pairs of a context and an action, naive decides only where a decision counts: in rewarded contexts.
 MANY_PAIRS = 10**10
 SAMPLED_CONTEXTS = 2_000
-MARK = ".warmstart-demo"
+# What a demo leaves.
+LEFT = ("month", "policies", "results.json", "results.csv", "audit.html", "evaluation.html")
 
 
 @dataclass(frozen=True)
@@ -77,18 +77,6 @@ class Experiment:
     audit: Audit
     evaluation: Evaluation
     sampled: bool
-
-
-def make_room(out: Path) -> None:
-    """Replace what an earlier demo left in a folder; touch nothing else."""
-    if out.exists() and not out.is_dir():
-        raise UsageError(f"{quoted(str(out))} is a file.", "Name a folder with --out.")
-    if out.is_dir() and any(out.iterdir()):
-        if not (out / MARK).is_file():
-            raise UsageError(f"{quoted(str(out))} holds something else.", "Name a new folder with --out.")
-        shutil.rmtree(out)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / MARK).touch()
 
 
 def run_experiment(

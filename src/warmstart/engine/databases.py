@@ -6,7 +6,7 @@ import re
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 import ibis
 
@@ -54,7 +54,7 @@ def check_url(url: str) -> None:
     """Refuse a URL that contains a password: it would show in the shell's history and in the list of processes."""
     rest = _rest(url)
     # An unescaped password may contain any character, so the last @ counts.
-    has_password = ":" in rest.rpartition("@")[0]
+    has_password = ":" in unquote(rest.rpartition("@")[0])
     parameters = parse_qsl(rest.partition("?")[2], keep_blank_values=True)
     if has_password or any(part in name.lower() for name, _ in parameters for part in SECRETS):
         raise UsageError(

@@ -16,10 +16,21 @@ import duckdb
 import ibis
 import ibis.expr.types as ir
 
-from warmstart.core import EngineError, SourceError, UsageError, counted, first_lines, printable, quoted, shortened
+from warmstart.core import (
+    EngineError,
+    SourceError,
+    UsageError,
+    counted,
+    first_lines,
+    printable,
+    quoted,
+    shortened,
+    temporary_path,
+)
 from warmstart.engine.engine import BATCH, FileKind, LocalEngine, Row, SourceTable, StoredTable
 from warmstart.engine.files import parquet_schema, partition_root
-from warmstart.engine.text_files import literal, text_columns
+from warmstart.engine.memory_limit import size_of
+from warmstart.engine.text_files import literal, nested_too_deeply, text_columns
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -42,25 +53,16 @@ RAGGED = re.compile(r"CSV Error on Line: (\d+)\nOriginal Line: ?(.*?)\n.*?^ *fil
 UNCOUNTED, GIGABYTE = 0.06, 1e9
 # Beside a memory limit, which is DuckDB's own, kernels may hold columns of this share of it.
 ROOM = 0.25
-SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([kmgt])(i?)b\s*", re.IGNORECASE)
 
 
 def _counted_limit(limit: str) -> str:
-    """Return the memory limit to set so that DuckDB uses about ``limit`` in all; what is not a size is passed on.
+    """Return the memory limit to set so that DuckDB uses about ``limit`` in all; a share is passed on.
 
     >>> _counted_limit("500MB"), _counted_limit("4GB"), _counted_limit("50%")
     ('500000KB', '3820000KB', '50%')
     """
-    size = _size(limit)
+    size = size_of(limit)
     return limit if size is None else f"{(size - UNCOUNTED * max(size - GIGABYTE, 0.0)) / 1000:.0f}KB"
-
-
-def _size(limit: str) -> float | None:
-    match = SIZE.fullmatch(limit)
-    if match is None:
-        return None
-    number, unit, binary = match.groups()
-    return float(number) * float((1024 if binary else 1000) ** ("kmgt".index(unit.lower()) + 1))
 
 
 class DuckDBEngine(LocalEngine):
@@ -75,7 +77,7 @@ class DuckDBEngine(LocalEngine):
     @classmethod
     def embedded(cls, *, memory_limit: str | None = None, threads: int | None = None) -> DuckDBEngine:
         """Start DuckDB inside this process; it spills to the system's temporary folder."""
-        spill = Path(tempfile.gettempdir()) / f"warmstart-{uuid.uuid4().hex}"
+        spill = temporary_path(Path(tempfile.gettempdir(), "duckdb"))
         settings: dict[str, Any] = {"temp_directory": str(spill), "preserve_insertion_order": False}
         if memory_limit is not None:
             settings["memory_limit"] = _counted_limit(memory_limit)
@@ -94,7 +96,7 @@ class DuckDBEngine(LocalEngine):
         with suppress(duckdb.InvalidInputException):
             backend.settings["enable_progress_bar"] = True
             backend.settings["enable_progress_bar_print"] = False
-        return cls(backend, room=math.inf if memory_limit is None else ROOM * (_size(memory_limit) or 0.0))
+        return cls(backend, room=math.inf if memory_limit is None else ROOM * (size_of(memory_limit) or 0.0))
 
     def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> SourceTable:
         """Return files of one kind as one table, without copying them; ``as_text`` keeps CSV columns as strings."""
@@ -109,6 +111,8 @@ class DuckDBEngine(LocalEngine):
             else:
                 types = {} if as_text or len(paths) == 1 else {"dtypes": list(columns.values())}
                 table = self.backend.read_csv(list(paths), all_varchar=as_text, **types)
+        except RecursionError as error:
+            raise nested_too_deeply(paths[0]) from error
         except duckdb.Error as error:
             raise SourceError(f"Cannot read {printable(paths[0])}: {first_lines(error, 3)}") from error
         return SourceTable(table, (*columns, *table.columns[len(columns) :]))
@@ -186,10 +190,23 @@ class DuckDBEngine(LocalEngine):
         """Run an expression once and keep its result in the engine until it is released."""
 
         def made() -> ir.CachedTable:
-            with _nested_selects():
-                return self.backend._cached_table(expression)
+            try:
+                with _nested_selects():
+                    return self.backend._cached_table(expression)
+            except BaseException:
+                self._drop_unfilled()
+                raise
 
         return self._retrying(made)
+
+    def _drop_unfilled(self) -> None:
+        """Drop the table that Ibis made for rows that never came."""
+        connection = self.backend.con
+        with suppress(duckdb.Error):
+            tables = connection.execute("SELECT table_name FROM duckdb_tables() WHERE temporary").fetchall()
+            for (name,) in tables:
+                if name.startswith("ibis_cached_") and name not in self.backend._cache_name_to_entry:
+                    connection.execute(f'DROP TABLE IF EXISTS temp.main."{name}"')
 
     def _retrying(self, query: Callable[[], Result]) -> Result:
         """Run a query; if it runs out of memory, run it again with one thread, since each thread needs memory.

@@ -28,6 +28,7 @@ from warmstart.core import EngineError, SourceError, UsageError, first_lines, pr
 from warmstart.engine.duckdb_engine import DuckDBEngine
 from warmstart.engine.engine import BATCH, FileKind, LocalEngine, Row, SourceTable, StoredTable
 from warmstart.engine.files import partition_root
+from warmstart.engine.memory_limit import size_of
 from warmstart.engine.partitioned import PART
 from warmstart.engine.text_files import csv_dialect, text_columns
 
@@ -69,6 +70,7 @@ class SparkEngine(LocalEngine):
     @classmethod
     def local(cls, *, memory_limit: str | None = None, threads: int | None = None) -> SparkEngine:
         """Start Spark on this machine, or use the session that is already running."""
+        _only_new(memory_limit=memory_limit, threads=threads)
         cores = threads or os.cpu_count() or 1
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         memory = {"spark.driver.memory": _java_size(memory_limit)} if memory_limit is not None else {}
@@ -83,6 +85,7 @@ class SparkEngine(LocalEngine):
                 f"This process has a Spark session already, of {quoted(running.master)}.",
                 "Stop it, or pass a DataFrame of it.",
             )
+        _only_new(memory_limit=memory_limit, threads=threads)
         memory = {"spark.executor.memory": _java_size(memory_limit)} if memory_limit is not None else {}
         cores = {"spark.cores.max": str(threads)} if threads is not None else {}
         return cls._start(master, memory | cores)
@@ -258,9 +261,23 @@ def _unpersist(inputs: Broadcast[Any]) -> None:
         inputs.unpersist()
 
 
-def _java_size(size: str) -> str:
-    """Return a size as Java writes it: 4GB as 4g."""
-    return size.lower().replace(" ", "").removesuffix("b").removesuffix("i")
+def _java_size(limit: str) -> str:
+    """Return a memory limit as Java writes it, in MiB."""
+    size = size_of(limit)
+    if size is None:
+        raise UsageError(f"{quoted(limit)}: Spark takes a size, not a share of the memory.", "Write it like 4GB.")
+    return f"{max(int(size / 2**20), 1)}m"
+
+
+def _only_new(**settings: Any) -> None:
+    """Refuse settings of a session where one is running, which would ignore them."""
+    given = [name for name, value in settings.items() if value is not None]
+    if given and SparkContext._active_spark_context is not None:
+        options = " and ".join(f"{name}=... (--{name.replace('_', '-')})" for name in given)
+        raise UsageError(
+            f"A Spark session is running already, and cannot take {options}.",
+            "Stop it, or set them where it is started.",
+        )
 
 
 class _Packed:

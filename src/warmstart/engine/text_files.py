@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
+import re
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import duckdb
+import numpy as np
 
 from warmstart.core import SourceError, printable, quoted
 from warmstart.engine.engine import FileKind
@@ -15,6 +20,10 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT")
 _NUMBERS = (*_INTEGERS, "FLOAT", "DOUBLE")
 # DuckDB's type of a JSON column without a single value.
 _NO_VALUE = "JSON"
+# Levels of JSON, and how much of a file is looked at.
+DEEPEST, CHECKED = 1_000, 8 << 20
+STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
+OPENING, CLOSING = (np.frombuffer(text, np.uint8) for text in (b"[{", b"]}"))
 
 
 def text_columns(connection: duckdb.DuckDBPyConnection, paths: Sequence[str], kind: FileKind) -> dict[str, str]:
@@ -63,12 +72,29 @@ def _csv_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, 
 
 
 def _json_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, str]:
+    _check_depth(path)
     described = _rows(connection, f"DESCRIBE FROM read_json({literal(path)})")
     names, types = [row["column_name"] for row in described], [row["column_type"] for row in described]
     rows = _rows(connection, f"FROM read_json_objects({literal(path)}) SELECT json_keys(json) AS keys LIMIT 1000")
     written = list(dict.fromkeys(key for row in rows for key in row["keys"] or ()))
     renamed = len(written) == len(names) and len({name.lower() for name in written}) < len(written)
     return _paired(path, written if renamed else names, types)
+
+
+def _check_depth(path: str) -> None:
+    """Refuse a line of JSON nested so deeply that DuckDB would overflow its stack; the beginning of a file is read."""
+    with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as file, suppress(OSError, EOFError):
+        for line in file.read(CHECKED).split(b"\n"):
+            if line.count(b"[") + line.count(b"{") > DEEPEST:
+                plain = np.frombuffer(STRING.sub(b"", line), np.uint8)
+                steps = np.isin(plain, OPENING).astype(np.int64) - np.isin(plain, CLOSING)
+                if np.cumsum(steps).max(initial=0) > DEEPEST:
+                    raise nested_too_deeply(path)
+
+
+def nested_too_deeply(path: str) -> SourceError:
+    """Return the error of a JSON file with too many levels."""
+    return SourceError(f"{printable(path)} is nested too deeply.", "Write a flat JSON object a line.")
 
 
 def _paired(path: str, names: Sequence[str], types: Sequence[str]) -> dict[str, str]:

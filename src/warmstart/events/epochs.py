@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Self
 
-from warmstart.core import EPOCH, MICROSECONDS_PER_DAY, TIME, UsageError
+from warmstart.core import EPOCH, MICROSECONDS_PER_DAY, TIME, UsageError, minute
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -72,8 +71,8 @@ def epoch_label(kind: str | int, number: int) -> str:
     >>> epoch_label("day", 20_000), epoch_label("week", 2857), epoch_label("hour", 480_005)
     ('2024-10-04', '2024-09-30', '2024-10-04 05:00')
     """
-    begin = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=epoch_start(kind, number))
-    return f"{begin:%Y-%m-%d %H:%M}" if kind == "hour" else f"{begin:%Y-%m-%d}"
+    begin = minute(epoch_start(kind, number))
+    return begin if kind == "hour" else begin.rpartition(" ")[0]
 
 
 def epoch_start(kind: str | int, number: int) -> int:

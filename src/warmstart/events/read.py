@@ -15,6 +15,9 @@ from warmstart.events.epochs import Epochs
 from warmstart.events.log_table import raw_log, settled
 from warmstart.events.window import Events
 
+# Beyond it, the sums of a range's ends would lose the rewards.
+LARGEST = 1e15
+
 
 def read_events(
     source: Any = None,
@@ -115,9 +118,10 @@ def named_outcomes(
     outcomes = []
     for name, column in given.items():
         low, high = (float(end) for end in ranges.get(name, (0.0, 1.0)))
-        if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        if not (math.isfinite(low) and math.isfinite(high) and low < high and max(-low, high) <= LARGEST):
             raise UsageError(
-                f"The range {low:g} to {high:g} of {quoted(name)} is not a range.", "Give a lower and a higher number."
+                f"The range {low:g} to {high:g} of {quoted(name)} is not a range.",
+                f"Give a lower and a higher number, neither beyond {LARGEST:g}.",
             )
         outcomes.append(Outcome(name, column, low, high, name in minimize))
     return tuple(outcomes)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from warmstart.core import EmptyWindowError, UsageError
+from warmstart.core import EmptyWindowError, UsageError, check_seed
 from warmstart.features import scikit_learn, text_parts
 from warmstart.grouping.grouping import (
     BITS,
@@ -56,6 +56,8 @@ def fit_grouping(values: pa.Array, weights: Floats, *, groups: int | None, least
         seed: of the starts.
     """
     from threadpoolctl import threadpool_limits
+
+    check_seed(seed)
 
     is_text = not (pa.types.is_list(values.type) or pa.types.is_fixed_size_list(values.type))
     scikit_learn("cluster")

@@ -112,7 +112,7 @@ def unescape(text: str) -> str:
     """Undo ``escape``."""
     if text == EMPTY:
         return ""
-    return unquote_to_bytes(text).decode("utf-8", "surrogatepass") if "%" in text else text
+    return unquote_to_bytes(text).decode() if "%" in text else text
 
 
 def unescape_qualified(name: str) -> str:

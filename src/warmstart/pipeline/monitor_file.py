@@ -38,7 +38,7 @@ def read_lines(path: Path, settings: Mapping[str, Any]) -> tuple[dict[str, str],
         known = dict(head["settings"])
         marks = {str(name): str(mark) for name, mark in head["policies"].items()}
         found = [_line(line) for line in lines]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         hint = "Restore it, or name a new file and begin again."
         raise SavedFileError(f"{printable(path)} is not what a monitor wrote: {printable(error)}.", hint) from error
     for name, value in settings.items():

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from warmstart.core import UsageError, quoted
+from warmstart.core import UsageError, check_seed, quoted
 from warmstart.reward.models import MODELS, ModelName
 from warmstart.reward.product import PAPER_RATES
 from warmstart.scoring import LossName
@@ -52,6 +52,7 @@ class FitSettings:
             raise UsageError(f"{what} is the paper's product, and not model={self.model!r}.", "Choose model='product'.")
         if self.time_budget is not None and not self.time_budget > 0:
             raise UsageError("time_budget must be above 0 seconds.")
+        check_seed(self.seed)
         if self.rates is not None and not (self.rates and min(self.rates) > 0):
             raise UsageError("Learning rates must be above 0.")
 

@@ -63,7 +63,8 @@ def _write_events(folder: Path, population: Population, logger: AdLogger, on_pro
     settings = population.settings
     shape = (settings.days, 2 if settings.hidden else 1, settings.n_contexts)
     users = None if settings.users is None else AdUsers(population, settings.users)
-    chosen = np.lib.format.open_memmap(folder / "truth" / "chosen.npy", mode="w+", dtype=np.int8, shape=shape)
+    # In memory: a file mapped into it would end the process where the disk is full. A byte a page and day.
+    chosen = np.empty(shape, np.int8)
 
     def events_of(day: int) -> pa.Table:
         chosen[day] = logger.choose(day)
@@ -71,7 +72,7 @@ def _write_events(folder: Path, population: Population, logger: AdLogger, on_pro
 
     tables = map(events_of, range(settings.days))
     _write_tables(folder / "events.parquet", tables, settings.days, partial(on_progress, "writing events"))
-    chosen.flush()
+    np.save(folder / "truth" / "chosen.npy", chosen, allow_pickle=False)
 
 
 def _write_words(folder: Path, population: Population, logger: AdLogger, workers: int, on_progress: Progress) -> None:

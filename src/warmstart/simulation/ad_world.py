@@ -60,7 +60,7 @@ class AdWorld:
                 raise LaterVersionError(f"{printable(folder)} was written by a later version of warmstart.")
             population = Population.load(truth, AdSettings.from_dict(about["settings"]), about["scale"])
             arrays = [np.load(truth / f"{name}.npy", mmap_mode="r") for name in ("chosen", "starts", "stops")]
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
             raise SourceError(f"{printable(folder)} is no simulated month: {printable(error)}") from error
         return cls(folder, population, *arrays)
 

@@ -34,6 +34,8 @@ def test_decision_service_lines_keep_time_id_and_drop(tmp_path):
         ('{"_label_cost":0,' + MULTI + "}\n", 1, "which action was shown"),
         ('{"_label_cost":"x",' + MULTI + "}\n", 1, "_label_cost is no number"),
         ('{"Timestamp":"yesterday",' + MULTI + "}\n", 1, "is no time"),
+        ('{"EventId":"\\ud800",' + MULTI + "}\n", 1, "lone surrogate"),
+        ('{"EventId":"\\ud83d\\ude00\\\\ud800",' + MULTI + ',"x\\udc00":1}\n', 1, "lone surrogate"),
         ('{"c":{"_slots":[{}],"_multi":[{}]}}\n', 1, "slots"),
     ],
 )

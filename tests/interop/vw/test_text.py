@@ -76,3 +76,12 @@ def test_a_malformed_line_is_named_and_leaves_nothing_behind(tmp_path, text, lin
 def test_an_exported_block_without_a_tag_to_take_the_key_from_is_malformed(tmp_path):
     with pytest.raises(ws.MalformedLineError, match=r"line 1: it has no tag"):
         import_text(tmp_path, "0:1:0.5 'a| a\n'b| b\n\n", from_export=True, format="cb_adf")
+
+
+def test_a_tag_that_holds_half_a_character_is_a_malformed_line(tmp_path):
+    (tmp_path / "log.vw").write_text("1:0.5:0.5 'a%ED%A0%80 | x\n1:0.5:0.5 'ok | b\n2:0.5:0.5 'ok | b\n")
+    options = {"format": "cb", "from_export": True}
+    with pytest.raises(ws.MalformedLineError, match="not UTF-8"):
+        ws.import_vw(tmp_path / "log.vw", tmp_path / "out", **options)
+    result = ws.import_vw(tmp_path / "log.vw", tmp_path / "out", skip_malformed=True, **options)
+    assert (result.about["events"], result.about["malformed"]["lines"]) == (2, 1)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
 
+from warmstart.core import timestamp
 from warmstart.interop.features import Features, by_namespace, escape, format_number
 
 # The tag and the features of each action, by its number.
@@ -115,8 +115,7 @@ def _members(tag: str, features: str) -> str:
 def _timestamp(time: int | None) -> str:
     if time is None:
         return ""
-    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=time)
-    return f'"Timestamp":"{moment:%Y-%m-%dT%H:%M:%S.%f}Z",'
+    return f'"Timestamp":"{timestamp(time)}Z",'
 
 
 def _json_name(name: str) -> str:
