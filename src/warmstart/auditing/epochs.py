@@ -71,8 +71,8 @@ def judged(lengths: list[EpochLength]) -> list[EpochLength]:
     reacting = 0
     while reacting < len(lengths) and _joint_p(lengths[reacting:]) < LEVEL:
         reacting += 1
-    told = reacting < len(lengths) and _is_told(lengths, reacting)
-    answers = [True] * reacting + [False if told else None] * (len(lengths) - reacting)
+    excluded = reacting < len(lengths) and _is_excluded(lengths, reacting)
+    answers = [True] * reacting + [False if excluded else None] * (len(lengths) - reacting)
     return [replace(row, reacts=answer) for row, answer in zip(lengths, answers, strict=True)]
 
 
@@ -88,7 +88,7 @@ def _joint_p(lengths: list[EpochLength]) -> float:
     return len(p_values) * min(p_values) if p_values else 1.0
 
 
-def _is_told(lengths: list[EpochLength], place: int) -> bool:
+def _is_excluded(lengths: list[EpochLength], place: int) -> bool:
     """Tell whether a reaction inside a length would have been found, if there were one, and no test is in doubt.
 
     One as strong as inside the next longer length; or, where no reaction was found at all, one of usual strength.

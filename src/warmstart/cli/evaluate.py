@@ -147,7 +147,7 @@ def evaluate(
             plain = propensities in ("auto", "counts") and interval == "bets" and per == "event"
             check_progressive(taus, windows, plain=plain and not any((*others, allow_unknown_actions)))
             settings: dict[str, Any] = {"every": every, "tau": taus[0], "delta": delta, "live": not no_live}
-            found: Any = pipeline.evaluate_progressively(events, on_progress=progress, **settings)
+            result: Any = pipeline.evaluate_progressively(events, on_progress=progress, **settings)
         else:
             named = parse_policies(policy)
             train, evaluated = pipeline.evaluation_windows(
@@ -155,7 +155,7 @@ def evaluate(
             )
             inputs = [log.events, contexts]
             supported = None if supported_out is None else write_tables(supported_out, inputs=inputs, force=force)
-            found = pipeline.evaluate(
+            result = pipeline.evaluate(
                 named,
                 evaluated,
                 train=train,
@@ -180,10 +180,10 @@ def evaluate(
                 on_support=None if supported is None else resources.enter_context(supported),
                 on_progress=progress,
             )
-    selected = find_best(found) if select else None
+    selected = find_best(result) if select else None
     if html is not None:
-        save_report(found, html, selection=selected, force=force)
-    print_result(found, selected, json=json)
+        save_report(result, html, selection=selected, force=force)
+    print_result(result, selected, json=json)
 
 
 def open_guarded(log: LogSettings, engine: LocalEngine, guards: list[str]) -> Events:

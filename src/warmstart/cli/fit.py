@@ -121,8 +121,8 @@ def _of_proof(*, safe: bool, log: LogSettings, **given: Any) -> dict[str, Any]:
     """Return the options of a safe fit that were given; refuse them without it."""
     from warmstart.core import UsageError
 
-    found = {name: value for name, value in given.items() if value is not None}
-    others = [*found, *(name for name in ("epoch", "also") if getattr(log, name))]
+    options = {name: value for name, value in given.items() if value is not None}
+    others = [*options, *(name for name in ("epoch", "also") if getattr(log, name))]
     if not safe and others:
         raise UsageError(f"--{others[0].removesuffix('s').replace('_', '-')} is for a proof.", "Ask for it: --safe.")
-    return found
+    return options

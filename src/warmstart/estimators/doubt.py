@@ -165,18 +165,18 @@ def _doubt_without(weighted: WeightedRows, cells: Cells, keys: list[str]) -> flo
     both = chosen.join(merged, groups).join(whole, keys)
     # The events that the action was not shown to, as often as the policy would take it there.
     away = both.traffic * (both.events - both.n) / both.events
-    told = both.known > 0
+    comparable = both.known > 0
     totals = weighted.engine.fetch(
         both.agg(
             all=away.sum(),
-            told=told.ifelse(away * both.known / (both.events - both.n), 0.0).sum(),
-            away=told.ifelse(away, 0.0).sum(),
-            own=told.ifelse(away * both.rewards / both.n, 0.0).sum(),
-            other=told.ifelse(away * both.known_rewards / both.known, 0.0).sum(),
+            comparable=comparable.ifelse(away * both.known / (both.events - both.n), 0.0).sum(),
+            away=comparable.ifelse(away, 0.0).sum(),
+            own=comparable.ifelse(away * both.rewards / both.n, 0.0).sum(),
+            other=comparable.ifelse(away * both.known_rewards / both.known, 0.0).sum(),
         )
     )[0]
     everything, known, traffic, own, other = (
-        float(totals[name] or 0.0) for name in ("all", "told", "away", "own", "other")
+        float(totals[name] or 0.0) for name in ("all", "comparable", "away", "own", "other")
     )
     if known < MOSTLY * everything:
         return None

@@ -25,7 +25,7 @@ NO_TRAFFIC = 1e-6
 
 
 class RewardModel(Protocol):
-    """Anything that tells what an action is expected to earn in a context."""
+    """Predicts what an action is expected to earn in a context."""
 
     def expect(self, rows: ir.Table) -> ir.Table:
         """Return the rows with a column ``expected``, and with ``left_out`` where the folds are of cells."""
@@ -40,23 +40,23 @@ class RewardModel(Protocol):
 class CellModel:
     """A reward model of cells for rows by epoch: what a cell is expected to earn is the same in all of them.
 
-    ``told``: the cells that the policy may choose, with what the model expects of them.
+    ``predicted``: the cells that the policy may choose, with the rewards that the model expects of them.
     """
 
     model: RewardModel
-    told: ir.Table
+    predicted: ir.Table
     keys: tuple[str, ...]
 
     @classmethod
     def of(cls, model: RewardModel, chosen: ir.Table, keys: tuple[str, ...]) -> CellModel:
         """Ask the model of cells once for all epochs."""
-        told = model.expect(chosen)
-        return cls(model, told.select(*keys, *(name for name in told.columns if name not in chosen.columns)), keys)
+        rows = model.expect(chosen)
+        return cls(model, rows.select(*keys, *(name for name in rows.columns if name not in chosen.columns)), keys)
 
     def expect(self, rows: ir.Table) -> ir.Table:
         """Return the rows with what is expected of their cells."""
-        joined = rows.join(self.told, list(self.keys))
-        return joined.select(*rows.columns, *(name for name in self.told.columns if name not in self.keys))
+        joined = rows.join(self.predicted, list(self.keys))
+        return joined.select(*rows.columns, *(name for name in self.predicted.columns if name not in self.keys))
 
     def sample(self, rows: ir.Table) -> ir.Table:
         """Return rows that were shown, a bounded number of them, to judge the model by."""
@@ -77,8 +77,8 @@ def epoch_rows(
     chosen = keep(_chosen_cells(policy, cells))
     decided = chosen.group_by(*cells.columns.context_keys).agg(**{DECIDED: chosen[DECIDED].max()})
     if model is not None:
-        told = CellModel.of(model, chosen, cells.columns.keys)
-        model = replace(told, told=keep(told.told))
+        of_cells = CellModel.of(model, chosen, cells.columns.keys)
+        model = replace(of_cells, predicted=keep(of_cells.predicted))
     return _by_epoch(policy, chosen, strata, keep), decided, model
 
 

@@ -117,19 +117,19 @@ class EpochSums:
         estimates = []
         for i, (number, label) in enumerate(zip(self.epochs.numbers.tolist(), self.epochs.labels, strict=True)):
             size, until = float(self.epochs.events[i]), float(events[i])
-            told = []
+            ends = []
             for totals in (self.value, self.gains):
                 alone = None if totals is None else EpochTotals.of([totals.epochs[i]])
-                told.append([part / size for part in _told(alone, delta, 0)])
-                told.append([part / until for part in _told(totals, delta, i)])
-            value, so_far, gain_, gain_so_far = told
+                ends.append([part / size for part in _earned_with_ends(alone, delta, 0)])
+                ends.append([part / until for part in _earned_with_ends(totals, delta, i)])
+            value, so_far, gain_, gain_so_far = ends
             supported = self.supported.get(number, 0.0) / size
             about = label, round(size), _tau_at(self.tau, number), supported
             estimates.append(EpochEstimate(*about, *value, *gain_, *so_far, *gain_so_far))
         return tuple(estimates)
 
 
-def _told(totals: EpochTotals | None, delta: float, i: int) -> tuple[float, float, float]:
+def _earned_with_ends(totals: EpochTotals | None, delta: float, i: int) -> tuple[float, float, float]:
     """Return what was earned until the end of an epoch, and the ends of what could be expected; logging gains 0."""
     if totals is None:
         return 0.0, 0.0, 0.0

@@ -179,7 +179,7 @@ def policy_rows(policy: PolicyTable, cells: Cells, keep: Callable[[ir.Table], ir
     if shared:
         # Before rows are kept: no engine leaves out a window that a query has no use for.
         rows = with_share(rows, cells.columns.context_keys, whole=policy.whole)
-    return keep(rows) if policy.held else rows
+    return keep(rows) if policy.costly else rows
 
 
 def _counted(rows: ir.Table, cells: Cells, window: WindowName) -> ir.Table:

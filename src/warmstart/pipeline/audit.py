@@ -44,8 +44,8 @@ def audit(events: Events, *, on_progress: Progress = silent) -> Audit:
 
     >>> import pyarrow as pa, warmstart as ws
     >>> log = pa.table({"page": ["p", "p", "q", "q"], "ad": ["a", "b", "a", "a"], "click": [1, 0, 1, 1]})
-    >>> found = ws.audit(ws.read_events(log, context="page", action="ad", reward="click"))
-    >>> found.exploration.by_actions[0].traffic
+    >>> audit = ws.audit(ws.read_events(log, context="page", action="ad", reward="click"))
+    >>> audit.exploration.by_actions[0].traffic
     0.5
     """
     check_events(events)

@@ -55,8 +55,8 @@ def value_each(
         for policy, own in inputs_of_each(named, inputs, again):
             on_progress(f"valuing {policy.name}")
             built = build(policy, own.cells, strata=own.by_epoch)
-            with ExitStack() as held:
-                valued = (valuing if own is inputs else opened(own, held)).value(built)
+            with ExitStack() as own_resources:
+                valued = (valuing if own is inputs else opened(own, own_resources)).value(built)
             check_decides(policy, valued.estimates[0])
             if policy.column is not None:
                 valued = replace(valued, estimates=[_without(one, policy.column) for one in valued.estimates])

@@ -170,15 +170,15 @@ def evaluate(
         summary = _summary(cells)
         check_epochs(inputs.by_epoch, interval)
 
-        def opened(own: EvaluationInputs, held: ExitStack) -> Valuing:
+        def opened(own: EvaluationInputs, resources: ExitStack) -> Valuing:
             segments = list_segments(own.cells, by, contexts)
-            return Valuing.open(asked, own, levels, training, held, learn=learn, segments=segments)
+            return Valuing.open(asked, own, levels, training, resources, learn=learn, segments=segments)
 
         narrow = narrow.opened(resources, live=by_day, per=per)
         again = {"requested": propensities, "coarser": coarser, "learn": learn, "rate": levels.rate}
-        told: dict[str, Any] = {"allow_unknown": allow_unknown_actions, "on_progress": on_progress}
-        build = partial(narrow.build, feasible_from=feasible_from, live=live, contexts=contexts, **told)
-        answers = value_each(named, inputs, again, opened, build, **told)
+        options: dict[str, Any] = {"allow_unknown": allow_unknown_actions, "on_progress": on_progress}
+        build = partial(narrow.build, feasible_from=feasible_from, live=live, contexts=contexts, **options)
+        answers = value_each(named, inputs, again, opened, build, **options)
         remarks = evaluation_remarks(inputs, training, answers, narrow.added)
     return Evaluation(
         **_gathered(answers.values()),

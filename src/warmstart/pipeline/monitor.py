@@ -106,8 +106,12 @@ def monitor(
         on_progress("looking for drift, reaction and lost support")
         for place, window in enumerate(new):
             state = place == len(new) - 1
-            told = [_told(one, steps[one.policy.name], place, lines, new[0].label, state=state) for one in followed]
-            added.append(_line(window, [*lines, *added], told, kind=log.log.epochs.kind if log.log.epochs else COLUMN))
+            policies = [
+                _policy_line(one, steps[one.policy.name], place, lines, new[0].label, state=state) for one in followed
+            ]
+            added.append(
+                _line(window, [*lines, *added], policies, kind=log.log.epochs.kind if log.log.epochs else COLUMN)
+            )
         added[-1] = replace(added[-1], alarms=(*added[-1].alarms, *_reaction(together(windows[-LOOKED_AT:]))))
         marks |= {policy.name: mark_of_policy(policy) for policy in named}
         write_lines(path, settings, marks, [*lines, *added], inputs=inputs)
@@ -219,7 +223,7 @@ def _followed(
     return followed
 
 
-def _told(
+def _policy_line(
     one: Followed, steps: Steps, place: int, lines: Sequence[MonitorLine], now: str, *, state: bool
 ) -> FollowedPolicy:
     name = one.policy.name
@@ -228,12 +232,12 @@ def _told(
 
 
 def _line(
-    window: EpochWindow, before: Sequence[MonitorLine], told: Sequence[FollowedPolicy], *, kind: str
+    window: EpochWindow, before: Sequence[MonitorLine], policies: Sequence[FollowedPolicy], *, kind: str
 ) -> MonitorLine:
     """Return the line of an epoch, with alarms for drift and lost support."""
     events = window.events.window.events
     number = len(before) if kind == COLUMN else window.number
-    line = MonitorLine(window.label, number, events, window.rewards, window.squares, tuple(told))
+    line = MonitorLine(window.label, number, events, window.rewards, window.squares, tuple(policies))
     missing = _missing(before[-1].number, number, kind) if before and kind != COLUMN else ()
     return replace(line, missing=missing, alarms=(*_drift(line, before), *_lost_support(line, before)))
 

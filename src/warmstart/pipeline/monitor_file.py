@@ -59,19 +59,19 @@ def _check_head(head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> 
         raise ValueError("its lines were changed")
 
 
-def _line(told: Mapping[str, Any]) -> MonitorLine:
+def _line(parsed: Mapping[str, Any]) -> MonitorLine:
     policies = []
-    for one in told["policies"]:
+    for one in parsed["policies"]:
         estimate = EpochEstimate(**{part.name: one["estimate"][part.name] for part in fields(EpochEstimate)})
         if one["state"]:
             EpochState.from_dict(one["state"])
         policies.append(FollowedPolicy(one["name"], float(one["delta"]), one["since"], estimate, one["state"]))
-    numbers = int(told["number"]), int(told["events"]), float(told["rewards"]), float(told["squares"])
+    numbers = int(parsed["number"]), int(parsed["events"]), float(parsed["rewards"]), float(parsed["squares"])
     number, events, rewards, squares = numbers
     if events < 1 or not all(0 < one.delta < 1 for one in policies):
         raise ValueError("a number is out of its range")
-    about = tuple(policies), tuple(map(str, told["missing"])), tuple(map(str, told["alarms"]))
-    return MonitorLine(str(told["epoch"]), number, events, rewards, squares, *about)
+    about = tuple(policies), tuple(map(str, parsed["missing"])), tuple(map(str, parsed["alarms"]))
+    return MonitorLine(str(parsed["epoch"]), number, events, rewards, squares, *about)
 
 
 def write_lines(
@@ -83,15 +83,15 @@ def write_lines(
     inputs: Iterable[Any] = (),
 ) -> None:
     """Write all lines, the old ones as they were, to a temporary name, and rename it."""
-    told = [fields_of(line) for line in lines]
+    written = [fields_of(line) for line in lines]
     head = {
         HEAD: FORMAT,
         "settings": dict(settings),
         "policies": dict(marks),
-        "lines": len(told),
-        "check": checksum(told),
+        "lines": len(written),
+        "check": checksum(written),
     }
-    texts = [json.dumps(part, allow_nan=False) for part in (head, *told)]
+    texts = [json.dumps(part, allow_nan=False) for part in (head, *written)]
     with write_output(path, inputs=inputs) as temporary:
         temporary.write_text("\n".join(texts) + "\n", encoding="utf-8")
 

@@ -54,8 +54,8 @@ def evaluate_progressively(
     >>> log = pa.table({"page": ["p"] * 80, "ad": ["a", "b"] * 40, "click": [0, 1, 0, 1, 0, 0, 1, 1] * 10,
     ...                 "at": [f"2026-10-0{day}" for day in (1, 2, 3, 4) for _ in range(20)]})
     >>> events = ws.read_events(log, context="page", action="ad", reward="click", time="at")
-    >>> found = ws.evaluate_progressively(events, "day", fit=lambda window: "constant:b", tau=0.05)
-    >>> [step.learned_from for step in found.steps], round(found.value, 2)
+    >>> result = ws.evaluate_progressively(events, "day", fit=lambda window: "constant:b", tau=0.05)
+    >>> [step.learned_from for step in result.steps], round(result.value, 2)
     ([20, 40, 60], 0.73)
     """
     check_events(events)
@@ -80,10 +80,10 @@ def evaluate_progressively(
             raise UsageError("fit returned no policy.", "Return anything that evaluate takes.")
         policy = parse_policies({NAME: learned})[0]
         on_progress(f"valuing what was learned on {block[0].label}", begin / len(windows))
-        told = take_steps([Followed(policy, delta, state)], valued, train, tau=tau, live=live)[policy.name]
-        state = told.state
+        result = take_steps([Followed(policy, delta, state)], valued, train, tau=tau, live=live)[policy.name]
+        state = result.state
         seen = len(train)
-        steps += [LearningStep(seen, one) for one in told.epochs]
+        steps += [LearningStep(seen, one) for one in result.epochs]
     on_progress("estimating the newest policy")
     # Decisions that were learned before these epochs have seen none of their rewards.
     fixed = {NAME: "never"} if policy.is_decisions else None

@@ -11,4 +11,4 @@ def logging_policy(cells: Cells, *, name: str = "logging") -> PolicyTable:
     """Return the logging policy: probability = n / events of the context (paper, Eq. 7)."""
     seen = cells.table.filter(cells.table.n > 0)
     table = seen.mutate(**{PROBABILITY: counted_propensity(seen)})
-    return PolicyTable(name, table, seated=True, held=False, is_logging=True, whole=True)
+    return PolicyTable(name, table, seated=True, costly=False, is_logging=True, whole=True)

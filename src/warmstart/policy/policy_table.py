@@ -15,7 +15,7 @@ class PolicyTable:
     """A table of context_0, ..., action[, epoch], probability; a context without rows is undecided.
 
     ``seated``: the table carries the columns of the cells it was made from, so that no join is needed to value it.
-    ``held``: it takes more than a look at the cells to compute, so that is done once for all questions.
+    ``costly``: it takes more than a look at the cells to compute, so that is done once for all questions.
     ``is_logging`` marks the logging policy itself, whose value is the plain mean reward: it needs no weights, so
     nothing of it is clipped. ``whole``: it is known that the probabilities of a context sum to 1, if it has any.
     """
@@ -23,7 +23,7 @@ class PolicyTable:
     name: str
     table: ir.Table
     seated: bool = False
-    held: bool = True
+    costly: bool = True
     is_logging: bool = False
     whole: bool = False
 

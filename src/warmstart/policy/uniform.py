@@ -26,7 +26,7 @@ def uniform_policy(cells: Cells, *, feasible_from: WindowName, live: bool, name:
         table = swept_in_engine(cells, feasible_from)
     # What the evaluated window shows is live when it is shown: every day of a context has something to choose.
     whole = not live or feasible_from != "train"
-    return PolicyTable(name, table, seated=True, held=live, whole=whole)
+    return PolicyTable(name, table, seated=True, costly=live, whole=whole)
 
 
 def uniform_all_policy(cells: Cells, *, live: bool, name: str = "uniform-all") -> PolicyTable:

@@ -52,9 +52,11 @@ def monitor_page(monitor: Monitor) -> Page:
     reward = shortened(monitor.reward, 30)
     cards = [Card("Alarm", alarm, warning=True) for alarm in monitor.alarms]
     followed = [one.name for one in monitor.last.policies if one.name != "logging"] if monitor.last else []
-    told = dict(zip(followed, monitor.verdict, strict=True))
-    headline = None if monitor.first is None else _headline(monitor.first, told.pop(monitor.first.name), monitor.delta)
-    cards += [Card(shortened(name, 30), sentence, wide=len(told) == 1) for name, sentence in told.items()]
+    sentences = dict(zip(followed, monitor.verdict, strict=True))
+    headline = (
+        None if monitor.first is None else _headline(monitor.first, sentences.pop(monitor.first.name), monitor.delta)
+    )
+    cards += [Card(shortened(name, 30), sentence, wide=len(sentences) == 1) for name, sentence in sentences.items()]
     sections = []
     if gains:
         chart = charts.over_epochs(

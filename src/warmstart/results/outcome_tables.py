@@ -43,8 +43,8 @@ def outcome_table(evaluation: Evaluation) -> TextTable:
     header = (*value, "change, estimated", "interval", "certified", "interval")
     better = "less is better" if outcome.minimize else "more is better"
     known = min((e.known for e in evaluation), default=1.0)
-    told = "" if known == 1 else f"; known in {known:.1%} of events, which estimates are of"
-    return TextTable(f"{shortened(outcome.name)} per {evaluation.per} ({better}{told})", header, rows, left=1)
+    partly = "" if known == 1 else f"; known in {known:.1%} of events, which estimates are of"
+    return TextTable(f"{shortened(outcome.name)} per {evaluation.per} ({better}{partly})", header, rows, left=1)
 
 
 def guards_table(evaluation: Evaluation) -> TextTable | None:

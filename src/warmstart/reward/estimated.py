@@ -80,9 +80,9 @@ def _factors(
     size, spread, of_cells = numbers
     # Of a cell's actual over expected rewards; a cell with many events says no more of its group than its own factor.
     precision = expected / (spread + max(of_cells, MUCH_OF_CELLS) * expected)
-    told = precision * (examples.reward_sum / np.maximum(expected, 1e-300) - 1)
+    evidence = precision * (examples.reward_sum / np.maximum(expected, 1e-300) - 1)
     weights, sums, own_weights, own = (
-        np.bincount(groups, weights=part, minlength=size) for part in (precision, told, precision**2, told**2)
+        np.bincount(groups, weights=part, minlength=size) for part in (precision, evidence, precision**2, evidence**2)
     )
     # Products of different cells: neither chance nor their own factors add to these.
     pairs = weights**2 - own_weights
