@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import duckdb
 import ibis
+import ibis.expr.operations as ops
 import ibis.expr.types as ir
 
 from warmstart.core import (
@@ -53,6 +54,8 @@ RAGGED = re.compile(r"CSV Error on Line: (\d+)\nOriginal Line: ?(.*?)\n.*?^ *fil
 UNCOUNTED, GIGABYTE = 0.06, 1e9
 # Beside a memory limit, which is DuckDB's own, kernels may hold columns of this share of it.
 ROOM = 0.25
+# What Ibis registers before a query, or loads an extension for.
+REGISTERED = (ops.InMemoryTable, ops.ScalarUDF, ops.GeoSpatialUnOp, ops.GeoSpatialBinOp)
 
 
 def _counted_limit(limit: str) -> str:
@@ -180,7 +183,9 @@ class DuckDBEngine(LocalEngine):
             yield from self._run(expression).to_arrow_reader(rows)
 
     def _run(self, expression: ir.Table) -> duckdb.DuckDBPyConnection:
-        self.backend._run_pre_execute_hooks(expression)
+        # Ibis looks four times for what to register: a twentieth of the CPU of evaluating a small log.
+        if self.backend._record_batch_readers_consumed or expression.op().find(REGISTERED):
+            self.backend._run_pre_execute_hooks(expression)
         connection: duckdb.DuckDBPyConnection = self.backend.con
         with _nested_selects():
             query = str(self.backend.compile(expression))
