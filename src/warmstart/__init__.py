@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from warmstart.core import PropensityRangeError as PropensityRangeError
     from warmstart.core import RewardRangeError as RewardRangeError
     from warmstart.core import SavedFileError as SavedFileError
+    from warmstart.core import SettingsError as SettingsError
     from warmstart.core import SourceError as SourceError
     from warmstart.core import UsageError as UsageError
     from warmstart.core import WarmstartError as WarmstartError
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from warmstart.interop import import_vw as import_vw
     from warmstart.interop import to_obp as to_obp
     from warmstart.joining import join as join
+    from warmstart.pipeline import Config as Config
     from warmstart.pipeline import audit as audit
     from warmstart.pipeline import compare_propensities as compare_propensities
     from warmstart.pipeline import evaluate as evaluate
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from warmstart.pipeline import monitor as monitor
     from warmstart.pipeline import plan as plan
     from warmstart.pipeline import policy_table as policy_table
+    from warmstart.pipeline import read_config as read_config
     from warmstart.pipeline import true_value as true_value
     from warmstart.policy import FittedPolicy as FittedPolicy
     from warmstart.policy import Policy as Policy
@@ -94,16 +97,16 @@ _door = Door.to(
     __name__,
     {
         "core": "ColumnError DataError DecisionError EmptyWindowError EngineError LaterVersionError MalformedLineError "
-        "MissingValueError OutputError PropensityRangeError RewardRangeError SavedFileError SourceError UsageError "
-        "WarmstartError",
+        "MissingValueError OutputError PropensityRangeError RewardRangeError SavedFileError SettingsError SourceError "
+        "UsageError WarmstartError",
         "engine": "connect",
         "estimators": "bias_bounds corollary_bound regret_bound",
         "events": "Events read_events",
         "grouping": "group",
         "interop": "export from_coba from_obp import_calls import_predictions import_vw to_obp",
         "joining": "join",
-        "pipeline": "audit compare_propensities evaluate evaluate_progressively evaluation_windows fit monitor "
-        "plan policy_table true_value",
+        "pipeline": "Config audit compare_propensities evaluate evaluate_progressively evaluation_windows fit monitor "
+        "plan policy_table read_config true_value",
         "policy": "FittedPolicy Policy load_policy save_policy",
         "report": "save_report",
         "results": "Assumption Audit Decisions Evaluation Explanation Exported Grouped Imported ImportedCalls "

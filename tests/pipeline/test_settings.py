@@ -26,7 +26,7 @@ def test_every_command_that_reads_a_log_takes_every_setting_of_one(command):
     others = {"--also", "--minimize"}
     lacking = {
         "audit": {"--propensity", "--epoch", *others},
-        "fit": {"--propensity", "--epoch", "--also"},
+        "fit": {"--propensity"},
         "export": {"--epoch", *others},
         "compare-propensities": others,
     }

@@ -1,19 +1,22 @@
-"""Words that options take, for a shell to complete. They are spelled out here so that completing loads no room."""
+"""Words that options take, for a shell to complete. They are spelled out so that completing loads nothing heavy."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import typer
 
 from warmstart.core import CODES as REGISTRY
+from warmstart.pipeline import AUTO as AUTO
+from warmstart.pipeline import ESTIMATORS as ESTIMATORS
+from warmstart.pipeline import INTERVALS as INTERVALS
+from warmstart.pipeline import NEVER as NEVER
+from warmstart.pipeline import PROPENSITIES as PROPENSITIES
+from warmstart.pipeline import WINDOWS as WINDOWS
 
-INTERVALS = ("bets", "kl", "hoeffding", "bernstein", "gamma", "bootstrap")
-PROPENSITIES = ("auto", "counts", "train", "all", "back-off", "model", "mixture", "logged")
 SOURCES = ("uniform", "shares", "counts", "back-off", "model", "mixture", "logged")
-ESTIMATORS = ("ips", "snips", "dm", "dr", "switch-dr", "shrunk-dr")
-WINDOWS = ("evaluated", "train", "all")
 POLICIES = ("logging", "uniform", "uniform-all")
-AUTO = ("auto",)
-NEVER = ("never",)
 PASSES = ("cells", "events")
 LOSSES = ("squared", "logistic")
 MODELS = ("auto", "product", "low-rank", "logistic", "trees", "cells")
@@ -28,6 +31,12 @@ DUPLICATES = ("first", "sum", "max", "error")
 REPEATED = ("last", "error")
 WITHOUT_OUTCOME = ("zero", "leave-out")
 CODES = tuple(REGISTRY)
+
+
+def option(flag: str, metavar: str | None, text: str, *, words: tuple[str, ...] = (), **more: Any) -> Any:
+    """Describe an option, with the words that a shell completes."""
+    complete = one_of(words) if words else None
+    return typer.Option(flag, metavar=metavar, help=text, autocompletion=complete, **more)
 
 
 def one_of(words: tuple[str, ...]) -> Callable[[str], list[str]]:

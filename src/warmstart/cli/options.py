@@ -13,17 +13,13 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperOption
 
-from warmstart.cli.completion import one_of
-from warmstart.core import UsageError, quoted
+from warmstart.cli.completion import option
+from warmstart.cli.from_file import ConfigOption, filled, settings_of
+from warmstart.core import UsageError
+from warmstart.pipeline import SECTIONS, LogSettings
 
 Command = Callable[..., None]
 OPTION = re.compile(r"^ {4}(\w+)(?: \((.+?)\))?: (.+(?:\n {8}.+)*)", re.MULTILINE)
-
-
-def option(flag: str, metavar: str | None, text: str, *, words: tuple[str, ...] = (), **more: Any) -> Any:
-    """Describe an option, with the words that a shell completes."""
-    complete = one_of(words) if words else None
-    return typer.Option(flag, metavar=metavar, help=text, autocompletion=complete, **more)
 
 
 JsonOption = Annotated[bool, option("--json", None, "Print one JSON object and nothing else.")]
@@ -32,6 +28,7 @@ ForceOption = Annotated[
     bool, option("--force", None, "Replace output files that warmstart did not write. Inputs are never replaced.")
 ]
 
+IN_FILE = frozenset(kind for kinds in SECTIONS.values() for kind in kinds)
 # What to do instead of giving an option again.
 ONE_ONLY = {
     "--reward": "Name one; further outcomes are --also COLUMN, those of which less is better --minimize COLUMN too."
@@ -78,30 +75,39 @@ def command(**words: tuple[str, ...]) -> Callable[[Command], Command]:
         groups: dict[str, tuple[Any, list[Field[Any]]]] = {}
         parameters = []
         hints = get_type_hints(function, include_extras=True)
+        reads_file = any(LogSettings in (hint, *get_args(hint)) for hint in hints.values())
         for parameter in signature(function).parameters.values():
             name, hint = parameter.name, hints[parameter.name]
             kind, *extras = get_args(hint) if get_origin(hint) is Annotated else (hint,)
             if is_dataclass(kind):
                 groups[name] = (kind, _chosen(fields(kind), extras))
                 kinds = get_type_hints(kind)
-                parameters += [_parameter(one, kinds[one.name]) for one in groups[name][1]]
+                parameters += [_parameter(one, kinds[one.name], in_file=kind in IN_FILE) for one in groups[name][1]]
                 continue
+            if name == "policy" and reads_file:
+                parameter, hint = parameter.replace(default=None), hint | None  # noqa: PLW2901
             if name in described:
                 metavar, help_ = described[name]
                 flag = f"--{name.strip('_').replace('_', '-')}"
                 hint = Annotated[hint, option(flag, metavar, re.sub(r"\n +", " ", help_), words=words.get(name, ()))]
             parameters.append(parameter.replace(annotation=hint, kind=Parameter.KEYWORD_ONLY))
 
+        if reads_file:
+            hint = Annotated[Path | None, ConfigOption]
+            parameters.append(Parameter("config", Parameter.KEYWORD_ONLY, default=None, annotation=hint))
+
+        call = Parameter("call", Parameter.KEYWORD_ONLY, annotation=typer.Context)
+
         def run(**given: Any) -> None:
-            settings = {}
-            for name, (kind, chosen) in groups.items():
-                settings[name] = kind(**{one.name: given.pop(one.name) for one in chosen})
+            called = given.pop("call")
+            values = filled(given, hints.get("policy")) if reads_file else {}
+            settings = {name: settings_of(called, kind, own, given, values) for name, (kind, own) in groups.items()}
             function(**given, **settings)
 
         run.__name__, run.__module__ = function.__name__, function.__module__
         run.__doc__ = f"{text}\n\n\b\nExamples:\n{indent(dedent(examples), '  ')}\n"
-        run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        run.__signature__ = Signature([call, *parameters])  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in (call, *parameters)}
         return run
 
     return decorate
@@ -115,8 +121,8 @@ def _chosen(all_fields: Iterable[Field[Any]], extras: Iterable[Any]) -> list[Fie
     return chosen
 
 
-def _parameter(setting: Field[Any], kind: Any) -> Parameter:
-    """Turn a field of a settings class into a parameter that typer reads."""
+def _parameter(setting: Field[Any], kind: Any, *, in_file: bool) -> Parameter:
+    """Turn a field of a settings class into a parameter that typer reads; what a file may say is not required."""
     about = setting.metadata
     if about.get("argument"):
         described: Any = typer.Argument(metavar=about["metavar"], help=about["help"], show_default=False)
@@ -125,13 +131,7 @@ def _parameter(setting: Field[Any], kind: Any) -> Parameter:
         words, least = about.get("words", ()), about.get("least")
         described = option(flag, about["metavar"], about["help"], words=words, min=least)
     kind = about["typed"] | None if "typed" in about else kind
-    default = Parameter.empty if setting.default is MISSING else setting.default
+    default = setting.default
+    if default is MISSING:
+        default, kind = (None, kind | None) if in_file else (Parameter.empty, kind)
     return Parameter(setting.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, described])
-
-
-def parse_tau(flag: str, text: str) -> Any:
-    """Return "auto" or the number that was given."""
-    try:
-        return "auto" if text == "auto" else float(text)
-    except ValueError:
-        raise UsageError(f"{flag} must be auto or a number in (0, 1], and is {quoted(text)}.") from None

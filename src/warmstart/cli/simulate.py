@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from warmstart.cli.completion import LEARNERS, SCALES, STICKY
-from warmstart.cli.options import command, option
+from warmstart.cli.completion import LEARNERS, SCALES, STICKY, option
+from warmstart.cli.options import command
 from warmstart.core import UsageError
 
 if TYPE_CHECKING:

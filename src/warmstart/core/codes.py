@@ -177,6 +177,15 @@ _OTHERS = (
         "Follow the hint; --help lists options and examples.",
     ),
     Code(
+        "WS302",
+        "A settings file that cannot be used",
+        "A settings file (warmstart.toml) has a key or a table that does not exist, a value of another type, another "
+        "version, or is no TOML; the message gives file and line.",
+        "Nothing was computed: a setting that is misspelt would otherwise be left out without a word. The exit code is "
+        "2.",
+        "Correct the line. Editors that know the schema of the file show such errors.",
+    ),
+    Code(
         "WS401",
         "Output that cannot be written",
         "A result cannot be written: the disk is full, or the place may not be written to.",

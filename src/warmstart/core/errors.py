@@ -34,6 +34,18 @@ class UsageError(WarmstartError, ValueError):
     code = "WS301"
 
 
+class SettingsError(UsageError):
+    """A settings file (``warmstart.toml``) that cannot be used. Carries the file, and the line if it is known."""
+
+    code = "WS302"
+
+    def __init__(self, file: str, line: int | None, what: str, hint: str = "") -> None:
+        where = file if line is None else f"{file}, line {line:,}"
+        super().__init__(f"{where}: {what}", hint)
+        self.file = file
+        self.line = line
+
+
 class SourceError(DataError):
     """A source is absent, empty or cannot be read."""
 
