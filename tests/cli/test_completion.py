@@ -11,6 +11,7 @@ import pytest
 import typer
 
 import warmstart as ws
+from warmstart import pipeline
 from warmstart.cli import completion
 from warmstart.cli.app import app
 from warmstart.pipeline.settings import ENGINES, EPOCHS
@@ -28,7 +29,8 @@ def test_the_words_are_those_that_the_rooms_take():
     from warmstart.pipeline.compare import ALL
     from warmstart.pipeline.trained import NEVER
     from warmstart.policy.parse import KEYWORDS
-    from warmstart.results import Duplicates, IntervalName, Repeated, SourceName, WithoutOutcome
+    from warmstart.results import Duplicates, Evidence, IntervalName, Repeated, SourceName, WithoutOutcome
+    from warmstart.results import Kind as Kind_
     from warmstart.reward import MODELS
     from warmstart.reward.product import LossName
     from warmstart.simulation import SCALES
@@ -59,27 +61,32 @@ def test_the_words_are_those_that_the_rooms_take():
         "DUPLICATES": get_args(Duplicates),
         "REPEATED": get_args(Repeated),
         "CODES": CODES,
+        "KINDS": get_args(Kind_),
+        "EVIDENCE": get_args(Evidence)[:2],
     }
+    of_settings = {"AUTO", "NEVER", "INTERVALS", "PROPENSITIES", "ESTIMATORS", "WINDOWS", "KINDS", "EVIDENCE"}
     for name, words in taken.items():
-        assert sorted(getattr(completion, name)) == sorted(words), name
-    assert {name for name, value in vars(completion).items() if isinstance(value, tuple)} == set(taken)
+        home = pipeline if name in of_settings else completion
+        assert sorted(getattr(home, name)) == sorted(words), name
+    declared = {name for name, value in vars(completion).items() if isinstance(value, tuple)}
+    assert declared == set(taken) - of_settings
     with pytest.raises(ws.UsageError) as refused:
         connect("no such engine")
     assert all(f"'{name}'" in refused.value.hint for name in ENGINES)
 
 
 OPTIONS = {
-    ("evaluate", "--interval"): completion.INTERVALS,
-    ("evaluate", "--propensities"): completion.PROPENSITIES,
-    ("evaluate", "--estimator"): completion.ESTIMATORS,
-    ("evaluate", "--feasible-from"): completion.WINDOWS,
+    ("evaluate", "--interval"): pipeline.INTERVALS,
+    ("evaluate", "--propensities"): pipeline.PROPENSITIES,
+    ("evaluate", "--estimator"): pipeline.ESTIMATORS,
+    ("evaluate", "--feasible-from"): pipeline.WINDOWS,
     ("evaluate", "--policy"): completion.POLICIES,
-    ("evaluate", "--tau"): completion.AUTO,
+    ("evaluate", "--tau"): pipeline.AUTO,
     ("compare-propensities", "--source"): completion.SOURCES,
     ("evaluate", "--epoch"): EPOCHS,
     ("fit", "--learn-from"): completion.PASSES,
     ("fit", "--loss"): completion.LOSSES,
-    ("fit", "--fit-tau"): completion.AUTO,
+    ("fit", "--fit-tau"): pipeline.AUTO,
     ("join", "--duplicates"): completion.DUPLICATES,
     ("join", "--repeated"): completion.REPEATED,
     ("join", "--without-outcome"): completion.WITHOUT_OUTCOME,

@@ -1,4 +1,7 @@
-"""Words that options take, for a shell to complete. They are spelled out so that completing loads nothing heavy."""
+"""Words that options take, for a shell to complete, but for those of settings.
+
+They are spelled out so that completing loads nothing heavy.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +11,6 @@ from typing import Any
 import typer
 
 from warmstart.core import CODES as REGISTRY
-from warmstart.pipeline import AUTO as AUTO
-from warmstart.pipeline import ESTIMATORS as ESTIMATORS
-from warmstart.pipeline import INTERVALS as INTERVALS
-from warmstart.pipeline import NEVER as NEVER
-from warmstart.pipeline import PROPENSITIES as PROPENSITIES
-from warmstart.pipeline import WINDOWS as WINDOWS
 
 SOURCES = ("uniform", "shares", "counts", "back-off", "model", "mixture", "logged")
 POLICIES = ("logging", "uniform", "uniform-all")

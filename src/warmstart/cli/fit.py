@@ -7,10 +7,10 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from warmstart.cli.completion import AUTO, LOSSES, MODELS, PASSES, option
+from warmstart.cli.completion import LOSSES, MODELS, PASSES, option
 from warmstart.cli.options import ForceOption, HtmlOption, Only, Without, command
 from warmstart.cli.pages import check_paths
-from warmstart.pipeline import EngineSettings, LogSettings, WindowSettings, parse_tau
+from warmstart.pipeline import AUTO, EngineSettings, LogSettings, WindowSettings, parse_tau
 
 LEARN_THREADS = "Threads that share one table of weights: quicker, less repeatable."
 

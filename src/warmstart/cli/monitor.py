@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
-from warmstart.cli.completion import AUTO, POLICIES
+from warmstart.cli.completion import POLICIES
 from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Without, command
 from warmstart.cli.pages import check_paths, policy_paths
-from warmstart.pipeline import EngineSettings, LogSettings, parse_tau
+from warmstart.pipeline import AUTO, EngineSettings, LogSettings, parse_tau
 
 
 @command(policy=POLICIES, tau=AUTO)

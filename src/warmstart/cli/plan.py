@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from warmstart.cli.completion import AUTO, POLICIES
+from warmstart.cli.completion import POLICIES
 from warmstart.cli.options import ForceOption, HtmlOption, JsonOption, Without, command
 from warmstart.cli.pages import check_paths
 from warmstart.core import UsageError
-from warmstart.pipeline import EngineSettings, LogSettings, parse_tau
+from warmstart.pipeline import AUTO, EngineSettings, LogSettings, parse_tau
 
 
 @command(policy=POLICIES, tau=AUTO)

@@ -11,10 +11,10 @@ from warmstart.core import Door
 if TYPE_CHECKING:
     from warmstart.pipeline.audit import audit as audit
     from warmstart.pipeline.audit import recommended_epoch as recommended_epoch
-    from warmstart.pipeline.compare import compare_propensities as compare_propensities
     from warmstart.pipeline.check_settings import EVIDENCE as EVIDENCE
     from warmstart.pipeline.check_settings import KINDS as KINDS
     from warmstart.pipeline.check_settings import CheckSettings as CheckSettings
+    from warmstart.pipeline.compare import compare_propensities as compare_propensities
     from warmstart.pipeline.config import CONFIG as CONFIG
     from warmstart.pipeline.config import SECTIONS as SECTIONS
     from warmstart.pipeline.config import Config as Config

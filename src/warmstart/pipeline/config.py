@@ -5,14 +5,14 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
-from datetime import date, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType, NoneType
-from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 from warmstart.core import Moment, SettingsError, first_lines, printable, quoted
 from warmstart.pipeline.check_settings import CheckSettings
+from warmstart.pipeline.config_values import fitting, shown_value, wanted
 from warmstart.pipeline.evaluate_settings import EvaluateSettings
 from warmstart.pipeline.settings import EngineSettings, LogSettings, WindowSettings
 
@@ -28,7 +28,6 @@ SECTIONS: dict[str, tuple[type, ...]] = {
 }
 POLICIES = "policies"
 LARGEST = 1 << 20
-WORDS = {str: "text", bool: "true or false", int: "a whole number", float: "a number", Path: "a path"}
 Settings = TypeVar("Settings")
 Values = Mapping[str, Any]
 
@@ -87,12 +86,12 @@ class Config:
 
 
 def read_config(path: str | Path = CONFIG) -> Config:
-    """Read a settings file (``warmstart.toml``), every key and type checked; errors name the line.
+    r"""Read a settings file (``warmstart.toml``), every key and type checked; errors name the line.
 
     Relative paths in it are those beside the file.
 
     >>> import tempfile, warmstart as ws
-    >>> text = 'version = 1\\n[log]\\nevents = "log.csv"\\ncontext = ["page"]\\naction = "ad"\\nreward = "click"\\n'
+    >>> text = 'version = 1\n[log]\nevents = "log.csv"\ncontext = ["page"]\naction = "ad"\nreward = "click"\n'
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     _ = Path(folder, "warmstart.toml").write_text(text)
     ...     config = ws.read_config(f"{folder}/warmstart.toml")
@@ -193,7 +192,7 @@ class _Reader:
             value = fitting(kind, given)
         except TypeError:
             name = ".".join(place)
-            raise self.error(place, f"{name} is {_shown(given)}, not {wanted(kind)}.") from None
+            raise self.error(place, f"{name} is {shown_value(given)}, not {wanted(kind)}.") from None
         if setting.metadata.get("closed"):
             words = setting.metadata["words"]
             for word in value if isinstance(value, list) else [value]:
@@ -216,9 +215,9 @@ class _Reader:
 
 
 def line_of(text: str, place: tuple[str, ...]) -> int | None:
-    """Return the line on which a key is set: the first one after which the file, cut off there, has it.
+    r"""Return the line on which a key is set: the first one after which the file, cut off there, has it.
 
-    >>> line_of('[log]\\n\\ncontext = [\\n  "page"\\n]\\naction = 3\\n', ("log", "context"))
+    >>> line_of('[log]\n\ncontext = [\n  "page"\n]\naction = 3\n', ("log", "context"))
     3
     """
     lines = text.splitlines()
@@ -234,58 +233,3 @@ def line_of(text: str, place: tuple[str, ...]) -> int | None:
             return begun + 1
         begun = end
     return None
-
-
-def fitting(kind: Any, value: Any) -> Any:  # noqa: PLR0911
-    """Return a value of TOML in the type of a field; TypeError if it has another."""
-    origin, options = get_origin(kind), get_args(kind)
-    if kind == Moment:
-        if isinstance(value, bool) or not isinstance(value, str | int | date | datetime):
-            raise TypeError
-        return value
-    if origin is list:
-        if isinstance(value, list) and not (options[0] == list[str] and all(isinstance(one, str) for one in value)):
-            return [fitting(options[0], one) for one in value]
-        return [fitting(options[0], value)]
-    if origin is dict:
-        if not isinstance(value, dict):
-            raise TypeError
-        return {name: fitting(options[1], part) for name, part in value.items()}
-    if origin is tuple:
-        if not isinstance(value, list) or len(value) != len(options):
-            raise TypeError
-        return tuple(fitting(one, part) for one, part in zip(options, value, strict=True))
-    if origin is not None:  # a number, or a word
-        words = [word for one in options if get_origin(one) is Literal for word in get_args(one)]
-        return value if value in words else fitting(float, value)
-    if kind is float and type(value) is int:
-        return float(value)
-    if isinstance(value, date) and kind is str:
-        return value.isoformat()
-    if type(value) is not (str if kind is Path else kind):
-        raise TypeError
-    return Path(value) if kind is Path else value
-
-
-def wanted(kind: Any) -> str:
-    """Say what a value has to be.
-
-    >>> wanted(list[str]), wanted(dict[str, tuple[float, float]])
-    ('text or a list of text', 'a table of [lowest, highest] by column')
-    """
-    origin, options = get_origin(kind), get_args(kind)
-    if kind == Moment:
-        return "a time"
-    if origin is list:
-        one = wanted(options[0])
-        return f"{one} or a list of {one}" if get_origin(options[0]) is not list else "a list of lists of text"
-    if origin is dict:
-        return "a table of [lowest, highest] by column"
-    return WORDS[kind] if origin is None else 'a number or "auto"'
-
-
-def _shown(value: Any) -> str:
-    """Say what a value is."""
-    names = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "a table"}
-    kind = names.get(type(value), "a time")
-    return f"{kind} ({quoted(value)})" if isinstance(value, str | int | float) else kind
