@@ -66,6 +66,28 @@ def test_leaving_out_a_column_tells_what_a_doubt_is_like(confounded):
     assert max(factors["x"], factors["z"]) < 1.02
 
 
+def test_by_epoch_leaving_out_a_column_compares_the_events_of_an_epoch():
+    """On the second day the hidden column does the contrary, to what is shown and to rewards."""
+    rng = np.random.default_rng(0)
+    n = 12_000
+    x, day, g = rng.integers(0, 3, n), np.repeat([0, 1], n // 2), rng.random(n) < 0.5
+    a = rng.random(n) < np.where(g == (day == 0), 0.7, 0.3)
+    r = rng.random(n) < 0.3 * np.where(g, np.where(day == 0, 1.5, 1 / 1.5), 1.0)
+    log = {"x": x, "g": g.astype(str), "a": a.astype(int).astype(str), "r": r.astype(float)}
+    log = pa.table(log | {"day": 1_700_000_000 + 86_400 * day})
+
+    def factors(**more):
+        events = ws.read_events(log, context=["x", "g"], action="a", reward="r", time="day", **more)
+        found = ws.evaluate("constant:1", events, tau=0.05, live=False, doubt=1.5, estimators=())["constant:1"]
+        return {one.column: one.factor for one in found.doubt.columns}
+
+    assert factors()["g"] < 1.05
+    by_epoch = factors(epoch="day")
+    # (.7 * 1.5 + .3) / (.3 * 1.5 + .7) on the first day, as much on the second; chance makes some hundredths.
+    assert by_epoch["g"] == pytest.approx(1.174, abs=0.08)
+    assert by_epoch["x"] < 1.02
+
+
 def test_no_doubt_changes_nothing(confounded):
     _, hidden, *_ = confounded
     plain, one = (ws.evaluate("constant:1", hidden, doubt=doubt, **BOUNDS)["constant:1"] for doubt in (None, 1))

@@ -1,4 +1,4 @@
-"""Guards, segments, verdicts and choices under a doubt: what a hidden segment makes of them, and that they allow for it."""
+"""Guards, segments, verdicts and choices: a hidden segment overturns them, and its doubt allows for it."""
 
 import numpy as np
 import pyarrow as pa
@@ -19,7 +19,13 @@ def events():
     ad = (rng.random(n) < np.where(hidden, 0.7, 0.3)).astype(int)
     click = rng.random(n) < 0.3 * np.where(hidden, 1.5, 1.0)
     cost = rng.random(n) < 0.4 * np.where(ad == 1, 1.1, 1.0) * np.where(hidden, 0.5, 1.0)
-    log = {"page": page, "part": page % 2, "ad": ad.astype(str), "click": click.astype(float), "cost": cost.astype(float)}
+    log = {
+        "page": page,
+        "part": page % 2,
+        "ad": ad.astype(str),
+        "click": click.astype(float),
+        "cost": cost.astype(float),
+    }
     return ws.read_events(pa.table(log), context=["page", "part"], action="ad", reward="click", also=["cost"])
 
 

@@ -17,10 +17,10 @@ from warmstart.results import CertifiedGain, Doubt, DoubtPoint, EstimatedGain, L
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
+    from warmstart.engine import LocalEngine
     from warmstart.estimators.doubted import DoubtedGain
     from warmstart.estimators.gain import Levels
-    from warmstart.estimators.rows import WeightedRows
-    from warmstart.events import Cells
+    from warmstart.events import Cells, Strata
 
 # Of the events that an action was not shown to, so many must be in contexts where others were shown it.
 MOSTLY = 0.9
@@ -127,46 +127,52 @@ def _ratio(part: float, whole: float) -> float:
     return math.inf if whole <= 0 else part / whole
 
 
-def left_out_columns(weighted: WeightedRows, cells: Cells) -> tuple[LeftOutColumn, ...]:
+def left_out_columns(rows: ir.Table, cells: Cells, strata: Strata | None = None) -> tuple[LeftOutColumn, ...]:
     """Return the doubt that each context column would have made, had it been hidden; none of a single column.
 
     Without the column, contexts that differ by it alone are one. What events that were shown an action earned is
     compared with what the others would have earned with it, by the means of the full contexts: on average over the
     others, as often as the policy would take the action there. None where too many of them are in full contexts in
-    which the action was never shown.
+    which the action was never shown. Where propensities are counted within epochs, so are the events of a context.
 
     Args:
-        weighted: The weighted table of the policy, its rows being cells.
+        rows: The policy's choices: context, action, epoch if there are any, ``probability`` and ``context_n``.
         cells: All cells of the window.
+        strata: The cells by epoch, where propensities are counted within them.
     """
     keys = cells.columns.context_keys
     if len(keys) < 2:
         return ()
-    names = zip(keys, cells.columns.context, strict=True)
-    return tuple(
-        LeftOutColumn(name, _doubt_without(weighted, cells, [key for key in keys if key != hidden]))
-        for hidden, name in names
-    )
+    shown, contexts, by = cells.table.filter(cells.table.n > 0), cells.contexts, () if strata is None else strata.by
+    if strata is not None:
+        contexts = strata.traffic
+        shown = strata.table.join(contexts.select(*strata.groups, "context_n"), list(strata.groups))
+
+    def without(hidden: str) -> float | None:
+        left = [*(key for key in keys if key != hidden), *by]
+        return _doubt_without(cells.engine, rows, shown, contexts, left)
+
+    return tuple(LeftOutColumn(name, without(key)) for key, name in zip(keys, cells.columns.context, strict=True))
 
 
-def _doubt_without(weighted: WeightedRows, cells: Cells, keys: list[str]) -> float | None:
+def _doubt_without(
+    engine: LocalEngine, rows: ir.Table, shown: ir.Table, contexts: ir.Table, keys: list[str]
+) -> float | None:
     """Return how much shown and other events differ in contexts of fewer columns; None if too little is known."""
-    groups, shown = [*keys, ACTION], cells.table.filter(cells.table.n > 0)
-    others = shown.context_n - shown.n
+    groups, others = [*keys, ACTION], shown.context_n - shown.n
     merged = shown.group_by(*groups).agg(
         n=shown.n.sum(),
         rewards=shown.reward_sum.sum(),
         known=others.sum(),
         known_rewards=(others * shown.reward_sum / shown.n).sum(),
     )
-    whole = cells.contexts.group_by(*keys).agg(events=cells.contexts.context_n.sum())
-    rows = weighted.table
+    whole = contexts.group_by(*keys).agg(events=contexts.context_n.sum())
     chosen = rows.group_by(*groups).agg(traffic=(rows[PROBABILITY] * rows.context_n).sum())
     both = chosen.join(merged, groups).join(whole, keys)
     # The events that the action was not shown to, as often as the policy would take it there.
     away = both.traffic * (both.events - both.n) / both.events
     comparable = both.known > 0
-    totals = weighted.engine.fetch(
+    totals = engine.fetch(
         both.agg(
             all=away.sum(),
             comparable=comparable.ifelse(away * both.known / (both.events - both.n), 0.0).sum(),

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from warmstart.core import EPOCH
 from warmstart.estimators import check_weights, chosen_taus, estimate_policy, left_out_columns, top_contributions
 from warmstart.pipeline.outcomes import OutcomeInputs, guarded_levels, open_outcomes
 from warmstart.pipeline.remarks import unproven_epochs
@@ -128,7 +129,7 @@ class Valuing:
                         estimators=asked.estimators,
                     )
                 ]
-                valued = self._with_left_out(valued, weighted)
+                valued = self._with_left_out(valued, weighted, policy)
                 if asked.contributions and not policy.is_logging and inputs.source.counted:
                     parts = top_contributions(weighted, valued[0], most=asked.contributions)
             others = [
@@ -143,12 +144,19 @@ class Valuing:
         valued = [self._guarded(one, [some[i] for some in of_outcomes]) for i, one in enumerate(of_outcomes[0])]
         return Valued(valued, [one for estimates in of_outcomes[1:] for one in estimates], segments, parts, alarms)
 
-    def _with_left_out(self, valued: list[ValueEstimate], weighted: WeightedRows) -> list[ValueEstimate]:
+    def _with_left_out(
+        self, valued: list[ValueEstimate], weighted: WeightedRows, policy: PolicyTable
+    ) -> list[ValueEstimate]:
         """Return estimates with the doubts that context columns would have made, where a doubt was asked for."""
-        counted = self.inputs.source.counted and self.inputs.strata is None
-        if self.levels.doubt == 1 or weighted.is_logging or not counted:
+        cells, strata = self.inputs.cells, self.inputs.by_epoch
+        if self.levels.doubt == 1 or weighted.is_logging or not self.inputs.source.counted:
             return valued
-        columns = left_out_columns(weighted, self.inputs.cells)
+        rows = weighted.table
+        if strata is not None:
+            choices = policy.choices(cells)
+            by = strata.groups if EPOCH in choices.columns else cells.columns.context_keys
+            rows = choices.join(strata.traffic.select(*strata.groups, "context_n"), list(by))
+        columns = left_out_columns(rows, cells, strata)
         return [replace(one, doubt=one.doubt and replace(one.doubt, columns=columns)) for one in valued]
 
     def _judged(self, estimate: ValueEstimate, alarms: Alarms, *, unproven: bool) -> ValueEstimate:
