@@ -177,6 +177,21 @@ TABLES = {
         corner="reward: context",
     ),
     "repeating": Table("Best estimates as contexts repeat less", corner="events a context, source"),
+    "safe": Table("Safe policies: share of the possible gain", corner="world", settings={"delta": 0.05, "proof": 0.35}),
+    "safe-half": Table(
+        "Safe policies, half of the events to prove", corner="world", file="safe", settings={"proof": 0.5}
+    ),
+    "safe-coin": Table("Safe policies, delta .5", corner="world", file="safe", settings={"delta": 0.5, "proof": 0.35}),
+    "safe-upworthy": Table(
+        "Safe policies on months of real clicks", formats={"gain per 1,000 events": decimal(3, "+")}, corner="policy"
+    ),
+    "safe-dependent": Table("Safe policies where users come back, and where the logger learns", corner="world"),
+    "safe-chances": Table(
+        "Simulated chances to be worse than logging, and how often that came true",
+        default=percent(0),
+        formats={f"{name}: gain said, true": sequence(decimal(2, "+")) for name in ("argmax", "cautious", "safe")},
+        corner="world",
+    ),
     "choose-tau": Table(
         'tau="auto" against the best tau in hindsight',
         formats=dict.fromkeys(("RMSE, auto", "RMSE, best"), decimal(5)),

@@ -1,9 +1,9 @@
 """``python -m studies.safe_upworthy``: safe policies on months of real clicks whose truth is known (Upworthy archive).
 
 The months of ``benchmarks.upworthy``: pages whose headlines were shown at random, and a hidden logger that is
-deterministic within a day. The library's functions work on the sums of the first days and of the last. In brackets:
+deterministic within a day. The library's functions work on the sums of the first days and of the last. Counted are
 months in which a policy departs from logging and earns less, by the archive's own click rates, on the traffic that was
-to prove it. Results are kept in a file, line by line.
+to prove it. Results are kept in a file, line by line, and a run that was stopped goes on.
 """
 
 from __future__ import annotations
@@ -13,9 +13,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+from benchmarks.records import Rows
 from benchmarks.upworthy import DAYS, FIRST_DAY, MICROSECONDS, Archive, draw, read_archive
 from numpy.typing import NDArray
 
+from studies.best_estimate import publish
 from warmstart.estimators import CellSums, Proposal, improve_either_way, propose, prove
 from warmstart.reward import Examples, shrunk_rates
 
@@ -23,14 +25,14 @@ TAU, DELTA, PROOF = 0.02, 0.05, 0.35
 Floats = NDArray[np.float64]
 
 
-def cells(ads: NDArray[np.int64], clicks: Floats, archive: Archive) -> tuple[CellSums, Floats]:
+def cells(ads: NDArray[np.int64], clicks: Floats, archive: Archive, *, leaning: bool = True) -> tuple[CellSums, Floats]:
     """Return the cells of events, and their expected rewards."""
     n, rewards = (np.bincount(ads, weights, len(archive.page)) for weights in (None, clicks))
     seen = np.flatnonzero(n)
     x, a = archive.page[seen], seen
     total = np.bincount(archive.page, n)[x]
-    rates = shrunk_rates(Examples(x, a, n[seen].astype(float), rewards[seen], rewards[seen], total.astype(float)))
-    return CellSums(x, a, n[seen].astype(float), rewards[seen]), rates
+    examples = Examples(x, a, n[seen].astype(float), rewards[seen], rewards[seen], total.astype(float))
+    return CellSums(x, a, examples.n, rewards[seen]), shrunk_rates(examples, leaning=leaning)
 
 
 def gain(proposal: Proposal | None, sums: CellSums, archive: Archive) -> float:
@@ -50,8 +52,11 @@ def one_month(archive: Archive, pages: int, seed: int) -> dict[str, float]:
     ads, clicks = log["ad"].to_numpy(), log["click"].to_numpy().astype(float)
     early = day < round(DAYS * (1 - PROOF))
     (a, of_a), (b, of_b), whole = (cells(ads[part], clicks[part], archive) for part in (early, ~early, early | ~early))
-    bold = propose(*whole, tau=TAU, caution=0.0)
-    tested = prove(a, b, propose(a, of_a, tau=TAU, caution=0.0), tau=TAU, delta=DELTA)
+    bold, first = (
+        propose(*cells(ads[part], clicks[part], archive, leaning=False), tau=TAU, caution=0.0)
+        for part in (early | ~early, early)
+    )
+    tested = prove(a, b, first, tau=TAU, delta=DELTA)
     safe, way = improve_either_way((a, b), (of_a, of_b), whole, tau=TAU, delta=DELTA)
     best = propose(whole[0], archive.rates[whole[0].actions], tau=TAU, caution=0.0)
     found = {"argmax": (bold, whole[0]), "one test": (tested, b), "safe": (safe, (b, a)[way]), "best": (best, whole[0])}
@@ -63,6 +68,7 @@ def main() -> None:
     parser.add_argument("--months", type=int, default=200)
     parser.add_argument("--pages", type=int, default=200)
     parser.add_argument("--cached", type=int, default=1)
+    parser.add_argument("--record", action="store_true", help="keep the table in benchmarks/results")
     parser.add_argument("--out", type=Path, default=Path("safe-upworthy.jsonl"))
     options = parser.parse_args()
     lines = options.out.read_text().splitlines() if options.out.exists() else []
@@ -73,10 +79,17 @@ def main() -> None:
             found.append(one_month(archive, options.pages, seed))
             file.write(json.dumps(found[-1]) + "\n")
             file.flush()
-    print(f"{len(found)} months of {options.pages} pages: true gain per 1,000 events (months below logging)")
+    rows: Rows = {}
     for name in found[0]:
         gains = np.array([month[name] for month in found])
-        print(f"{name}: {gains.mean():+.3f} ({(gains < 0).sum()}), departs in {(gains != 0).sum()}")
+        below, departs = int((gains < 0).sum()), int((gains != 0).sum())
+        rows[name] = {
+            "gain per 1,000 events": float(gains.mean()),
+            "months below logging": below,
+            "departs in": departs,
+        }
+    settings = {"months": len(found), "pages": options.pages, "cached": options.cached}
+    publish("safe-upworthy", rows, settings, record=options.record)
 
 
 if __name__ == "__main__":

@@ -162,7 +162,9 @@ def prove(first: CellSums, later: CellSums, proposal: Proposal, *, tau: float, d
     return able if proves_gain(sums, delta) else None
 
 
-def improve(first: CellSums, later: CellSums, expected: Floats, *, tau: float, delta: float) -> Proposal | None:
+def improve(
+    first: CellSums, later: CellSums, expected: Floats, *, tau: float, delta: float, least: int = 1
+) -> Proposal | None:
     """Return the last set of deviations that is proven in sequence, None if none is.
 
     Args:
@@ -171,9 +173,10 @@ def improve(first: CellSums, later: CellSums, expected: Floats, *, tau: float, d
         expected: The expected rewards of the first cells.
         tau: The share of their context that actions need, in both.
         delta: The probability with which what is returned may be worse than logging on the later events' traffic.
+        least: Only actions with so many events in their context are proposed.
     """
     last = None
-    for proposal in proposed_sets(first, expected, tau=tau):
+    for proposal in proposed_sets(first, expected, tau=tau, least=least):
         proven = prove(first, later, proposal, tau=tau, delta=delta)
         if proven is None:
             break
@@ -188,6 +191,7 @@ def improve_either_way(
     *,
     tau: float,
     delta: float,
+    least: int = 1,
 ) -> tuple[Proposal | None, int]:
     """Return the better of what each of two parts proposes and the other proves, and which part proposed it.
 
@@ -199,10 +203,11 @@ def improve_either_way(
         whole: The cells of all events, and their expected rewards.
         tau: The share of their context that actions need, in both parts.
         delta: The probability with which what is returned may be worse than logging on the traffic that proved it.
+        least: Only actions with so many events in their context are proposed.
     """
     best: tuple[Proposal | None, int] = None, 0
     for way, share in enumerate(SHARES):
-        found = improve(parts[way], parts[1 - way], expected[way], tau=tau, delta=share * delta)
+        found = improve(parts[way], parts[1 - way], expected[way], tau=tau, delta=share * delta, least=least)
         if found is not None and (best[0] is None or worth(*whole, found) > worth(*whole, best[0])):
             best = found, way
     return best

@@ -21,7 +21,7 @@ from warmstart.pipeline.safe_report import Outcome, report_of
 from warmstart.pipeline.sources import contexts_repeat
 from warmstart.policy import FittedPolicy, RankingInMemory
 from warmstart.results import fields_of
-from warmstart.reward import Examples, learn_estimated
+from warmstart.reward import Estimated, Examples, learn_estimated
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,10 +60,11 @@ class SafeSettings:
 
 
 class Part(NamedTuple):
-    """Some events: their cells and the expected rewards of these, by them alone."""
+    """Some events: their cells, and what is known of the rewards of these, by them alone."""
 
     events: Events
     sums: CellSums
+    known: Estimated
     expected: Floats
 
 
@@ -105,8 +106,10 @@ def fit_safely(
         found[way] = proof.run(tables) if tables else Proven((), None, None), sets
     best, way = _best(found, whole, encoders, events)
     report("simulating logs like this one")
-    sums, truth = (both[0].sums, both[1].sums), (whole.sums, whole.expected)
-    compared = compare_settings(sums, truth, settings.tau, settings.delta, one_way=split == "epoch")
+    sums = both[0].sums, both[1].sums
+    compared = compare_settings(
+        sums, whole.known, tau=settings.tau, delta=settings.delta, least=settings.least, one_way=split == "epoch"
+    )
     proven, sets = found[way]
     outcome = Outcome(split, way, proven, sets, best, 1.0 if len(ways) == 1 else SHARES[way], compared)
     safe = report_of(whole, (both[way], both[1 - way]), settings, encoders, outcome)
@@ -175,14 +178,14 @@ def _part(
         ranking = learned.ranking
         x = encoders[0].numbers(ranking.select(list(learned.columns.context)).rename_columns(list(encoders[0].names)))
         a = encoders[1].numbers(ranking[learned.columns.action])
-        keys, known = examples.contexts * sizes[1] + examples.actions, x * sizes[1] + a
-        order = np.argsort(known)
-        place = np.minimum(np.searchsorted(known[order], keys), len(known) - 1)
+        keys, of_scores = examples.contexts * sizes[1] + examples.actions, x * sizes[1] + a
+        order = np.argsort(of_scores)
+        place = np.minimum(np.searchsorted(of_scores[order], keys), len(of_scores) - 1)
         scores = to_numpy(ranking["score"])[order][place]
-        predictions = np.where(known[order][place] == keys, scores, mean)
-    expected = learn_estimated(examples, predictions, *sizes).apply(examples, predictions)
+        predictions = np.where(of_scores[order][place] == keys, scores, mean)
+    known = learn_estimated(examples, predictions, *sizes)
     sums = CellSums(examples.contexts, examples.actions, examples.n, examples.reward_sum)
-    return Part(events, sums, expected)
+    return Part(events, sums, known, known.rates)
 
 
 def _ranking(

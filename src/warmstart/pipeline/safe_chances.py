@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from warmstart.estimators import CellSums, Proposal, improve, improve_either_way, propose, worth
 from warmstart.results import SettingCompared
-from warmstart.reward import Examples, shrunk_rates
+from warmstart.reward import Estimated, Examples, shrunk_rates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,66 +25,76 @@ Setting = Literal["argmax", "cautious", "safe"]
 
 def compare_settings(
     parts: tuple[CellSums, CellSums],
-    truth: tuple[CellSums, Floats],
+    known: Estimated,
+    *,
     tau: float,
     delta: float,
-    *,
+    least: int = 1,
     one_way: bool,
     seed: int = 0,
+    most: int = MOST_LOGS,
 ) -> tuple[tuple[SettingCompared, ...], int]:
-    """Return what argmax, caution and safety earn in logs drawn from a fitted one, and how many were drawn.
+    """Return what argmax, caution and safety earn in logs like a fitted one, and how many were drawn.
 
-    Rewards are drawn for the log's own cells, with its shrunk mean rewards as the truth; every log is learned from by
-    shrunk means alone.
+    For every log, mean rewards are drawn that the fitted one leaves plausible, and rewards for its own cells; it is
+    learned from by shrunk means alone.
 
     Args:
         parts: The cells of the part that proposes and of the one that proves.
-        truth: The cells of all events, and their mean rewards.
+        known: What is known of the mean rewards of the cells of both.
         tau: The share of their context that deviations need.
         delta: The probability with which what is proven may be worse than logging.
+        least: Only actions with so many events in their context are proposed.
         one_way: Whether only the first part proposes.
         seed: Of the draws.
+        most: How many logs are drawn at the most.
     """
-    whole, rates = truth
-    if len(whole.n) > MOST_CELLS:
+    cells = known.examples
+    if len(cells) > MOST_CELLS:
         return (), 0
-    logs = int(np.clip(CELLS_IN_ALL // max(len(whole.n), 1), LEAST_LOGS, MOST_LOGS))
+    logs = min(max(CELLS_IN_ALL // max(len(cells), 1), LEAST_LOGS), most)
     rng = np.random.default_rng(seed)
-    width = int(whole.actions.max()) + 1
-    keys = whole.contexts * width + whole.actions
+    width = int(cells.actions.max()) + 1
+    keys = cells.contexts * width + cells.actions
     places = [np.searchsorted(keys, part.contexts * width + part.actions) for part in parts]
+    whole = CellSums(cells.contexts, cells.actions, cells.n, cells.reward_sum)
     found: dict[Setting, list[tuple[float, float]]] = {"argmax": [], "cautious": [], "safe": []}
     for _ in range(logs):
+        rates = known.drawn(rng)
         drawn = [_drawn(part, rates[place], rng) for part, place in zip(parts, places, strict=True)]
-        earned = np.concatenate([one.rewards for one in drawn])
-        rewards = np.bincount(np.concatenate(places), earned, len(keys)).astype(np.float64)
-        both = CellSums(whole.contexts, whole.actions, whole.n, rewards)
-        for setting, proposal in _settings((drawn[0], drawn[1]), both, tau, delta, one_way=one_way).items():
-            gain = worth(whole, rates, proposal)
-            found[setting].append((gain, float(proposal.events.sum() / whole.n.sum())))
+        rewards = np.bincount(np.concatenate(places), np.concatenate([one.rewards for one in drawn]), len(keys))
+        both = replace(whole, rewards=rewards.astype(np.float64))
+        limits = _Limits(tau, delta, least, one_way)
+        for setting, proposal in _settings((drawn[0], drawn[1]), both, limits).items():
+            departs = np.isin(cells.contexts, proposal.contexts)
+            found[setting].append((worth(whole, rates, proposal), float(cells.n[departs].sum() / cells.n.sum())))
     return tuple(_compared(setting, numbers) for setting, numbers in found.items()), logs
 
 
-def _settings(
-    parts: tuple[CellSums, CellSums], both: CellSums, tau: float, delta: float, *, one_way: bool
-) -> dict[Setting, Proposal]:
-    expected = _expected(parts[0]), _expected(parts[1])
-    of_both = _expected(both)
-    bold = propose(both, of_both, tau=tau, caution=0.0)
+class _Limits(NamedTuple):
+    tau: float
+    delta: float
+    least: int
+    one_way: bool
+
+
+def _settings(parts: tuple[CellSums, CellSums], both: CellSums, limits: _Limits) -> dict[Setting, Proposal]:
+    tau, delta, least, one_way = limits
+    bold = propose(both, _expected(both, leaning=False), tau=tau, caution=0.0, least=least)
     sure = bold.gains * np.sqrt(bold.events) > STANDARD_ERRORS * np.sqrt(bold.noise)
+    expected = _expected(parts[0]), _expected(parts[1])
     if one_way:
-        safe = improve(parts[0], parts[1], expected[0], tau=tau, delta=delta)
+        safe = improve(parts[0], parts[1], expected[0], tau=tau, delta=delta, least=least)
     else:
-        safe, _ = improve_either_way(parts, expected, (both, of_both), tau=tau, delta=delta)
+        whole = both, _expected(both)
+        safe, _ = improve_either_way(parts, expected, whole, tau=tau, delta=delta, least=least)
     return {"argmax": bold, "cautious": bold.only(sure), "safe": bold.first(0) if safe is None else safe}
 
 
-def _expected(cells: CellSums) -> Floats:
-    size = int(cells.contexts.max()) + 1
-    if not cells.rewards.sum() > 0:
-        return np.zeros(len(cells.n))
-    of_context = cells.by_context(cells.n, size)[cells.contexts]
-    return shrunk_rates(Examples(cells.contexts, cells.actions, cells.n, cells.rewards, cells.rewards, of_context))
+def _expected(cells: CellSums, *, leaning: bool = True) -> Floats:
+    of_context = cells.by_context(cells.n, int(cells.contexts.max()) + 1)[cells.contexts]
+    examples = Examples(cells.contexts, cells.actions, cells.n, cells.rewards, cells.rewards, of_context)
+    return shrunk_rates(examples, leaning=leaning)
 
 
 def _drawn(cells: CellSums, rates: Floats, rng: np.random.Generator) -> CellSums:

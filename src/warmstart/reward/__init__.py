@@ -31,7 +31,7 @@ _door = Door.to(
         "model_choice": "ModelChoice Tried choose_model",
         "distributed_part": "NUMBER BroadcastFeatures",
         "distributed_sgd": "DistributedLearner DistributedRewards partition_count",
-        "estimated": "learn_estimated shrunk_rates",
+        "estimated": "Estimated learn_estimated shrunk_rates",
         "examples": "SUMS Examples",
         "learner": "CELL_PASSES CELLS_TO_CHOOSE_WITH LearnedRewards Learner event_stream rank_feasible",
         "left_out": "LeftOutMeans open_left_out_means",
