@@ -4,11 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
+TIMES ?= 10
 
 .DEFAULT_GOAL := help
 # Compiled modules are kept: each of three test processes would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-engines test-spark test-slow check format bench bench-check docs lock clean
+.PHONY: help demo test test-engines test-spark test-slow attack check format bench bench-check docs lock clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -30,6 +31,9 @@ test-spark: $(VENV)/.dev
 test-slow: $(VENV)/.dev ## Run the long statistical tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
+attack: $(VENV)/.dev ## Kill, interrupt and starve every command that writes, hundreds of times
+	$(BIN)/python -m tests.attack --times $(TIMES)
+
 check: $(VENV)/.dev ## Lint, format, types, layers
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -45,7 +49,10 @@ bench: $(VENV)/.dev ## Run the benchmarks, keep their ratios in benchmarks/resul
 	$(BIN)/python -m benchmarks --record
 	$(BIN)/python -m benchmarks.tables
 
-bench-check: $(VENV)/.dev ## Fail where a benchmark is a quarter slower or larger than recorded
+bench-attack: $(VENV)/.dev ## Kill, interrupt and starve every command that writes, hundreds of times
+	$(BIN)/python -m tests.attack --times $(TIMES)
+
+check: $(VENV)/.dev ## Fail where a benchmark is a quarter slower or larger than recorded
 	$(BIN)/python -m benchmarks.check
 
 docs: $(VENV)/.dev ## Build the documentation into site/

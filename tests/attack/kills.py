@@ -1,0 +1,88 @@
+"""Kill, limit and interrupt commands that write, and check what they leave: ``python -m tests.attack --times 50``.
+
+At any time every output is as it was before, or whole, or absent where it was absent; no input changes; and once the
+command has run to its end, no temporary file is left.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+
+from tests.attack.workplace import check_whole, clear, command_of, contents, outputs_of, temporaries
+
+KILLED, INTERRUPTED = -signal.SIGKILL, 130
+# Larger than the files that commands begin with, smaller than what they end with.
+SIZES = (500, 2_000, 20_000, 100_000)
+
+
+def run(inputs, words, *, fate=(), signal_after=None):
+    """Run a command; return its exit code, how long it took and what it wrote on stderr."""
+    module = ("tests.attack.fate", *map(str, fate)) if fate else ("warmstart",)
+    here = os.pathsep.join([os.getcwd(), *filter(None, [os.environ.get("PYTHONPATH")])])  # noqa: PTH109
+    start = time.monotonic()
+    with subprocess.Popen(
+        [sys.executable, "-m", *module, *words],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=inputs,
+        env={**os.environ, "PYTHONPATH": here},
+    ) as process:
+        if signal_after is not None:
+            number, seconds = signal_after
+            time.sleep(seconds)
+            process.send_signal(number)
+        _, said = process.communicate(timeout=300)
+    return process.returncode, time.monotonic() - start, said
+
+
+def attack_one(inputs, out, name, earlier, **fate):
+    """Let a command meet its fate, check what it left, then let it run to its end; return what came of it.
+
+    ``earlier``: outputs of an earlier run are there, and are to be replaced.
+    """
+    clear(out)
+    words = command_of(name, out)
+    if earlier:
+        assert run(inputs, words)[0] == 0
+    before, given = contents(out), contents(inputs)
+    code, _, said = run(inputs, words, **fate)
+    assert contents(inputs) == given, f"{name} changed an input"
+    assert "Traceback" not in said, said
+    assert code in (0, 1, 2, INTERRUPTED, KILLED), (code, said)
+    for path in outputs_of(name, out):
+        if path.exists():
+            check_whole(path)
+        else:
+            assert not any(file.split("/")[0] == path.name for file in before), f"{path.name} is lost"
+    if code != KILLED:
+        assert not temporaries(out), temporaries(out)
+    if code == INTERRUPTED:
+        assert said.splitlines()[-1] == "interrupted"
+    if not earlier or not any(path.is_dir() for path in outputs_of(name, out)):
+        done = all(path.is_dir() and path.exists() for path in outputs_of(name, out))
+        again, _, said = run(inputs, words)
+        assert done or again == 0, said
+        assert not temporaries(out) or done, temporaries(out)
+    return code
+
+
+def attack(inputs, out, names, times, seed=0):
+    """Attack commands at every rename and at random moments, in every way; return how often which exit code came."""
+    chance, counts = random.Random(seed), Counter()
+    for name in names:
+        clear(out)
+        _, seconds, _ = run(inputs, command_of(name, out))
+        new_folder = any(path.is_dir() for path in outputs_of(name, out))
+        fates = [{"fate": (moment, number)} for moment in ("before", "after") for number in (1, 2, 3)]
+        fates += [{"fate": ("size", size)} for size in SIZES]
+        for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            fates += [{"signal_after": (number, chance.uniform(0.1, 1.1 * seconds))} for _ in range(times)]
+        for fate in fates:
+            code = attack_one(inputs, out, name, earlier=not new_folder and chance.random() < 0.5, **fate)
+            counts[name, code] += 1
+    return counts
