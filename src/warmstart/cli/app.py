@@ -25,7 +25,7 @@ from warmstart.cli.monitor import monitor
 from warmstart.cli.options import StrictCommand
 from warmstart.cli.plan import plan
 from warmstart.cli.simulate import simulate
-from warmstart.core import OutputError, WarmstartError, __version__
+from warmstart.core import EngineError, OutputError, WarmstartError, __version__
 
 HELP = """Off-policy evaluation and learning from logs in which nobody recorded the probability of what was shown.
 
@@ -86,6 +86,10 @@ def main(signals: Sequence[float] = ()) -> NoReturn:
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
+    except MemoryError as error:
+        typer.echo(f"error: Out of memory: {error or 'nothing is free'}. ({EngineError.code})", err=True)
+        typer.echo("hint: Free some, work on fewer columns or a shorter span, or try --memory-limit.", err=True)
+        sys.exit(1)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(0)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from warmstart.core.codes import *  # noqa: F403
     from warmstart.core.errors import *  # noqa: F403
     from warmstart.core.files import *  # noqa: F403
+    from warmstart.core.memory import *  # noqa: F403
     from warmstart.core.names import *  # noqa: F403
     from warmstart.core.outcomes import *  # noqa: F403
     from warmstart.core.progress import *  # noqa: F403
@@ -29,6 +30,7 @@ _door = Door.to(
         "MalformedLineError MissingValueError OutputError PropensityRangeError RewardRangeError SavedFileError "
         "SettingsError SourceError UsageError WarmstartError check_seed no_such_column",
         "files": "check_output mark_of write_output write_parquet write_table write_tables",
+        "memory": "check_memory",
         "names": "ACTION ACTION_ERROR BEFORE CONTEXT_ERROR Columns DAY DECIDED EPOCH EVENTS EVENT_ID EVENT_WEIGHT "
         "EXPECTED FOLD LEFT_OUT MICROSECONDS_PER_DAY MODEL_VALUE NOISE OWN_EPOCH PART PROBABILITY PROPENSITY REWARD "
         "ROW SHOWN SPREAD TIME WINDOW_NAMES WindowName",

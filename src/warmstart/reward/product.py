@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warmstart import scoring
-from warmstart.core import Progress, silent
+from warmstart.core import Progress, check_memory, counted, silent
 from warmstart.features import FeatureRows
 from warmstart.scoring import LossName, SparseRows
 
@@ -21,6 +21,7 @@ PAPER_RATES = (0.2, 0.1, 0.05, 0.02, 0.01)
 CHUNK = 50_000
 # So many chunks for every racing thread at a time, so that none waits long for another.
 PIECES = 4
+LESS_MEMORY = "Take fewer weights (weight_bits=, --weight-bits), or free memory."
 
 
 class ProductModel(scoring.ProductModel):
@@ -123,6 +124,7 @@ def learn(
         racing: threads update the table of a single rate together (Hogwild): quicker, not quite repeatable.
         on_progress: called with the step, the share that is done and the running loss.
     """
+    check_memory((4 << sum(bits)) * len(rates), f"The weights of {counted(len(rates), 'learning rate')}", LESS_MEMORY)
     tables = {rate: np.zeros(1 << sum(bits), dtype=np.float32) for rate in rates}
     losses, weight = dict.fromkeys(rates, 0.0), 0.0
     rng = None if shuffle_seed is None else np.random.default_rng(shuffle_seed)

@@ -1,0 +1,50 @@
+"""How much memory this process may still take, so that what cannot fit is refused before it is allocated."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from warmstart.core.errors import EngineError
+
+MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
+
+
+def check_memory(needed: int, what: str, hint: str) -> None:
+    """Refuse to allocate more bytes than are free; where the system does not say, nothing is refused.
+
+    Systems hand out memory that they do not have, and later end a process that uses it.
+    """
+    free = free_memory()
+    if free is not None and needed > free:
+        raise EngineError(f"{what} take {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free.", hint)
+
+
+def free_memory() -> int | None:
+    """Return how many bytes are free: of the machine, of the container, and of a limit of the address space."""
+    return min((free for free in (_of_machine(), _of_container(), _of_limit()) if free is not None), default=None)
+
+
+def _of_machine() -> int | None:
+    try:
+        fields = dict(line.split(":", 1) for line in MEMINFO.read_text().splitlines() if ":" in line)
+        return int(fields["MemAvailable"].split()[0]) * 1024
+    except (OSError, ValueError, KeyError, IndexError):
+        return None
+
+
+def _of_container() -> int | None:
+    try:
+        return int((CGROUP / "memory.max").read_text()) - int((CGROUP / "memory.current").read_text())
+    except (OSError, ValueError):  # no limit is written as "max"
+        return None
+
+
+def _of_limit() -> int | None:
+    try:
+        import resource
+
+        limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        return None if limit == resource.RLIM_INFINITY else limit - pages * resource.getpagesize()
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
