@@ -23,7 +23,17 @@ COMMANDS = {
         "policy fit.html",
     ),
     "evaluate": (
-        ("evaluate", *LOG, "--policy", "uniform", "--html", "{}/page.html", "--supported-out", "{}/rows.csv"),
+        (
+            "evaluate",
+            *LOG,
+            "--policy",
+            "uniform",
+            "--html",
+            "{}/page.html",
+            "--supported-out",
+            "{}/rows.csv",
+            "--force",
+        ),
         "page.html rows.csv",
     ),
     "audit": (
@@ -31,7 +41,7 @@ COMMANDS = {
         "audit.html explore.parquet",
     ),
     "choose": (("choose", "policy", "--contexts", "pages.parquet", "--out", "{}/chosen.parquet"), "chosen.parquet"),
-    "export": (("export", *LOG, "--to", "vw-cb", "--tau", "0.1", "--out", "{}/train.vw"), "train.vw"),
+    "export": (("export", *LOG, "--to", "vw-cb", "--tau", "0.1", "--out", "{}/train.vw", "--force"), "train.vw"),
     "import": (("import", "vw", "small.vw", "{}/imported"), "imported"),
     "join": (("join", "log.parquet", "clicks.parquet", *JOINED, "--out", "{}/joined.parquet"), "joined.parquet"),
     "monitor": (
@@ -39,7 +49,7 @@ COMMANDS = {
         "lines.jsonl",
     ),
     "plan": (
-        ("plan", *LOG, "--policy", "constant:1", "--out", "{}/plan.csv", "--html", "{}/plan.html"),
+        ("plan", *LOG, "--policy", "constant:1", "--out", "{}/plan.csv", "--html", "{}/plan.html", "--force"),
         "plan.csv plan.html",
     ),
     "simulate": (("simulate", "{}/month", "--events", "3000", "--n-contexts", "200", "--n-actions", "120"), "month"),
