@@ -31,7 +31,8 @@ test-spark: $(VENV)/.dev
 test-slow: $(VENV)/.dev ## Run the long statistical tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
-attack: $(VENV)/.dev ## Kill, interrupt and starve every command that writes, hundreds of times
+attack: $(VENV)/.dev ## Fuzz the parsers; kill, interrupt and starve every command that writes
+	WARMSTART_EXAMPLES=3000 $(BIN)/python -m pytest tests/attack/test_fuzz.py
 	$(BIN)/python -m tests.attack --times $(TIMES)
 
 check: $(VENV)/.dev ## Lint, format, types, layers
@@ -49,7 +50,8 @@ bench: $(VENV)/.dev ## Run the benchmarks, keep their ratios in benchmarks/resul
 	$(BIN)/python -m benchmarks --record
 	$(BIN)/python -m benchmarks.tables
 
-bench-attack: $(VENV)/.dev ## Kill, interrupt and starve every command that writes, hundreds of times
+bench-attack: $(VENV)/.dev ## Fuzz the parsers; kill, interrupt and starve every command that writes
+	WARMSTART_EXAMPLES=3000 $(BIN)/python -m pytest tests/attack/test_fuzz.py
 	$(BIN)/python -m tests.attack --times $(TIMES)
 
 check: $(VENV)/.dev ## Fail where a benchmark is a quarter slower or larger than recorded

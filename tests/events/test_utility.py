@@ -37,7 +37,7 @@ def test_a_weighted_sum_is_read(text, weights, constant):
     [
         *("", "1", "quality*cost", "quality**2", "quality/cost", "1/cost", "quality/0", "quality - quality", "0*cost"),
         *("quality,cost", "quality cost", "quality[0]", "max(quality, cost)", "__import__('os')", "quality = 1", "'a'"),
-        *("1e999*cost", "cost + 1e999", "(1e999 - 1e999)*cost", "cost/1e-320", "1j*cost"),
+        *("quality`a b`", "`a``b`", "1e999*cost", "cost + 1e999", "(1e999 - 1e999)*cost", "cost/1e-320", "1j*cost"),
         *("9" * 400 + "*cost", "`cost", "lambda: cost", "cost if 1 else 2", "x.y"),
     ],
 )

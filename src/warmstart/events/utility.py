@@ -41,7 +41,7 @@ class Utility:
 
         def stand_in(found: re.Match[str]) -> str:
             names.append(found[1] or found[0])
-            return f"name_{len(names) - 1}"
+            return f" name_{len(names) - 1} "  # apart from what stands beside it
 
         plain = re.sub(r"`([^`]+)`|(?<![\w.])[^\W\d]\w*", stand_in, text)
         try:
