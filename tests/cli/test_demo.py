@@ -67,7 +67,7 @@ def test_what_is_printed_is_what_was_found(ran, lines):
     _, printed = ran
     learned = lines["learned", "evaluated", 0.01]
     assert f"{learned['estimate']:.4f}  [{learned['lower']:.4f}, {learned['upper']:.4f}]" in printed
-    assert printed.count("CONCLUSION: ") == 2
+    assert printed.count("CONCLUSION: ") == 3
     assert printed.count("The log: ") == 3
 
 
@@ -91,7 +91,7 @@ def test_what_it_leaves_can_be_used(ran):
     assert {path.name for path in folder.iterdir()} == {
         *("month", "policies", "results.json", "results.csv", "audit.html", "evaluation.html", ".warmstart-demo"),
     }
-    assert len(list(csv.DictReader((folder / "results.csv").open(encoding="utf-8")))) == 18
+    assert len(list(csv.DictReader((folder / "results.csv").open(encoding="utf-8")))) == 22
     policy = ws.load_policy(folder / "policies" / "learned")
     assert policy.decisions.num_rows > 10_000
     stages = json.loads((folder / "results.json").read_text(encoding="utf-8"))["stages"]

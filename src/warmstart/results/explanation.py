@@ -56,8 +56,8 @@ def explain(*codes: str) -> Explanation:
 def _nearest(code: str) -> list[str]:
     """Return three codes that may have been meant: by their number, else by their letters.
 
-    >>> _nearest("ws140")
-    ['WS113', 'WS112', 'WS111']
+    >>> _nearest("ws100")
+    ['WS101', 'WS102', 'WS103']
     """
     if number := re.fullmatch(r"\D{0,3}(\d{3})", code):
         return sorted(CODES, key=lambda known: abs(int(known[2:]) - int(number[1])))[:3]
