@@ -3,12 +3,17 @@
 import json
 import sys
 
+import numpy as np
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.support.commands import warmstart
 
 import warmstart as ws
 from warmstart.cli import main
 
+TASKS = {"context": "task", "action": "model"}
+ROUTED = ["--context", "task", "--action", "model", "--reward", "solved", "--also", "cost"]
 NAMES = ["--context", "page", "--action", "ad", "--reward", "click", "--time", "shown_at"]
 
 
@@ -74,3 +79,48 @@ def test_wrong_commands(world, tmp_path, monkeypatch, capsys):
     code, _, err = run(monkeypatch, capsys, "choose", tmp_path, "--contexts", world.contexts_path)
     assert code == 1
     assert "is no saved policy" in err
+
+
+def routed():
+    """The large model solves more of either task, and is worth its cost only in the hard one."""
+    rng = np.random.default_rng(0)
+    hard, large = rng.random((2, 4_000)) < 0.5
+    solved = rng.random(4_000) < 0.7 + large * np.where(hard, 0.4, 0.03) - 0.3 * hard
+    cost = np.where(large, 0.01, 0.001)
+    columns = {"task": np.where(hard, "hard", "easy"), "model": np.where(large, "large", "small")}
+    return pa.table({**columns, "solved": solved.astype(float), "cost": cost, "worth": solved - 20 * cost})
+
+
+def first_choices(decisions):
+    """The choice of every task."""
+    return {row["task"]: row["model"] for row in decisions.to_pylist()}
+
+
+@pytest.mark.parametrize("safe", [False, True])
+def test_a_utility_teaches_what_a_column_of_that_sum_does(safe):
+    table = routed()
+    events = ws.read_events(table, **TASKS, reward="solved", also="cost", minimize="cost", ranges={"cost": (0, 0.01)})
+    of_column = ws.read_events(table, **TASKS, reward="worth", ranges={"worth": (-0.2, 1.0)})
+    options = {"model": "cells", "fit_tau": 1.0} | ({"safe": True} if safe else {})
+    learned, same = (
+        ws.fit(events, utility="solved - 20*cost", **options).decisions,
+        ws.fit(of_column, **options).decisions,
+    )
+    assert learned.sort_by("task").to_pylist() == same.sort_by("task").to_pylist()
+    if not safe:
+        assert first_choices(learned) == {"hard": "large", "easy": "small"}
+        assert first_choices(ws.fit(events, **options).decisions) == {"hard": "large", "easy": "large"}
+
+
+def test_the_command_takes_a_utility_and_refuses_other_outcomes_without_it(tmp_path):
+    pq.write_table(routed(), tmp_path / "log.parquet")
+    fit = ["fit", "log.parquet", *ROUTED, "--range", "cost=0:0.01", "--model", "cells", "--fit-tau", "1"]
+    ran = warmstart(*fit, "--utility", "solved - 20*cost", "--out", "policy", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert first_choices(ws.load_policy(tmp_path / "policy").decisions) == {"hard": "large", "easy": "small"}
+    evaluate = ["evaluate", "log.parquet", *ROUTED, "--range", "cost=0:0.01", "--policy", "policy", "--tau", "0.1"]
+    ran = warmstart(*evaluate, "--json", cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert warmstart(*fit, "--out", "plain", cwd=tmp_path).returncode == 2
+    ran = warmstart(*fit, "--utility", "solved - 20*price", "--out", "none", cwd=tmp_path)
+    assert "'price', which is no outcome" in ran.stderr

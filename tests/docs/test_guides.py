@@ -1,6 +1,7 @@
 """The guides' programs and commands run as they are written."""
 
 import contextlib
+import csv
 import io
 import os
 import re
@@ -10,6 +11,7 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from tests.support.commands import warmstart
 
@@ -19,7 +21,7 @@ MADE = {
     "from-obp.md": [],
     "from-vowpal-wabbit.md": ["vw.parquet", "again.vw"],
     "late-rewards.md": ["joined.parquet"],
-    "llm-routers.md": ["judged.parquet"],
+    "llm-routers.md": ["judged.parquet", "router.html", "router/policy.json"],
     "log-propensities.md": ["day.parquet"],
     "outcomes.md": ["routes.html"],
     "plan.md": ["show.csv", "plan.html"],
@@ -27,7 +29,7 @@ MADE = {
     "serve.md": ["policy/policy.json"],
 }
 # Guides whose plain blocks are what their commands print, line by line.
-PRINTED = {"llm-routers.md": 4, "outcomes.md": 5, "plan.md": 1, "segments.md": 2}
+PRINTED = {"llm-routers.md": 6, "outcomes.md": 5, "plan.md": 1, "segments.md": 2}
 
 
 def blocks_of(text):
@@ -60,7 +62,7 @@ def run_commands(commands, folder):
             ran = [subprocess.run(words, cwd=folder, capture_output=True, text=True, env=env, check=False)]
         for one in ran:
             assert one.returncode == 0, one.stderr
-            said.append(one.stdout)
+            said += [one.stdout, one.stderr]
     return "".join(said)
 
 
@@ -80,6 +82,22 @@ def test_a_guide_runs_as_written(name, tmp_path):
     if name in PRINTED:
         assert len(shown) == PRINTED[name]
         assert not {line for block in shown for line in block.splitlines()} - set(said.splitlines())
+    if name == "llm-routers.md":
+        no_prompt_is_anywhere(tmp_path, said)
+
+
+def no_prompt_is_anywhere(folder, said):
+    """Prompts are in the table they came in, and nowhere else: not in logs, pages, JSON or messages."""
+    prompts = {row["prompt"] for row in csv.DictReader((folder / "prompts.csv").open())}
+    files = [path for path in folder.rglob("*") if path.is_file() and path.name != "prompts.csv"]
+    assert {".parquet", ".html", ".json", ".npy"} <= {path.suffix for path in files}
+    texts = [
+        str(pq.read_table(p).to_pydict()) if p.suffix == ".parquet" else p.read_bytes().decode(errors="ignore")
+        for p in files
+    ]
+    every = "\n".join([said, *texts])
+    assert len(prompts) > 5_000
+    assert not [prompt for prompt in prompts if prompt in every]
 
 
 def test_policies_of_the_guide_run_as_written(tmp_path):

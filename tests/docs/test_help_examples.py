@@ -26,6 +26,7 @@ from warmstart.cli.app import app
 PARSED_ONLY = {
     "warmstart demo",
     "warmstart demo --scale medium --seed 3 --out month-3",
+    "warmstart demo --llm --out routing",
     "warmstart simulate paper-month --scale paper --seed 7",
     " ".join(
         [

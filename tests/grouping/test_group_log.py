@@ -175,7 +175,7 @@ def test_the_command_prints_the_groups_and_what_to_run_next(tmp_path):
     pq.write_table(questions(300), tmp_path / "log.parquet")
     ran = warmstart("group", "log.parquet", "--text", "prompt", "--out", "g", "--least", "50", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
-    assert "Next: warmstart audit g/events.parquet --context group" in ran.stdout
+    assert "Next: warmstart evaluate g/events.parquet --context group" in ran.stdout
     columns = ["--context", "group", "--action", "model", "--reward", "score"]
     ran = warmstart("audit", "g/events.parquet", *columns, cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr

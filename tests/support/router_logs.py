@@ -77,6 +77,17 @@ def spend(request, second=0, **changed):
     return {**row, "metadata": {**metadata, **more}, **changed}
 
 
+# What the automatic router of LiteLLM writes of its choice; signals and keywords quote the prompt.
+DECISION = {"router_model_name": "auto", "router_type": "complexity", "routed_model": "gpt-4o-mini", "tier": "SIMPLE"}
+DECISION |= {
+    "cause": "heuristic_scorer",
+    "score": -0.25,
+    "request_type": "analytical",
+    "router_config_fingerprint": "f1",
+}
+DECISION |= {"signals": [SECRET], "matched_keyword": SECRET, "escalation_keyword": SECRET, "classifier_crux": SECRET}
+# What a hook of the proxy adds that draws the model.
+DRAWN = {"spend_logs_metadata": {"propensity": 0.95}}
 # As row_to_json writes it: no zone, no duration, not streamed, JSON as text, empty lists.
 _PLAIN = spend("chatcmpl-2", 10, startTime="2026-10-01T12:00:10", endTime="2026-10-01T12:00:12.5", model="gpt-4o")
 _PLAIN |= {"completionStartTime": "2026-10-01T12:00:12.5", "request_duration_ms": None, "request_tags": "[]"}
@@ -88,7 +99,7 @@ LITELLM = [
     spend("chatcmpl-3", 30, status="failure", meta={"status": "failure"}, model="gpt-4o", spend=0),
     spend("chatcmpl-4", 40, meta={"billed_retry_attempt": True}, model="gpt-4o"),
     spend("chatcmpl-5", 50, meta={"attempted_fallbacks": 1, "original_model_group": "auto"}),
-    spend("chatcmpl-retried", 60, meta={"attempted_retries": 2}),
+    spend("chatcmpl-retried", 60, meta={"attempted_retries": 2, "routing_decision": DECISION, **DRAWN}),
     spend("emb-1", 70, call_type="aembedding"),
     spend("judge-1", 80, meta={"internal_call_origin": "llm_as_a_judge_guardrail"}),
     spend("shadow-1", 90, meta={"is_silent_experiment": True}),

@@ -13,7 +13,7 @@ import typer
 from warmstart.core import CODES as REGISTRY
 
 SOURCES = ("uniform", "shares", "counts", "back-off", "model", "mixture", "logged")
-POLICIES = ("logging", "uniform", "uniform-all")
+POLICIES = ("logging", "uniform", "uniform-all", "constants")
 PASSES = ("cells", "events")
 LOSSES = ("squared", "logistic")
 MODELS = ("auto", "product", "low-rank", "logistic", "trees", "cells")

@@ -41,9 +41,10 @@ def evaluate(
 
     Options:
         policy ([NAME=]P): The target policy: logging (the behaviour policy), uniform (over the actions feasible in the
-            context), uniform-all (over all live actions), constant:ACTION, a folder that fit wrote, naive:FOLDER (the
-            best of all actions, shown there or not), a file of decisions (context columns, action[, probability]), or
-            column:NAME, a column of the log with another model's choice at each event. May be repeated.
+            context), uniform-all (over all live actions), constant:ACTION, constants (one for every action of the log,
+            up to 12), a folder that fit wrote, naive:FOLDER (the best of all actions, shown there or not), a file of
+            decisions (context columns, action[, probability]), or column:NAME, a column of the log with another
+            model's choice at each event. May be repeated.
         progressive: Instead of --policy: learn from the log itself, and value in each epoch the policy learned from all
             earlier ones.
         every (K): With --progressive, learn anew in every K-th epoch.

@@ -40,6 +40,7 @@ def fit(
     delta: float | None = None,
     guard: list[str] | None = None,
     doubt: float | None = None,
+    utility: str | None = None,
     learn_threads: Annotated[int | None, option("--learn-threads", "N", LEARN_THREADS, min=1)] = None,
     html: HtmlOption = None,
     force: ForceOption = False,
@@ -68,6 +69,7 @@ def fit(
         delta (D): With --safe: the chance to be worse than logging, on what proved it (0.05).
         guard (GUARD): With --safe: prove 'cost<=+2%' too. May be repeated.
         doubt (R): With --safe: prove it even if shown events earn R times what others would.
+        utility (SUM): Learn a weighted sum of outcomes in the place of the reward: 'quality - 50*cost'.
 
     Examples:
         warmstart fit log.parquet --context page --action ad --reward click --time shown_at \
@@ -105,7 +107,16 @@ def fit(
             strict=strict,
             seed=seed,
             safe=safe,
-            **_of_proof(safe=safe, log=log, proof_fraction=proof_fraction, delta=delta, guards=guard, doubt=doubt),
+            utility=utility,
+            **_of_proof(
+                safe=safe,
+                also=utility is None,
+                log=log,
+                proof_fraction=proof_fraction,
+                delta=delta,
+                guards=guard,
+                doubt=doubt,
+            ),
             threads=learn_threads,
             on_progress=progress,
         )
@@ -117,12 +128,12 @@ def fit(
     typer.echo("\n".join([*policy.summary(), f"The policy is in {printable(out)}/"]))
 
 
-def _of_proof(*, safe: bool, log: LogSettings, **given: Any) -> dict[str, Any]:
-    """Return the options of a safe fit that were given; refuse them without it."""
+def _of_proof(*, safe: bool, also: bool, log: LogSettings, **given: Any) -> dict[str, Any]:
+    """Return the options of a safe fit that were given; refuse them without it, ``also`` further outcomes."""
     from warmstart.core import UsageError
 
     options = {name: value for name, value in given.items() if value is not None}
-    others = [*options, *(name for name in ("epoch", "also") if getattr(log, name))]
+    others = [*options, *(name for name in ("epoch", *(["also"] if also else [])) if getattr(log, name))]
     if not safe and others:
         raise UsageError(f"--{others[0].removesuffix('s').replace('_', '-')} is for a proof.", "Ask for it: --safe.")
     return options

@@ -74,4 +74,5 @@ def group(
         typer.echo(result.to_json())
         return
     show(result.tables, result.notes)
-    typer.echo(f"Next: warmstart audit {printable(result.events)} --context group --action COLUMN --reward COLUMN")
+    columns = "--context group --action COLUMN --reward COLUMN"
+    typer.echo(f"Next: warmstart evaluate {printable(result.events)} {columns} --policy constants")

@@ -41,6 +41,7 @@ from warmstart.pipeline.checks import (
     checked_taus,
     feasible_window,
 )
+from warmstart.pipeline.constants import with_constants
 from warmstart.pipeline.each_policy import value_each
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import EvaluationInputs, Learning, prepare
@@ -86,10 +87,11 @@ def evaluate(
 
     Args:
         policies: One policy, a list, or a mapping from names. Each is ``"logging"``, ``"uniform"`` (over the actions
-            feasible in the context), ``"uniform-all"`` (over all live actions), ``"constant:ACTION"``, a file or a
-            frame of decisions, what ``fit`` returned, or a folder that it wrote; ``"column:NAME"``, a column of the log
-            with another model's choice at each event; or Python code: a function of a frame of contexts, a model with
-            ``predict``, an object with the protocol ``Policy``, or a dict from contexts to actions.
+            feasible in the context), ``"uniform-all"`` (over all live actions), ``"constant:ACTION"``, ``"constants"``
+            (one for every action of the window, up to 12), a file or a frame of decisions, what ``fit`` returned, or a
+            folder that it wrote; ``"column:NAME"``, a column of the log with another model's choice at each event; or
+            Python code: a function of a frame of contexts, a model with ``predict``, an object with the protocol
+            ``Policy``, or a dict from contexts to actions.
         events: The window to evaluate on.
         train: The window that feasible actions come from, if there is one.
         tau: The floor of the propensity (clipping constant), one or several. "auto" chooses one for each policy,
@@ -136,7 +138,7 @@ def evaluate(
     """
     check_events(events, *([] if train is None else [train]))
     events = events if until is None else events.until(until)
-    named = parse_policies(policies)
+    named = with_constants(parse_policies(policies), events)
     check_per(per, events)
     taus = checked_taus(tau)
     check_level(delta, interval, estimators)

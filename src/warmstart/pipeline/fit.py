@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from warmstart.core import ACTION, REWARD, TIME, Progress, UsageError, silent, to_arrow, to_numpy
 from warmstart.engine import is_partitioned
-from warmstart.events import Events, maximized, open_cells
+from warmstart.events import Events, Utility, maximized, open_cells, with_utility
 from warmstart.features import KeyEncoder, read_features
 from warmstart.pipeline.departure import departure_of
 from warmstart.pipeline.fit_distributed import DistributedFit
@@ -59,6 +59,7 @@ def fit(
     delta: float = 0.05,
     guards: Sequence[str] = (),
     doubt: float | None = None,
+    utility: str | None = None,
     on_progress: Progress = silent,
 ) -> FittedPolicy:
     """Learn a policy: a reward model with weights 1 / max(propensity, fit_tau), and a ranking of feasible actions.
@@ -98,6 +99,7 @@ def fit(
         delta: the safe policy is worse than logging with at most this probability, on the traffic that proved it.
         guards: limits on outcomes that it must be proven to keep too, as for ``evaluate``.
         doubt: what the proof allows a hidden segment to do, as for ``evaluate``.
+        utility: a weighted sum of outcomes to learn, and to prove, in the place of the reward: "quality - 50*cost".
         on_progress: called with the step, its share and a detail.
     """
     settings = FitSettings(
@@ -117,6 +119,7 @@ def fit(
     )
     regressor = None if isinstance(model, str) else model
     _check_call(events, regressor, learn_from)
+    events = events if utility is None else with_utility(events, None, Utility.parse(utility))[0]
     learn = partial(_fit, tables=(contexts, actions), settings=settings, regressor=regressor, on_progress=on_progress)
     if not safe:
         if guards or doubt is not None:

@@ -4,7 +4,7 @@ from warmstart.policy.build import build_policy
 from warmstart.policy.contexts import described_columns, described_contexts
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.naive import NaivePolicy
-from warmstart.policy.parse import NamedPolicy, parse_policies
+from warmstart.policy.parse import CONSTANT, CONSTANTS, NamedPolicy, parse_policies
 from warmstart.policy.policy_table import PolicyTable
 from warmstart.policy.protocol import Policy
 from warmstart.policy.ranking import ranked_policy
@@ -15,6 +15,8 @@ from warmstart.policy.uniform import share_of_each
 from warmstart.policy.unknown import unknown_share
 
 __all__ = [
+    "CONSTANT",
+    "CONSTANTS",
     "FittedPolicy",
     "NaivePolicy",
     "NamedPolicy",

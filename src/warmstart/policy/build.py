@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from warmstart.core import ColumnError, Progress, WindowName, quoted, silent
+from warmstart.core import ColumnError, Progress, UsageError, WindowName, quoted, silent
 from warmstart.events import Cells, Strata
 from warmstart.policy.asked import asked_policy
 from warmstart.policy.by_epoch import uniform_all_by_epoch, uniform_by_epoch
@@ -17,7 +17,7 @@ from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.logging import logging_policy
 from warmstart.policy.lookup import lookup_table
 from warmstart.policy.naive import NaivePolicy, naive_policy
-from warmstart.policy.parse import CONSTANT, NamedPolicy
+from warmstart.policy.parse import CONSTANT, CONSTANTS, NamedPolicy
 from warmstart.policy.policy_table import PolicyTable
 from warmstart.policy.ranking import ranked_policy
 from warmstart.policy.uniform import MOST_ROWS, uniform_all_policy, uniform_policy
@@ -61,6 +61,8 @@ def build_policy(
             return uniform_policy(cells, feasible_from=feasible_from, live=live, name=name)
         case "uniform-all":
             return uniform_all_policy(cells, live=live, name=name)
+        case keyword if keyword == CONSTANTS:
+            raise UsageError("'constants' are several policies, which evaluate takes.", "Name one: constant:ACTION.")
     action = named.keyword.removeprefix(CONSTANT)
     return constant_policy(cells, action, name=name, allow_unknown=allow_unknown)
 

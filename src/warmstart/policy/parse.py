@@ -17,7 +17,9 @@ from warmstart.policy.naive import NaivePolicy
 from warmstart.policy.protocol import Policy
 from warmstart.policy.storage import is_saved_policy, load_policy
 
-KEYWORDS = ("logging", "uniform", "uniform-all")
+# Each action of the log as a policy of its own.
+CONSTANTS = "constants"
+KEYWORDS = ("logging", "uniform", "uniform-all", CONSTANTS)
 CONSTANT = "constant:"
 NAIVE = "naive:"
 COLUMN = "column:"

@@ -51,12 +51,17 @@ def test_a_call_of_litellm_has_its_model_cost_latency_and_who_asked(tmp_path):
         "input_tokens": 100,
         "output_tokens": 50,
         "retries": 0,
+        **dict.fromkeys(("route_tier", "route_cause", "route_type", "route_score", "route_version", "propensity")),
         "response_id": "call-chatcmpl-1",
     }
     by_id = {row["request_id"]: row for row in rows}
     # Not streamed: the first token came with the last. No duration: the times say it. Metadata as text.
     assert (by_id["chatcmpl-2"]["first_token"], by_id["chatcmpl-2"]["latency"]) == (None, 2.5)
-    assert by_id["chatcmpl-retried"]["retries"] == 2
+    retried = by_id["chatcmpl-retried"]
+    assert retried["retries"] == 2
+    # What its automatic router went by, which belongs into the context, and the version of it, which is an epoch.
+    told = ("route_tier", "route_cause", "route_type", "route_score", "route_version", "propensity")
+    assert [retried[name] for name in told] == ["SIMPLE", "heuristic_scorer", "analytical", -0.25, "f1", 0.95]
     assert result.about["failed"] == {"gpt-4o": 2, "auto": 1}
     assert "--context COLUMN --action model" in result.next_command
     folder = tmp_path / "without-old-rows"

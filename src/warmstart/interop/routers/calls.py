@@ -32,8 +32,9 @@ class Call(NamedTuple):
     """One call that a model answered: the event of a router's log. ``model`` is the action.
 
     ``requested_model``: what the client asked for, such as the router's own name. ``latency`` and ``first_token`` are
-    in seconds; ``cost`` in the log's currency. ``prompt``: as the log has it; only its hash or its text is written,
-    and only if the user asks for it.
+    in seconds; ``cost`` in the log's currency. ``route_...``: what the router wrote down of its choice, none of which
+    quotes the prompt. ``propensity``: the probability of the choice, if it was drawn and logged. ``prompt``: as the log
+    has it; only its hash or its text is written, and only if the user asks.
     """
 
     request_id: str
@@ -59,6 +60,12 @@ class Call(NamedTuple):
     input_tokens: int | None = None
     output_tokens: int | None = None
     retries: int | None = None
+    route_tier: str | None = None
+    route_cause: str | None = None
+    route_type: str | None = None
+    route_score: float | None = None
+    route_version: str | None = None
+    propensity: float | None = None
     trace_id: str | None = None
     response_id: str | None = None
     prompt_hash: str | None = None
@@ -87,7 +94,7 @@ class Dropped(NamedTuple):
 
 Item = Call | Score | Dropped
 _KINDS = {"time": TIME_TYPE, **dict.fromkeys(("input_tokens", "output_tokens", "retries"), _COUNT)}
-_KINDS |= dict.fromkeys(("cost", "latency", "first_token", "score"), _NUMBER)
+_KINDS |= dict.fromkeys(("cost", "latency", "first_token", "route_score", "propensity", "score"), _NUMBER)
 CALL_SCHEMA, SCORE_SCHEMA = (
     pa.schema([(name, _KINDS.get(name, _TEXT)) for name in kind._fields]) for kind in (Call, Score)
 )

@@ -54,7 +54,7 @@ def read_litellm(row: Record) -> Iterator[Item]:
     if request is None or start is None or model is None:
         yield Dropped(INCOMPLETE)
         return
-    milliseconds = number(row, "request_duration_ms")
+    milliseconds, decision = number(row, "request_duration_ms"), inside(metadata, "routing_decision")
     first = moment(row, "completionStartTime")
     yield Call(
         request,
@@ -76,6 +76,13 @@ def read_litellm(row: Record) -> Iterator[Item]:
         input_tokens=count(row, "prompt_tokens"),
         output_tokens=count(row, "completion_tokens"),
         retries=count(metadata, "attempted_retries"),
+        route_tier=text(decision, "tier"),
+        route_cause=text(decision, "cause"),
+        route_type=text(decision, "request_type"),
+        route_score=number(decision, "score"),
+        route_version=text(decision, "router_config_fingerprint"),
+        # What callers and hooks of the proxy add to a row of the log.
+        propensity=number(inside(metadata, "spend_logs_metadata"), "propensity"),
         response_id=text(row, "litellm_call_id"),
         prompt=_prompt(row),
     )
