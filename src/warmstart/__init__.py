@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from warmstart.pipeline import evaluate_progressively as evaluate_progressively
     from warmstart.pipeline import evaluation_windows as evaluation_windows
     from warmstart.pipeline import fit as fit
+    from warmstart.pipeline import init as init
     from warmstart.pipeline import monitor as monitor
     from warmstart.pipeline import plan as plan
     from warmstart.pipeline import policy_table as policy_table
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from warmstart.results import Plan as Plan
     from warmstart.results import Progressive as Progressive
     from warmstart.results import PropensityComparison as PropensityComparison
+    from warmstart.results import Proposal as Proposal
     from warmstart.results import Selection as Selection
     from warmstart.results import ValueEstimate as ValueEstimate
     from warmstart.results import Verdict as Verdict
@@ -105,12 +107,12 @@ _door = Door.to(
         "grouping": "group",
         "interop": "export from_coba from_obp import_calls import_predictions import_vw to_obp",
         "joining": "join",
-        "pipeline": "Config audit compare_propensities evaluate evaluate_progressively evaluation_windows fit monitor "
-        "plan policy_table read_config true_value",
+        "pipeline": "Config audit compare_propensities evaluate evaluate_progressively evaluation_windows fit init "
+        "monitor plan policy_table read_config true_value",
         "policy": "FittedPolicy Policy load_policy save_policy",
         "report": "save_report",
         "results": "Assumption Audit Decisions Evaluation Explanation Exported Grouped Imported ImportedCalls "
-        "ImportedTables Joined Learned Monitor Plan Progressive PropensityComparison Selection ValueEstimate "
+        "ImportedTables Joined Learned Monitor Plan Progressive PropensityComparison Proposal Selection ValueEstimate "
         "Verdict explain load_result select",
         "simulation": "AdWorld LearnerSettings TableWorld UserSettings simulate",
     },

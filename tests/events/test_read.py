@@ -306,8 +306,10 @@ def test_unparsable_times_are_an_error(log):
 
 
 def test_integers_that_are_no_times_are_an_error(log):
-    with pytest.raises(ws.ColumnError, match="run from 0 to 59"):
-        ws.read_events(broken(log, "time", list(range(log.num_rows))), **NAMES)
+    with pytest.raises(ws.ColumnError, match="look like dates written YYYYMMDD"):
+        ws.read_events(broken(log, "time", [20261001] * log.num_rows), **NAMES)
+    with pytest.raises(ws.ColumnError, match="run from 0 to 9223372036854775807, which are no seconds"):
+        ws.read_events(broken(log, "time", [0, 2**63 - 1] * (log.num_rows // 2)), **NAMES)
 
 
 def test_a_column_given_twice_is_a_wrong_call(log):

@@ -18,6 +18,7 @@ import warmstart as ws
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "warmstart"
 VERBS = {
+    "init",
     "simulate",
     "audit",
     "compare_propensities",

@@ -8,7 +8,7 @@ import pyarrow as pa
 from tests.support import outcome_logs, router_logs
 from tests.support.epoch_logs import Blocks
 from tests.support.epoch_worlds import NAMES, World, as_table, decisions, draw
-from tests.support.logs import moment, random_log, read
+from tests.support.logs import moment, random_log, read, table
 from tests.support.unit_logs import read_units, unit_log
 
 import warmstart as ws
@@ -120,6 +120,7 @@ MAKERS = {
     "imported calls": imported_calls,
     "exported": exported,
     "decisions": predicted,
+    "proposal": lambda: ws.init(table(random_log(1)), context="context"),
     "explanation": lambda: ws.explain("WS104", "ws501"),
     "explanation of all": ws.explain,
 }

@@ -1,6 +1,8 @@
 """Can this log tell anything about other policies? One file a question; the answers are sums over cells."""
 
 from warmstart.auditing.checks import assumption_checks
+from warmstart.auditing.column_profiles import ColumnProfile, profile_columns
+from warmstart.auditing.column_roles import Candidate, Roles, find_roles, is_sure
 from warmstart.auditing.continuation import Continuation, UnitVisits
 from warmstart.auditing.drift import action_churn, context_drift
 from warmstart.auditing.epochs import epoch_facts
@@ -18,10 +20,13 @@ from warmstart.auditing.units import unit_facts
 from warmstart.auditing.where_to_explore import explore_first
 
 __all__ = [
+    "Candidate",
+    "ColumnProfile",
     "Continuation",
     "ExploringRows",
     "LateRewards",
     "Repeats",
+    "Roles",
     "UnitVisits",
     "action_churn",
     "assumption_checks",
@@ -30,6 +35,8 @@ __all__ = [
     "epoch_facts",
     "exploration",
     "explore_first",
+    "find_roles",
+    "is_sure",
     "judge_overlap",
     "late_rewards",
     "log_facts",
@@ -37,6 +44,7 @@ __all__ = [
     "origin",
     "possible_units",
     "power",
+    "profile_columns",
     "repeats",
     "reward_days",
     "round_ratio",

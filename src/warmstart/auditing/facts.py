@@ -46,6 +46,7 @@ def log_facts(cells: Cells, duplicates: int | None, unique: tuple[str, ...] = ()
         source=events.log.where,
         columns={name: getattr(cells.columns, name) for name in ("context", "action", "reward", "time")},
         unique_columns=unique,
+        numbered=events.log.numbered,
     )
 
 

@@ -19,6 +19,7 @@ from warmstart.cli.export import export
 from warmstart.cli.fit import fit
 from warmstart.cli.group import group
 from warmstart.cli.import_ import app as import_app
+from warmstart.cli.init import init
 from warmstart.cli.interruption import INTERRUPTED
 from warmstart.cli.join import join
 from warmstart.cli.monitor import monitor
@@ -32,6 +33,7 @@ HELP = """Off-policy evaluation and learning from logs in which nobody recorded 
 \b
 Examples:
   warmstart demo
+  warmstart init log.parquet --yes
   warmstart audit log.parquet --context page --action ad --reward click --time shown_at
   warmstart fit log.parquet --context page --action ad --reward click --time shown_at \\
       --contexts pages.parquet --train-fraction 0.65 --out policy
@@ -48,7 +50,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (join, group, audit, compare_propensities, evaluate, plan, monitor, fit, choose):
+for verb in (init, join, group, audit, compare_propensities, evaluate, plan, monitor, fit, choose):
     app.command(cls=StrictCommand)(verb)
 app.add_typer(import_app, name="import")
 for verb in (export, simulate, demo, explain):

@@ -166,6 +166,14 @@ _DATA = (
         "All rewards are zero, or absent.",
         "Compare the keys of both tables: their names, types and spelling.",
     ),
+    Code(
+        "WS220",
+        "Times that are numbers",
+        "The times of a log are integers that are no times since 1970: numbers of days, or of steps.",
+        "With 20 or more events each on average they count as days: a day is one number, for live actions and epochs, "
+        "and number 0 is shown as 1970-01-01. Else they only say what came first: all events are in one day.",
+        "Nothing, if they are that; else turn them into timestamps.",
+    ),
 )
 
 _OTHERS = (

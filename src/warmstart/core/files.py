@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -27,6 +28,11 @@ LOCAL_URL = re.compile(r"(file|sqlite):/{0,2}", re.IGNORECASE)
 MONITOR_MARK = b'{"warmstart_monitor"'
 # How a result begins that was saved as JSON.
 RESULT_MARK = re.compile(rb'\{\s*"schema": \d+,\s*"kind": "[a-z-]+",\s')
+
+# How a settings file begins, before the hash of the rest: one that was edited is somebody's own.
+SETTINGS_MARK = b"# Written by warmstart init. "
+# What a report of conditions says near its beginning.
+CHECK_MARK = b"<!-- written by warmstart check -->"
 
 
 @contextmanager
@@ -88,8 +94,12 @@ def mark_of(path: Path) -> str | None:
             head = file.read(2_048)
     except OSError:
         return None
+    if head.startswith(SETTINGS_MARK):
+        first, _, rest = path.read_bytes().partition(b"\n")
+        return "settings" if first.endswith(hashlib.sha256(rest).hexdigest()[:16].encode()) else None
     if not head.startswith(b"PAR1"):
         marks = {"monitor": head.startswith(MONITOR_MARK), "result": RESULT_MARK.match(head), "page": PAGE_MARK in head}
+        marks["check"] = CHECK_MARK in head[:200]
         return next((mark for mark, found in marks.items() if found), None)
     import pyarrow as pa
     import pyarrow.parquet as pq

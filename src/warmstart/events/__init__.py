@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from warmstart.events.epochs import *  # noqa: F403
     from warmstart.events.folds import *  # noqa: F403
     from warmstart.events.log_table import *  # noqa: F403
+    from warmstart.events.numbered_times import *  # noqa: F403
     from warmstart.events.outcomes import *  # noqa: F403
     from warmstart.events.read import *  # noqa: F403
     from warmstart.events.slots import *  # noqa: F403
@@ -37,8 +38,9 @@ _door = Door.to(
         "deferring": "AS_LOGGING with_deferral",
         "daily": "DailyCells open_daily_cells",
         "folds": "Folds with_key_folds",
-        "log_table": "TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing ticks_per_second",
+        "log_table": "Numbered TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing ticks_per_day",
         "outcomes": "Fill IF_NEGATIVE maximized outcome_view with_outcomes",
+        "numbered_times": "unit_of_integers",
         "read": "parse_ranges read_events",
         "slots": "SLOT SLOTS_PER_HOUR Slots open_slots",
         "strata": "FOLDS Strata fetch_to_learn_from open_strata",

@@ -24,7 +24,8 @@ from warmstart.core import (
     shortened,
 )
 from warmstart.engine import example_rows
-from warmstart.events.log_table import TIME_AS_WRITTEN, LogTable, missing, ticks_per_second
+from warmstart.events.log_table import TIME_AS_WRITTEN, LogTable, missing
+from warmstart.events.numbered_times import unit_of_integers
 
 # A time of day that ends in Z, +02:00, +0200 or +02. RE2 and Java read it alike.
 ZONE_AT_THE_END = r"[0-9]:[0-9]{2}([:.][0-9.]+)? ?(Z|z|UTC|[+-][0-9]{2}(:?[0-9]{2})?)$"
@@ -56,10 +57,11 @@ def check_log(log: LogTable, *, drop_nulls: bool) -> tuple[LogTable, Window, int
             "Write all with a zone, or none.",
         )
     window = Window(summary["rows"], first=summary.get("first"), last=summary.get("last"))
-    ticks = _unit(log, summary["first"], summary["last"]) if log.epoch_integers else None
-    if ticks is not None:
-        window = replace(window, **{end: summary[end] * 1_000_000 // ticks for end in ("first", "last")})
-    return replace(log, rows=summary["rows"], ticks_per_second=ticks), window, dropped
+    if log.epoch_integers:
+        log = unit_of_integers(log, summary["first"], summary["last"], summary["rows"])
+        ends = {end: log.microseconds(summary[end]) for end in ("first", "last")}
+        window = replace(window, **ends)
+    return replace(log, rows=summary["rows"]), window, dropped
 
 
 def _summary(log: LogTable) -> ir.Table:
@@ -107,17 +109,6 @@ def _outcome(log: LogTable, name: str) -> Outcome | None:
 
 def _count(condition: ir.BooleanValue) -> ir.Value:
     return condition.cast("int64").sum().coalesce(0)
-
-
-def _unit(log: LogTable, first: int, last: int) -> int:
-    ticks = ticks_per_second(first, last)
-    if ticks is None:
-        raise ColumnError(
-            f"{log.where}: the times in {quoted(log.columns.time)} run from {first} to {last}, which are no seconds, "
-            "milli-, micro- or nanoseconds since 1970.",
-            "Turn them into timestamps first.",
-        )
-    return ticks
 
 
 def _missing_values(log: LogTable, nulls: dict[str, int]) -> MissingValueError:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
@@ -13,6 +14,7 @@ import ibis.expr.types as ir
 from warmstart.core import (
     EPOCH,
     EVENT_ID,
+    MICROSECONDS_PER_DAY,
     PROPENSITY,
     REWARD,
     TIME,
@@ -31,6 +33,10 @@ from warmstart.events.utility import Utility, with_sum
 
 # The unit of epoch integers follows from their size: these bounds are the years 1990 to 2100 in seconds.
 _EARLIEST_SECOND, _LATEST_SECOND = 631_152_000, 4_102_444_800
+SECONDS_PER_DAY = 86_400
+# What integers count that are no times since 1970: days, or steps that only say what came first.
+Numbered = Literal["day", "step"]
+WHOLE = re.compile(r"-?\d+$")
 # The text of times, kept until they are checked, so that a message can show what cannot be read.
 TIME_AS_WRITTEN = "time_as_written"
 # What another model would have chosen, where a policy asks for that: it may be null.
@@ -41,10 +47,10 @@ FURTHER = "further_"
 class LogTable:
     """The whole log in one engine. ``origin`` is the user's source, so that another engine can open it too.
 
-    ``rows``: events of the whole log, once it is checked. ``ticks_per_second``: the unit of times that are epoch
-    integers, None for timestamps and dates. ``epochs``: how the log is divided where that matters, if it was said.
-    ``outcomes``: what is valued, the reward first; its column is called ``reward`` whatever it is; ``utility``: the
-    weighted sum of the others that stands there, if one does.
+    ``rows``: events of the whole log, once it is checked. ``ticks_per_day``: the unit of times that are integers, None
+    for timestamps and dates; ``numbered``: what these count if not time since 1970. ``epochs``: how the log is divided
+    where that matters, if it was said. ``outcomes``: what is valued, the reward first; its column is called ``reward``
+    whatever it is; ``utility``: the weighted sum of the others that stands there, if one does.
     ``first_epochs``: only the events of every unit's first epoch are left.
     """
 
@@ -57,7 +63,8 @@ class LogTable:
     complete_rows_only: bool = False
     epoch_integers: bool = False
     epochs: Epochs | None = None
-    ticks_per_second: int | None = None
+    ticks_per_day: int | None = None
+    numbered: Numbered | None = None
     first_epochs: bool = False
     utility: Utility | None = None
 
@@ -92,14 +99,16 @@ class LogTable:
 
     def microseconds(self, moment: Moment) -> int:
         """Return a user's moment as microseconds since 1970; an integer is in the unit of the log's own times."""
+        if self.numbered is not None and isinstance(moment, str) and WHOLE.match(moment):
+            moment = int(moment)
         if not isinstance(moment, int):
             return microseconds(moment)
-        if self.ticks_per_second is None:
+        if self.ticks_per_day is None:
             raise UsageError(
                 f"The integer {moment} cannot be a moment in a log whose times are not integers.",
                 "Write it like 2026-10-21 or 2026-10-21T06:00:00+02:00.",
             )
-        return moment * 1_000_000 // self.ticks_per_second
+        return moment * MICROSECONDS_PER_DAY // self.ticks_per_day
 
 
 def raw_log(engine: Engine, origin: Any, columns: Columns, *, further: Sequence[str] = ()) -> LogTable:
@@ -152,18 +161,18 @@ def settled(log: LogTable) -> LogTable:
         scaled |= {} if value is table[outcome.column] else {outcome.column: value}
     table = table.mutate(**scaled) if scaled else table
     table = table if log.utility is None else with_sum(table, log.as_read, log.utility)
-    if log.ticks_per_second is not None:
-        table = table.mutate(**{TIME: in_microseconds(table[TIME], log.ticks_per_second)})
+    if log.ticks_per_day is not None:
+        table = table.mutate(**{TIME: in_microseconds(table[TIME], log.ticks_per_day)})
     return replace(log, table=table)
 
 
 def in_microseconds(time: ir.Value, ticks: int) -> ir.Value:
-    """Return epoch integers of ``ticks`` a second as microseconds."""
-    if ticks > 1_000_000:
-        per_microsecond = ticks // 1_000_000
+    """Return integers of ``ticks`` a day as microseconds."""
+    if ticks > MICROSECONDS_PER_DAY:
+        per_microsecond = ticks // MICROSECONDS_PER_DAY
         whole = time - ((time % per_microsecond) + per_microsecond) % per_microsecond
         return (whole / per_microsecond).round().cast("int64")
-    return time * (1_000_000 // ticks)
+    return time * (MICROSECONDS_PER_DAY // ticks)
 
 
 def missing(value: ir.Value) -> ir.BooleanValue:
@@ -174,10 +183,12 @@ def missing(value: ir.Value) -> ir.BooleanValue:
     return value.isnull() | ~(value.abs() <= sys.float_info.max).fill_null(False)
 
 
-def ticks_per_second(low: int, high: int) -> int | None:
+def ticks_per_day(low: int, high: int) -> int | None:
     """Return the unit of epoch integers by their size; None if they are not times of 1990 to 2100."""
     units = (1, 1_000, 1_000_000, 1_000_000_000)
-    return next((unit for unit in units if _EARLIEST_SECOND * unit <= low <= high < _LATEST_SECOND * unit), None)
+    known = (unit for unit in units if _EARLIEST_SECOND * unit <= low <= high < _LATEST_SECOND * unit)
+    unit = next(known, None)
+    return None if unit is None else unit * SECONDS_PER_DAY
 
 
 def as_key(column: ir.Value, given: str, where: str, *, what: str = "a context or an action") -> ir.Value:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import ibis
 
 from warmstart.core import (
+    MICROSECONDS_PER_DAY,
     REWARD,
     TIME,
     ColumnError,
@@ -27,7 +28,7 @@ from warmstart.events import (
     as_time,
     in_microseconds,
     missing,
-    ticks_per_second,
+    ticks_per_day,
 )
 
 if TYPE_CHECKING:
@@ -156,13 +157,13 @@ def _with_times(source: InputTable, counts: Mapping[str, Any], *, epoch_integers
     if not epoch_integers:
         return source
     first, last = counts["first"], counts["last"]
-    ticks = ticks_per_second(first, last)
+    ticks = ticks_per_day(first, last)
     if ticks is None:
         what = f"the times in {quoted(source.given[TIME])} run from {first} to {last}"
         why = "which are no seconds, milli-, micro- or nanoseconds since 1970"
         raise ColumnError(f"{source.where}: {what}, {why}.", "Turn them into timestamps first.")
     table = source.table.mutate(**{TIME: in_microseconds(source.table[TIME], ticks)})
-    return replace(source, table=table, last=last * 1_000_000 // ticks, ticks=ticks)
+    return replace(source, table=table, last=last * MICROSECONDS_PER_DAY // ticks, ticks=ticks)
 
 
 def count_true(condition: ir.BooleanValue) -> ir.Value:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from warmstart.pipeline.evaluate_settings import WINDOWS as WINDOWS
     from warmstart.pipeline.evaluate_settings import EvaluateSettings as EvaluateSettings
     from warmstart.pipeline.fit import fit as fit
+    from warmstart.pipeline.init import init as init
     from warmstart.pipeline.monitor import monitor as monitor
     from warmstart.pipeline.plan import plan as plan
     from warmstart.pipeline.policy_tables import policy_table as policy_table
@@ -54,6 +55,7 @@ _door = Door.to(
         "evaluate_settings": "AUTO ESTIMATORS EvaluateSettings INTERVALS NEVER PROPENSITIES WINDOWS",
         "policy_tables": "policy_table true_value",
         "fit": "fit",
+        "init": "init",
         "monitor": "monitor",
         "plan": "plan",
         "progressive": "evaluate_progressively",

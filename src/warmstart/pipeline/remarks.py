@@ -9,6 +9,7 @@ from warmstart.pipeline.sources import contexts_repeat
 
 if TYPE_CHECKING:
     from warmstart.core import Outcome
+    from warmstart.events import Events
     from warmstart.pipeline.prepare import EvaluationInputs
     from warmstart.pipeline.trained import Training
     from warmstart.pipeline.valuing import Valued
@@ -43,12 +44,21 @@ def evaluation_remarks(
     found += [remarks.deferred(policy, one.deferred) for policy, one in answers.items() if one.deferred > 0]
     found += [remarks.joined_context(joined)] if joined else []
     found += outcome_remarks(inputs.cells.evaluated.log.outcomes)
+    found += times_remarks(inputs.cells.evaluated)
     if not contexts_repeat(inputs.cells):
         unique = remarks.unique_columns(unique_columns(inputs.cells))
         found += [] if unique is None else [unique]
     if inputs.strata is not None and not inputs.source.counted:
         found.append(judge_overlap(inputs.strata, inputs.source).remark)
     return tuple(found)
+
+
+def times_remarks(events: Events) -> list[Remark]:
+    """Return a remark on times that are numbers of days or steps."""
+    from warmstart.results import remarks
+
+    log = events.log
+    return [] if log.numbered is None else [remarks.numbered_times(str(log.columns.time), log.numbered)]
 
 
 def outcome_remarks(outcomes: Sequence[Outcome]) -> list[Remark]:

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from warmstart.results.plan import *  # noqa: F403
     from warmstart.results.progressive import *  # noqa: F403
     from warmstart.results.propensities import *  # noqa: F403
+    from warmstart.results.proposal import *  # noqa: F403
     from warmstart.results.remarks import *  # noqa: F403
     from warmstart.results.safe import *  # noqa: F403
     from warmstart.results.segments import *  # noqa: F403
@@ -63,8 +64,9 @@ _door = Door.to(
         "monitor": "FollowedPolicy Monitor MonitorLine",
         "plan": "Plan PlanOption",
         "progressive": "LearningStep Progressive Trend trend_of",
+        "proposal": "Proposal ProposedRole left_out_note nulls_note",
         "propensities": "SOURCE_NAMES Alarms ComparedSource Imbalance PropensityComparison PropensitySource SourceName",
-        "remarks": "Overlap Remark",
+        "remarks": "COSTLY Overlap Remark",
         "safe": "MoreProof SafeImprovement SettingCompared TestedSet about_safety safe_tables",
         "segments": "SegmentGain segment_gains",
         "selection": "Selection select",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from warmstart.results import audit_notes, audit_tables
 from warmstart.results.display import Result, fields_of
@@ -40,7 +40,8 @@ class LogFacts:
     """What is in the log. ``duplicates`` are events that equal an earlier one in every column, time included.
 
     ``unique_columns``: where contexts do not repeat, the context columns that differ in nearly every event.
-    ``possible_units``: where no unit was named, the columns that look like one.
+    ``possible_units``: where no unit was named, the columns that look like one. ``numbered``: what times are numbers
+    of, if they are no times since 1970.
     """
 
     events: int
@@ -59,6 +60,7 @@ class LogFacts:
     columns: dict[str, Any]
     unique_columns: tuple[str, ...] = ()
     possible_units: tuple[PossibleUnit, ...] = ()
+    numbered: Literal["day", "step"] | None = None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from warmstart.core import counted, more, percent, quoted
 from warmstart.results.assumptions import assumption_notes
 from warmstart.results.audit_units import STICKY
 from warmstart.results.propensities import WORDS
-from warmstart.results.remarks import possible_units, unique_columns
+from warmstart.results.remarks import numbered_times, possible_units, unique_columns
 
 if TYPE_CHECKING:
     from warmstart.results.audit import Audit, Check
@@ -119,6 +119,8 @@ def about_the_log(audit: Audit) -> list[str]:
         lines.append(f"Exact copies of another event, time included: {copies:,}. They are counted here as real.")
     remarks = (unique_columns(audit.log.unique_columns), possible_units(audit.log.possible_units))
     lines += [str(remark) for remark in remarks if remark is not None]
+    if audit.log.numbered is not None:
+        lines.append(str(numbered_times(audit.log.columns["time"], audit.log.numbered)))
     live = " that are live on the day (UTC)" if audit.exploration.live else ""
     if overlap := audit.exploration.overlap:
         uniform = f"'uniform-all' chooses at random among all actions{live}; it is supported where"

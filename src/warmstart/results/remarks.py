@@ -80,6 +80,13 @@ def unsaid_training(policies: Sequence[str]) -> Remark:
     return Remark("WS103", "note", f"The numbers of {names} {fixed}. {ask}.")
 
 
+def numbered_times(column: str, what: Literal["day", "step"]) -> Remark:
+    """Say what whole numbers in the place of times are taken for."""
+    of_days = "days, shown as dates of which number 0 is 1970-01-01"
+    of_steps = "steps that say what came first, and no more: all events count as of one day"
+    return Remark("WS220", "note", f"The times in {quoted(column)} number {of_days if what == 'day' else of_steps}.")
+
+
 def returning_units(share: float, policies: Sequence[str]) -> Remark:
     """Say that units of the window were there before, so that what was learned from them is not independent of it."""
     came = f"{percent(share)} of the window's units also have events outside of it, and rewards of a unit go together"

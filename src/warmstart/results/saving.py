@@ -13,7 +13,7 @@ from warmstart.core import UsageError, __version__, check_output, mark_of, quote
 if TYPE_CHECKING:
     from warmstart.results.display import Result
 
-ENDINGS = (".html", ".json", ".parquet")
+ENDINGS = (".html", ".json", ".parquet", ".toml")
 # What the metadata of a Parquet file say that holds the rows of a result.
 ROWS_MARK = "result "
 
@@ -22,7 +22,8 @@ def save_result(result: Result, path: str | Path, *, force: bool = False) -> Pat
     """Write a result in the format that the name ends in; return the path."""
     out, inputs = Path(path), list(_files(result))
     ending = out.suffix.lower()
-    if ending not in ENDINGS:
+    settings = getattr(result, "toml", None)
+    if ending not in ENDINGS or (ending == ".toml" and settings is None):
         raise UsageError(
             f"A result is saved as a page (.html), as JSON (.json) or as rows (.parquet), and {quoted(out.name)} ends "
             "in none of these.",
@@ -36,7 +37,9 @@ def save_result(result: Result, path: str | Path, *, force: bool = False) -> Pat
     if ending == ".parquet" and not force and out.exists() and out.stat().st_size:
         _check_rows(out)
     with write_output(out, inputs=inputs, force=force) as temporary:
-        if ending == ".json":
+        if ending == ".toml":
+            temporary.write_text(str(settings), encoding="utf-8")
+        elif ending == ".json":
             temporary.write_text(result.to_json() + "\n", encoding="utf-8")
         else:
             write_parquet(temporary, [result.to_arrow()], mark=f"{ROWS_MARK}{__version__}")

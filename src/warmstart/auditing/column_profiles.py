@@ -1,0 +1,127 @@
+"""What the columns of an unknown log hold: types, how many values, how many nulls, from where to where."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from warmstart.events import missing, ticks_per_day
+
+if TYPE_CHECKING:
+    import ibis.expr.types as ir
+
+    from warmstart.engine import Engine, SourceTable
+
+ColumnKind = Literal["truth", "whole", "number", "text", "time", "other"]
+# Of columns with so few values all are listed.
+FEW = 12
+# Above so many rows values are counted approximately, where the engine can.
+MANY_ROWS = 2_000_000
+# Values of text that say yes or no, in pairs.
+YES = frozenset("yes y true t clicked click 1 converted bought success positive on".split())  # noqa: SIM905
+NO = frozenset(
+    {"no", "n", "false", "f", "not clicked", "none", "0", "skipped", "ignored", "failure", "negative", "off"}
+)
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """A column: its name, what it holds, its rows, nulls and distinct values, and the ends of numbers.
+
+    ``values``: all of them, as text, if they are few. ``times``: the share of text that can be read as a time.
+    """
+
+    name: str
+    kind: ColumnKind
+    type: str
+    rows: int
+    nulls: int
+    distinct: int
+    least: float | None = None
+    most: float | None = None
+    values: tuple[str, ...] = ()
+    times: float = 0.0
+
+    @property
+    def repeats(self) -> float:
+        """Return how often a value comes, on average."""
+        return (self.rows - self.nulls) / self.distinct if self.distinct else 0.0
+
+    @property
+    def is_yes_or_no(self) -> bool:
+        """Tell whether it is text of two values that say yes and no."""
+        words = {value.strip().lower() for value in self.values}
+        return self.kind == "text" and len(words) == 2 and bool(words & YES) and bool(words & NO)
+
+    @property
+    def is_zero_or_one(self) -> bool:
+        """Tell whether it holds truths, or numbers that are 0 and 1."""
+        return self.kind == "truth" or (self.distinct <= 2 and (self.least, self.most) == (0.0, 1.0))
+
+    @property
+    def is_epoch(self) -> bool:
+        """Tell whether it holds integers that are seconds, milli-, micro- or nanoseconds since 1970."""
+        ends = self.least, self.most
+        return (
+            self.kind == "whole"
+            and None not in ends
+            and ticks_per_day(int(ends[0] or 0), int(ends[1] or 0)) is not None
+        )
+
+
+def profile_columns(engine: Engine, opened: SourceTable) -> list[ColumnProfile]:
+    """Return the columns of a source, in one pass, and another one over those with few values."""
+    table = opened.table
+    columns = [(name, table[place], _kind(table[place])) for place, name in enumerate(opened.names)]
+    rows = int(engine.fetch(table.agg(rows=table.count()))[0]["rows"])
+    sums: dict[str, ir.Value] = {}
+    for i, (_, column, kind) in enumerate(columns):
+        if kind == "other":
+            continue
+        known = missing(column).ifelse(None, column) if kind == "number" else column
+        sums[f"known_{i}"] = known.count()
+        sums[f"distinct_{i}"] = known.approx_nunique() if rows > MANY_ROWS and not engine.remote else known.nunique()
+        if kind in ("whole", "number"):
+            sums |= {f"least_{i}": known.min().cast("float64"), f"most_{i}": known.max().cast("float64")}
+        if kind == "text":
+            sums[f"times_{i}"] = column.try_cast("timestamp('UTC')").count()
+    totals = engine.fetch(table.agg(**sums))[0] if sums and rows else {}
+    return [
+        _profile(engine, table, (i, *column), rows, totals) for i, column in enumerate(columns)
+    ]  # fmt: skip
+
+
+def _profile(
+    engine: Engine, table: Any, column: tuple[int, str, Any, ColumnKind], rows: int, totals: Any
+) -> ColumnProfile:
+    i, name, values, kind = column
+    known, distinct = int(totals.get(f"known_{i}") or 0), int(totals.get(f"distinct_{i}") or 0)
+    few: tuple[str, ...] = ()
+    if kind == "text" and 0 < distinct <= FEW:
+        own = table.select(value=values).filter(lambda part: part["value"].notnull()).distinct().limit(FEW)
+        few = tuple(sorted(str(row["value"]) for row in engine.fetch(own)))
+    return ColumnProfile(
+        name=name,
+        kind=kind,
+        type=str(values.type()).removeprefix("!"),
+        rows=rows,
+        nulls=rows - known if kind != "other" else 0,
+        distinct=min(distinct, known),
+        least=totals.get(f"least_{i}"),
+        most=totals.get(f"most_{i}"),
+        values=few,
+        times=(totals.get(f"times_{i}") or 0) / known if known else 0.0,
+    )
+
+
+def _kind(column: Any) -> ColumnKind:
+    kind = column.type()
+    if kind.is_boolean():
+        return "truth"
+    if kind.is_integer():
+        return "whole"
+    if kind.is_floating() or kind.is_decimal():
+        return "number"
+    if kind.is_string() or kind.is_uuid():
+        return "text"
+    return "time" if kind.is_timestamp() or kind.is_date() else "other"

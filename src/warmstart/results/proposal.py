@@ -1,0 +1,97 @@
+"""What an unknown log seems to be: which column is what, and the settings file that says so."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from warmstart.core import counted, percent, shortened
+from warmstart.results.display import Result, TextTable
+
+# In a table of ten rows, names and values are cut off here.
+LONGEST = 24
+
+
+@dataclass(frozen=True)
+class ProposedRole:
+    """What one role (context, action, ...) is given to: columns, why, what else it could be, and whether that is sure.
+
+    No columns: the log has none for it.
+    """
+
+    role: str
+    columns: tuple[str, ...]
+    reason: str
+    alternatives: tuple[str, ...]
+    sure: bool
+
+
+@dataclass(frozen=True, repr=False)
+class Proposal(Result):
+    """Which column of a log is what, with reasons, ten rows as they are understood, and the text of a settings file.
+
+    ``header`` and ``rows``: the first rows of the log, by role. ``advice``: what to know or to do before going on.
+    ``toml``: the settings; ``save("warmstart.toml")`` writes them.
+    """
+
+    source: tuple[str, ...]
+    events: int
+    contexts: int
+    roles: tuple[ProposedRole, ...]
+    header: tuple[str, ...]
+    rows: tuple[tuple[str | None, ...], ...]
+    advice: tuple[str, ...]
+    toml: str
+
+    def __getitem__(self, role: str) -> ProposedRole:
+        """Return what is proposed for a role, such as "action"."""
+        return next(one for one in self.roles if one.role == role)
+
+    @property
+    def headline(self) -> list[str]:
+        """Say how often contexts repeat."""
+        each = self.events / max(self.contexts, 1)
+        return [f"{counted(self.events, 'event')}, {counted(self.contexts, 'context')}, {each:,.1f} events each."]
+
+    @property
+    def tables(self) -> list[TextTable]:
+        """Return which column is what, and the first rows."""
+        named = [
+            (
+                one.role,
+                ", ".join(shortened(name, LONGEST) for name in one.columns) or "-",
+                "yes" if one.sure else "no",
+                one.reason,
+                ", ".join(shortened(name, LONGEST) for name in one.alternatives[:4]) or "-",
+            )
+            for one in self.roles
+        ]
+        header = tuple(shortened(name, LONGEST) for name in self.header)
+        rows = [tuple("" if cell is None else shortened(cell, LONGEST) for cell in row) for row in self.rows]
+        return [
+            TextTable("Which column is what", ("role", "column", "sure", "why", "or"), named, left=5),
+            TextTable("The first rows, as they are understood", header, rows, left=len(header)),
+        ]
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what to know or to do before going on."""
+        return list(self.advice)
+
+
+def left_out_note(columns: tuple[str, ...]) -> str:
+    """Say which columns are not in the context, and when they should be."""
+    named = ", ".join(shortened(name, LONGEST) for name in columns[:8]) + (" ..." if len(columns) > 8 else "")
+    return (
+        f"WARNING: Not in the context, so that contexts repeat: {named}. If what chose the action looked at one of "
+        "them, add it: values would be wrong without (WS101). Where contexts do not repeat, propensities are modelled "
+        "and nothing is certified."
+    )
+
+
+def nulls_note(nulls: dict[str, int], events: int) -> str:
+    """Say which columns have nulls, and what that will do."""
+    parts = ", ".join(f"{shortened(name, LONGEST)} in {percent(n / events)} of the events" for name, n in nulls.items())
+    return (
+        f"WARNING: There are nulls: {parts}. Commands will refuse the log: fill them (an unknown city is a city called "
+        "unknown), or leave these rows out knowingly: drop_nulls = true. (WS210)"
+    )

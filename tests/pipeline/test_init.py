@@ -1,0 +1,164 @@
+"""Which column is what, of logs with odd names and types; what is unclear is asked or refused, never guessed."""
+
+import tomllib
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from jsonschema import Draft202012Validator
+
+import warmstart as ws
+from warmstart.pipeline import config_schema
+
+N = 1_200
+
+
+def shop(**more):
+    """A log as somebody else might have it."""
+    rng = np.random.default_rng(2)
+    start = datetime(2026, 3, 1, tzinfo=UTC)
+    return pa.table(
+        {
+            "Unnamed: 0": np.arange(N),
+            "EventTime": [start + timedelta(minutes=11 * i) for i in range(N)],
+            "visitorId": [f"u{i}" for i in rng.integers(0, 200, N)],
+            "Customer Segment": rng.choice(["A", "B", "C"], N),
+            "city": pa.array([None if i % 7 == 0 else "Oslo" for i in range(N)]),
+            "creativeName": rng.choice(["red", "blue", "green"], N),
+            "did_purchase": rng.integers(0, 2, N).astype(float),
+            "dwell_seconds": rng.random(N) * 30,
+            "age": rng.integers(18, 80, N),
+            **more,
+        }
+    )
+
+
+def chosen(proposal):
+    return {one.role: list(one.columns) for one in proposal.roles if one.columns}
+
+
+def test_a_log_with_odd_names_is_understood():
+    proposal = ws.init(shop())
+    assert chosen(proposal) == {
+        "context": ["Customer Segment"],
+        "action": ["creativeName"],
+        "reward": ["did_purchase"],
+        "time": ["EventTime"],
+        "unit": ["visitorId"],
+    }
+    assert (proposal.events, proposal.contexts) == (N, 3)
+    assert '# also = ["dwell_seconds"]' in proposal.toml
+    assert any("Not in the context" in note and "age" in note for note in proposal.notes)
+    assert proposal["context"].alternatives == ("age",)
+    assert not proposal["context"].sure
+
+
+def test_what_is_written_is_a_settings_file_that_evaluates(tmp_path):
+    import pyarrow.parquet as pq
+
+    pq.write_table(shop(), tmp_path / "log.parquet")
+    path = ws.init(tmp_path / "log.parquet").save(tmp_path / "warmstart.toml")
+    assert not list(Draft202012Validator(config_schema()).iter_errors(tomllib.loads(path.read_text())))
+    config = ws.read_config(path)
+    result = ws.evaluate(config.policies, config.log.open(), tau=0.1)
+    assert result["uniform"].support.supported == 1.0
+    # As it was written it may be written again; edited by hand it is somebody's own.
+    ws.init(tmp_path / "log.parquet").save(path)
+    path.write_text(path.read_text() + "# mine\n")
+    with pytest.raises(ws.UsageError, match="warmstart did not write it"):
+        ws.init(tmp_path / "log.parquet").save(path)
+    ws.init(tmp_path / "log.parquet").save(path, force=True)
+
+
+@pytest.mark.parametrize(
+    ("columns", "role", "expected"),
+    [
+        ({"ts": np.arange(N) * 60 + 1_780_000_000, "EventTime": ["x"] * N}, "time", ["ts"]),
+        ({"EventTime": np.arange(N) // 100}, "time", ["EventTime"]),
+        ({"EventTime": np.arange(N) % 100 / 100}, "time", []),
+        ({"day": np.arange(N) // 100, "EventTime": ["x"] * N}, "time", ["day"]),
+        ({"EventTime": [f"2026-03-{1 + i // 100:02} 10:00:00+02:00" for i in range(N)]}, "time", ["EventTime"]),
+        ({"signup_date": [datetime(2026, 1, 1 + i % 28) for i in range(N)]}, "time", ["EventTime"]),
+        ({"did_purchase": [bool(i % 3) for i in range(N)]}, "reward", ["did_purchase"]),
+        ({"did_purchase": np.arange(N) % 2, "is_click": np.arange(N) % 2}, "reward", None),
+        ({"pscore": [0.25, 0.5] * (N // 2)}, "propensity", ["pscore"]),
+        ({"model_version": ["v1", "v2"] * (N // 2)}, "epoch", ["model_version"]),
+        ({"request_id": [f"r{i}" for i in range(N)]}, "event_id", ["request_id"]),
+        ({"creativeName": np.arange(N) % 4, "banner": ["x", "y"] * (N // 2)}, "action", None),
+        ({"visitorId": np.arange(N)}, "unit", []),
+    ],
+)
+def test_candidates_are_taken_if_they_are_clear_and_refused_if_not(columns, role, expected):
+    log = shop()
+    for name, values in columns.items():
+        if name in log.column_names:
+            log = log.drop_columns([name])
+        log = log.append_column(name, pa.array(values))
+    if expected is not None:
+        assert list(ws.init(log)[role].columns) == expected
+        return
+    with pytest.raises(ws.UsageError, match=f"not clear which column is the {role}"):
+        ws.init(log)
+    assert ws.init(log, accept=True)[role].alternatives
+    assert ws.init(log, **{role: next(iter(columns))})[role].columns == (next(iter(columns)),)
+
+
+def test_a_reward_of_text_is_refused_with_what_to_do():
+    log = shop(clicked=["yes", "no"] * (N // 2)).drop_columns(["did_purchase"])
+    with pytest.raises(ws.UsageError, match=r"is text .'no', 'yes'., and a reward is a number") as refused:
+        ws.init(log)
+    assert "log['clicked'] == 'yes'" in refused.value.hint
+
+
+def test_a_range_is_asked_for_unless_the_reward_is_a_rating():
+    log = shop().drop_columns(["did_purchase"])
+    rated = log.append_column("rating", pa.array(1 + np.arange(N) % 5))
+    assert "ranges = {rating = [1.0, 5.0]}" in ws.init(rated).toml
+    earned = log.append_column("reward", pa.array(np.arange(N) * 0.5))
+    with pytest.raises(ws.UsageError, match="not within 0 and 1") as refused:
+        ws.init(earned)
+    assert "--range reward=LOW:HIGH" in refused.value.hint
+    assert "ranges = {reward = [0.0, 1000.0]}" in ws.init(earned, ask=lambda *_: "0:1000", context="city").toml
+
+
+def test_what_is_unclear_is_asked():
+    asked = []
+
+    def ask(question, choices, default):
+        asked.append(question)
+        return "none" if "unit" in question else default
+
+    log = shop(is_click=np.arange(N) % 2, household_id=[f"h{i % 90}" for i in range(N)])
+    proposal = ws.init(log, ask=ask)
+    assert len(asked) == 3
+    assert proposal["unit"].columns == ()
+    assert proposal["reward"].columns == ("is_click",)
+    assert proposal["context"].sure
+    with pytest.raises(ws.ColumnError, match="has no column 'nothing'"):
+        ws.init(log, ask=lambda *_: "nothing")
+
+
+def test_what_is_said_is_taken_and_checked():
+    log = shop(when=np.arange(N) // 60)
+    proposal = ws.init(log, context=["city", "age"], time="none", epoch="column:when", unit="none", drop_nulls=True)
+    assert (proposal["time"].columns, proposal["unit"].columns) == ((), ())
+    assert proposal["context"].columns == ("city", "age")
+    assert 'epoch = "column:when"' in proposal.toml
+    assert "drop_nulls = true" in proposal.toml
+    with pytest.raises(ws.ColumnError, match="Did you mean 'city'"):
+        ws.init(log, context="citty")
+
+
+def test_rows_are_shown_as_they_are_understood_and_escaped():
+    log = shop(page=["\x1b[31mred"] * (N // 2) + ["p"] * (N // 2))
+    proposal = ws.init(log, context="page")
+    assert len(proposal.rows) == 10
+    assert proposal.header[:2] == ("time: EventTime", "context: page")
+    assert "\x1b" not in str(proposal)
+    assert r"\x1b[31mred" in str(proposal)
+
+
+def test_an_empty_log_is_an_error():
+    with pytest.raises(ws.EmptyWindowError, match="has no rows"):
+        ws.init(shop().slice(0, 0))
