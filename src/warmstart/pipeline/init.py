@@ -265,7 +265,7 @@ class _Asking:
             low, high = ranges[reward.name]
             notes.append(f"The range of {quoted(reward.name)} is taken to be {low:g} to {high:g}: is more possible?")
         if reward.distinct == 1:
-            notes.append(f"WARNING: {quoted(reward.name)} is the same in every event: nothing can be learned from it.")
+            notes.append(f"{quoted(reward.name)} is the same in every event: nothing can be learned from it.")
         costly = {word for word in COSTLY if word in reward.name.lower()}
         if costly and reward.name not in minimize:
             notes.append(f"If less of {quoted(reward.name)} is better, say so: --minimize {shortened(reward.name)}.")
