@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from warmstart.core import SourceError as SourceError
     from warmstart.core import UsageError as UsageError
     from warmstart.core import WarmstartError as WarmstartError
+    from warmstart.core import WarmstartWarning as WarmstartWarning
     from warmstart.engine import connect as connect
     from warmstart.estimators import bias_bounds as bias_bounds
     from warmstart.estimators import corollary_bound as corollary_bound
@@ -100,7 +101,7 @@ _door = Door.to(
     {
         "core": "ColumnError DataError DecisionError EmptyWindowError EngineError LaterVersionError MalformedLineError "
         "MissingValueError OutputError PropensityRangeError RewardRangeError SavedFileError SettingsError SourceError "
-        "UsageError WarmstartError",
+        "UsageError WarmstartError WarmstartWarning",
         "engine": "connect",
         "estimators": "bias_bounds corollary_bound regret_bound",
         "events": "Events read_events",

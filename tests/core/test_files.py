@@ -4,8 +4,10 @@ import os
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 import pytest
+from tests.support.commands import warmstart_process
 
 import warmstart as ws
 from warmstart.core.files import check_output, mark_of, write_output, write_parquet, write_table
@@ -169,3 +171,22 @@ def test_places_that_are_no_file_or_no_new_folder_are_refused(tmp_path):
             check_output(out, folder=True)
     with pytest.raises(ws.UsageError, match="lies in the input"):
         check_output(tmp_path / "policy" / "new", inputs=[tmp_path / "policy"], folder=True)
+
+
+@pytest.mark.parametrize("text", ["=1+1", "@sum(a)", "+cmd|'/c'", "-2+3", "\t=1", "-", "+a"])
+def test_text_that_a_spreadsheet_would_run_is_written_as_it_is_and_said(tmp_path, text):
+    table = pa.table({"ad": ["plain", text], "page": ["-1.5", "+3e-2"], "n": [-1, 2]})
+    with pytest.warns(ws.WarmstartWarning, match=r"values of 'ad' as formulas.*WS403"):
+        write_table(tmp_path / "out.csv", table)
+    assert pa_csv.read_csv(tmp_path / "out.csv")["ad"].to_pylist() == ["plain", text]
+    write_table(tmp_path / "out.parquet", table)
+
+
+def test_the_command_line_says_so_too(tmp_path):
+    log = pa.table({"page": ["p"] * 40, "ad": ["=a", "b"] * 20, "click": [0, 1] * 20})
+    pq.write_table(log, tmp_path / "log.parquet")
+    columns = ("--context", "page", "--action", "ad", "--reward", "click")
+    options = ("--policy", "uniform", "--estimator", "ips", "--supported-out", "rows.csv")
+    ran = warmstart_process("evaluate", "log.parquet", *columns, *options, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert "note: Spreadsheets would run values of 'ad' as formulas" in ran.stderr

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from typing import Annotated, NoReturn
 
@@ -26,7 +27,7 @@ from warmstart.cli.monitor import monitor
 from warmstart.cli.options import StrictCommand
 from warmstart.cli.plan import plan
 from warmstart.cli.simulate import simulate
-from warmstart.core import EngineError, OutputError, WarmstartError, __version__
+from warmstart.core import EngineError, OutputError, WarmstartError, WarmstartWarning, __version__
 
 HELP = """Off-policy evaluation and learning from logs in which nobody recorded the probability of what was shown.
 
@@ -72,11 +73,18 @@ def _root(
     """Off-policy evaluation and learning from logs without recorded propensities."""
 
 
+def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
+    """Show a warning of ours as a note; others as Python does."""
+    what = "note" if issubclass(category, WarmstartWarning) else category.__name__
+    typer.echo(f"{what}: {message}", err=True)
+
+
 def main(signals: Sequence[float] = ()) -> NoReturn:
     """Run the command line. Exit codes: 0 done, 1 something in the data, 2 wrong command, 130 interrupted.
 
     ``signals``: not empty once a signal has stopped the command; errors that follow from it are not reported.
     """
+    warnings.showwarning = _show_warning
     try:
         app()
     except WarmstartError as error:

@@ -28,7 +28,7 @@ _door = Door.to(
         "codes": "CODES Code FAMILIES",
         "errors": "ColumnError DataError DecisionError EmptyWindowError EngineError LaterVersionError "
         "MalformedLineError MissingValueError OutputError PropensityRangeError RewardRangeError SavedFileError "
-        "SettingsError SourceError UsageError WarmstartError check_seed no_such_column",
+        "SettingsError SourceError UsageError WarmstartError WarmstartWarning check_seed no_such_column",
         "files": "CHECK_MARK SETTINGS_MARK check_output mark_of write_output write_parquet write_table write_tables",
         "memory": "check_memory",
         "names": "ACTION ACTION_ERROR BEFORE CONTEXT_ERROR Columns DAY DECIDED EPOCH EVENTS EVENT_ID EVENT_WEIGHT "

@@ -209,6 +209,14 @@ _OTHERS = (
         "Follow the hint: more memory (--memory-limit) or disk, fewer threads, or Spark (--engine spark).",
     ),
     Code(
+        "WS403",
+        "Text that a spreadsheet would run",
+        "A CSV file has text that begins with =, +, -, @ or a tab, which spreadsheets take for formulas.",
+        "Whoever can write into a log could make somebody's spreadsheet run it. The text is written as it is, because "
+        "other programs find contexts and actions by it.",
+        "Import such columns as text, or write Parquet.",
+    ),
+    Code(
         "WS501",
         "A saved file that is damaged",
         "A saved policy, result or monitor's file is damaged, was changed, or is no file of that kind.",

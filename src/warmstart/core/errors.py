@@ -140,6 +140,10 @@ def no_such_column(name: str, available: Iterable[str], *, where: str) -> Column
     return ColumnError(f"{where} has no column {quoted(name)}.", hint)
 
 
+class WarmstartWarning(UserWarning):
+    """Something that a user should know, and that stops nothing."""
+
+
 def check_seed(seed: int) -> None:
     """Refuse a seed that generators of random numbers do not take."""
     if not 0 <= seed < 2**32:

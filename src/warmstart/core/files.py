@@ -6,13 +6,14 @@ import glob
 import hashlib
 import os
 import re
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core.errors import OutputError, UsageError
+from warmstart.core.errors import OutputError, UsageError, WarmstartWarning
 from warmstart.core.temporaries import remove, temporary_path
 from warmstart.core.text import first_lines, printable, quoted
 from warmstart.core.version import __version__
@@ -33,6 +34,8 @@ RESULT_MARK = re.compile(rb'\{\s*"schema": \d+,\s*"kind": "[a-z-]+",\s')
 SETTINGS_MARK = b"# Written by warmstart init. "
 # What a report of conditions says near its beginning.
 CHECK_MARK = b"<!-- written by warmstart check -->"
+# How text begins that a spreadsheet runs; a number is none.
+FORMULA, NUMBER = r"^[=@\t\r+-]", r"^[+-](\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 
 
 @contextmanager
@@ -163,8 +166,37 @@ def _parquet_writer(path: Path, schema: pa.Schema, mark: str) -> Iterator[Callab
 def _csv_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
     import pyarrow.csv as pa_csv
 
+    formulas: set[str] = set()
+
+    def write(table: pa.Table) -> None:
+        if table.num_rows:
+            formulas.update(_formulas(table))
+            writer.write_table(table)
+
     with pa_csv.CSVWriter(path, schema) as writer:
-        yield lambda table: writer.write_table(table) if table.num_rows else None
+        yield write
+    if formulas:
+        names = ", ".join(map(quoted, sorted(formulas)))
+        warnings.warn(
+            f"Spreadsheets would run values of {names} as formulas: import them as text, or write Parquet. (WS403)",
+            WarmstartWarning,
+            stacklevel=2,
+        )
+
+
+def _formulas(table: pa.Table) -> Iterator[str]:
+    """Name the columns with text that a spreadsheet would run; values stay as they are, since they are keys."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for name in table.column_names:
+        column = table[name]
+        if pa.types.is_dictionary(column.type):
+            column = column.cast(column.type.value_type)
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            numbers = pc.match_substring_regex(column, NUMBER)
+            if pc.any(pc.and_not(pc.match_substring_regex(column, FORMULA), numbers)).as_py():
+                yield name
 
 
 def _paths(sources: Iterable[Any]) -> Iterator[str]:
