@@ -6,7 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
@@ -73,7 +73,7 @@ def _root(
     """Off-policy evaluation and learning from logs without recorded propensities."""
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *_: object) -> None:
+def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__: Any) -> None:
     """Show a warning of ours as a note; others as Python does."""
     what = "note" if issubclass(category, WarmstartWarning) else category.__name__
     typer.echo(f"{what}: {message}", err=True)
