@@ -123,7 +123,8 @@ def run_experiment(
         evaluation = evaluate(policies, test, train=train, tau=TAUS, interval="bets", contributions=10)
         paper_weights = evaluate(policies, test, train=train, tau=TAUS, interval="bets", propensities="all")
     with stage("asking the world for the truth"):
-        truths = {name: _truth(world, policy, train, test) for name, policy in policies.items()}
+        shown = policy_table("logging", test)
+        truths = {name: _truth(world, policy, shown, train, test) for name, policy in policies.items()}
         if sampled:
             truths["naive"] = (_sampled_truth(world, learned, test, seed=seed), truths["naive"][1])
     lines = _lines(evaluation, "evaluated", truths, sampled=sampled)
@@ -136,13 +137,12 @@ def run_experiment(
 Truth = tuple[float, dict[float, float]]
 
 
-def _truth(world: AdWorld, policy: Any, train: Events, test: Events) -> Truth:
+def _truth(world: AdWorld, policy: Any, shown: pa.Table, train: Events, test: Events) -> Truth:
     """Return expected earnings on the window's traffic, and, for each tau, the part that an estimate can see."""
-    table = policy if hasattr(policy, "column_names") else policy_table({"it": policy}, test, train=train)
     if policy == "logging":
-        value = world.true_value(table, events=test)
+        value = world.true_value(shown, events=test)
         return value, dict.fromkeys(TAUS, value)
-    shown = policy_table("logging", test)
+    table = policy if hasattr(policy, "column_names") else policy_table({"it": policy}, test, train=train)
     seen = {tau: world.true_value(_seen(policy, table, shown, tau), events=test) for tau in TAUS}
     return world.true_value(table, events=test), seen
 
