@@ -230,11 +230,10 @@ def test_sums_by_unit_under_doubt_are_those_of_every_event(monkeypatch, trained)
         assert np.abs(u).sum() <= units.total <= (line.slope * d + e).sum()
 
 
-@pytest.mark.parametrize("divided", [{"unit": "u"}, {"epoch": "day"}, {"unit": "u", "epoch": "day"}])
-def test_by_unit_and_by_epoch_a_doubt_does_the_same_as_by_event(divided):
+def test_by_unit_and_by_epoch_a_doubt_does_the_same_as_by_event():
     """Where every event is a unit of its own, and epochs are alike, bounds differ by what bets pay for them."""
     rng = np.random.default_rng(0)
-    n = 8000
+    n = 4000
     x, day, u = rng.integers(0, 4, n), np.repeat(np.arange(4), n // 4), np.arange(n)
     a = rng.random(n) < 0.4
     r = (rng.random(n) < np.where(a, 0.4, 0.2)).astype(float)
@@ -242,17 +241,19 @@ def test_by_unit_and_by_epoch_a_doubt_does_the_same_as_by_event(divided):
 
     def doubted(**more):
         events = ws.read_events(log, context="x", action="a", reward="r", time="day", **more)
-        return ws.evaluate("constant:1", events, tau=0.05, live=False, doubt=1.3)["constant:1"]
+        found = ws.evaluate("constant:1", events, live=False, doubt=1.3, **BOUNDS)["constant:1"]
+        assert found.doubt.guarantee == "finite-sample"
+        assert len(found.doubt.curve) > 5
+        return found
 
-    plain, other = doubted(), doubted(**divided)
-    for one in (plain, other):
-        assert one.doubt.guarantee == "finite-sample"
-        assert len(one.doubt.curve) > 5
-    for name in ("certified_lower", "certified_upper"):
-        assert getattr(other, name) == pytest.approx(getattr(plain, name), abs=0.015)
-    for name in ("joint_lower", "joint_upper"):
-        assert getattr(other.gain.certified, name) == pytest.approx(getattr(plain.gain.certified, name), abs=0.015)
-    assert plain.doubt.tipping - 0.25 <= other.doubt.tipping <= plain.doubt.tipping + 0.05
+    plain = doubted()
+    for divided in ({"unit": "u"}, {"epoch": "day"}, {"unit": "u", "epoch": "day"}):
+        other = doubted(**divided)
+        for name in ("certified_lower", "certified_upper"):
+            assert getattr(other, name) == pytest.approx(getattr(plain, name), abs=0.02)
+        for name in ("joint_lower", "joint_upper"):
+            assert getattr(other.gain.certified, name) == pytest.approx(getattr(plain.gain.certified, name), abs=0.02)
+        assert plain.doubt.tipping - 0.25 <= other.doubt.tipping <= plain.doubt.tipping + 0.05
 
 
 @pytest.mark.parametrize("doubt", [0.9, math.inf, math.nan, -2, "1.5"])
