@@ -77,7 +77,8 @@ def cells(log: Floats, *, leaning: bool = True) -> tuple[CellSums, Floats]:
 def one_log(world: World, size: int, proof: float, delta: float, rng: np.random.Generator) -> dict[str, list[float]]:
     """Return the share of every method, and whether it departs for nothing, on one log."""
     first, later = world.log(round(size * (1 - proof)), rng), world.log(round(size * proof), rng)
-    (a, of_a), (b, of_b), (both, of_both) = (cells(log) for log in (first, later, first + later))
+    (a, of_a), (both, of_both) = (cells(log) for log in (first, first + later))
+    b, of_b = cells(later, leaning=False)
     bold, early = (propose(*cells(log, leaning=False), tau=TAU, caution=0.0) for log in (first + later, first))
     sure = bold.only(bold.gains * np.sqrt(bold.events) > CAUTION * np.sqrt(bold.noise))
     tested = prove(a, b, early, tau=TAU, delta=delta)

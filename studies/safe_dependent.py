@@ -48,7 +48,7 @@ class Users:
         keys = x * ACTIONS + a
         sums = [np.bincount(keys, weights, CONTEXTS * ACTIONS) for weights in (np.full(len(x), VISITS), clicks)]
         self.log = np.stack(sums).reshape(2, CONTEXTS, ACTIONS).astype(float)
-        self.cells, self.expected = cells(self.log)
+        self.cells, self.expected = cells(self.log, leaning=False)
 
     def proves(self, before: Users, sets: Proposal, delta: float) -> bool:
         """Tell whether the gain of deviations is proven by user; rewards are expected as they were before."""

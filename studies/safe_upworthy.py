@@ -51,7 +51,8 @@ def one_month(archive: Archive, pages: int, seed: int) -> dict[str, float]:
     day = log["shown_at"].cast("int64").to_numpy() // MICROSECONDS - FIRST_DAY
     ads, clicks = log["ad"].to_numpy(), log["click"].to_numpy().astype(float)
     early = day < round(DAYS * (1 - PROOF))
-    (a, of_a), (b, of_b), whole = (cells(ads[part], clicks[part], archive) for part in (early, ~early, early | ~early))
+    (a, of_a), whole = (cells(ads[part], clicks[part], archive) for part in (early, early | ~early))
+    b, of_b = cells(ads[~early], clicks[~early], archive, leaning=False)
     bold, first = (
         propose(*cells(ads[part], clicks[part], archive, leaning=False), tau=TAU, caution=0.0)
         for part in (early | ~early, early)

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pytest
 
 import warmstart as ws
+from warmstart.reward import learn_estimated
 
 PAGES, ADS = 8, 3
 NAMES = {"context": "page", "action": "ad", "reward": "click"}
@@ -46,6 +47,25 @@ def test_it_acts_where_the_gain_is_plain_and_says_what_is_proven():
     assert simulated.worse <= 0.05
     assert abs(simulated.departs - safe.departs) < 0.1
     assert any("departs from logging" in line for line in policy.summary())
+
+
+@pytest.mark.parametrize(("split", "leans"), [("time", [True, True, False]), ("unit", [True, False, False])])
+def test_only_a_part_that_ended_before_the_other_began_may_lean_to_what_logging_prefers(split, leans, monkeypatch):
+    # Of all events, of the first part, of the second one.
+    found = []
+
+    def seen(*arguments, leaning):
+        found.append(leaning)
+        return learn_estimated(*arguments, leaning=leaning)
+
+    monkeypatch.setattr("warmstart.pipeline.safe.learn_estimated", seen)
+    monkeypatch.setattr(
+        "warmstart.pipeline.safe.compare_settings", lambda *_, first_leans, **__: ((), int(first_leans))
+    )
+    policy, _ = safe_fit(table_of(events=600), read={"time": "at", **({"unit": "user"} if split == "unit" else {})})
+    assert policy.learned.safe.split == split
+    assert found == leans
+    assert policy.learned.safe.simulated == leans[1]
 
 
 @pytest.mark.slow

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 TAU = 0.02
 MOST_PARTS = 20
 Split = Literal["time", "epoch", "unit", "event"]
+# Where the first part ends before the second begins. Only such a part may lean towards what logging prefers: a logger
+# that learns comes to prefer what was rewarded before, by luck too, and events that were so may not prove it.
+ORDERED = ("time", "epoch")
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,12 @@ def fit_safely(
     _check_names(actions.values)
     encoders = contexts, actions
     learned = learn(events)
-    whole = _part(maximized(events), examples, encoders, learned if featured else None)
-    both = [_open(part, encoders, learn if featured else None) for part in parts]
+    whole = _part(maximized(events), examples, encoders, learned if featured else None, leaning=True)
+    first_leans = split in ORDERED
+    both = [
+        _open(part, encoders, learn if featured else None, leaning=leans)
+        for part, leans in zip(parts, (first_leans, False), strict=True)
+    ]
     ways = (0,) if split == "epoch" else (0, 1)
     found: dict[int, tuple[Proven, list[Proposal]]] = {}
     for way in ways:
@@ -108,7 +115,13 @@ def fit_safely(
     report("simulating logs like this one")
     sums = both[0].sums, both[1].sums
     compared = compare_settings(
-        sums, whole.known, tau=settings.tau, delta=settings.delta, least=settings.least, one_way=split == "epoch"
+        sums,
+        whole.known,
+        tau=settings.tau,
+        delta=settings.delta,
+        least=settings.least,
+        first_leans=first_leans,
+        one_way=len(ways) == 1,
     )
     proven, sets = found[way]
     outcome = Outcome(split, way, proven, sets, best, 1.0 if len(ways) == 1 else SHARES[way], compared)
@@ -159,16 +172,25 @@ def _end(events: Events) -> str:
 
 
 def _open(
-    events: Events, encoders: tuple[KeyEncoder, KeyEncoder], learn: Callable[[Events], FittedPolicy] | None
+    events: Events,
+    encoders: tuple[KeyEncoder, KeyEncoder],
+    learn: Callable[[Events], FittedPolicy] | None,
+    *,
+    leaning: bool,
 ) -> Part:
     large = maximized(events)
     with open_cells(large) as cells:
         examples, *_ = Examples.of_cells(cells, encoders)
-    return _part(large, examples, encoders, None if learn is None else learn(events))
+    return _part(large, examples, encoders, None if learn is None else learn(events), leaning=leaning)
 
 
 def _part(
-    events: Events, examples: Examples, encoders: tuple[KeyEncoder, KeyEncoder], learned: FittedPolicy | None
+    events: Events,
+    examples: Examples,
+    encoders: tuple[KeyEncoder, KeyEncoder],
+    learned: FittedPolicy | None,
+    *,
+    leaning: bool,
 ) -> Part:
     """Return cells with the rewards that are expected of them: by a model's scores, if it knows more than ids."""
     mean = float(examples.reward_sum.sum() / examples.n.sum())
@@ -183,7 +205,7 @@ def _part(
         place = np.minimum(np.searchsorted(of_scores[order], keys), len(of_scores) - 1)
         scores = to_numpy(ranking["score"])[order][place]
         predictions = np.where(of_scores[order][place] == keys, scores, mean)
-    known = learn_estimated(examples, predictions, *sizes)
+    known = learn_estimated(examples, predictions, *sizes, leaning=leaning)
     sums = CellSums(examples.contexts, examples.actions, examples.n, examples.reward_sum)
     return Part(events, sums, known, known.rates)
 

@@ -30,6 +30,7 @@ def compare_settings(
     tau: float,
     delta: float,
     least: int = 1,
+    first_leans: bool,
     one_way: bool,
     seed: int = 0,
     most: int = MOST_LOGS,
@@ -45,6 +46,7 @@ def compare_settings(
         tau: The share of their context that deviations need.
         delta: The probability with which what is proven may be worse than logging.
         least: Only actions with so many events in their context are proposed.
+        first_leans: Whether the first part proposes what logging prefers rather than what it does not.
         one_way: Whether only the first part proposes.
         seed: Of the draws.
         most: How many logs are drawn at the most.
@@ -64,7 +66,7 @@ def compare_settings(
         drawn = [_drawn(part, rates[place], rng) for part, place in zip(parts, places, strict=True)]
         rewards = np.bincount(np.concatenate(places), np.concatenate([one.rewards for one in drawn]), len(keys))
         both = replace(whole, rewards=rewards.astype(np.float64))
-        limits = _Limits(tau, delta, least, one_way)
+        limits = _Limits(tau, delta, least, first_leans, one_way)
         for setting, proposal in _settings((drawn[0], drawn[1]), both, limits).items():
             departs = np.isin(cells.contexts, proposal.contexts)
             found[setting].append((worth(whole, rates, proposal), float(cells.n[departs].sum() / cells.n.sum())))
@@ -75,23 +77,24 @@ class _Limits(NamedTuple):
     tau: float
     delta: float
     least: int
+    first_leans: bool
     one_way: bool
 
 
 def _settings(parts: tuple[CellSums, CellSums], both: CellSums, limits: _Limits) -> dict[Setting, Proposal]:
-    tau, delta, least, one_way = limits
+    tau, delta, least, first_leans, one_way = limits
     bold = propose(both, _expected(both, leaning=False), tau=tau, caution=0.0, least=least)
     sure = bold.gains * np.sqrt(bold.events) > STANDARD_ERRORS * np.sqrt(bold.noise)
-    expected = _expected(parts[0]), _expected(parts[1])
+    expected = _expected(parts[0], leaning=first_leans), _expected(parts[1], leaning=False)
     if one_way:
         safe = improve(parts[0], parts[1], expected[0], tau=tau, delta=delta, least=least)
     else:
-        whole = both, _expected(both)
+        whole = both, _expected(both, leaning=True)
         safe, _ = improve_either_way(parts, expected, whole, tau=tau, delta=delta, least=least)
     return {"argmax": bold, "cautious": bold.only(sure), "safe": bold.first(0) if safe is None else safe}
 
 
-def _expected(cells: CellSums, *, leaning: bool = True) -> Floats:
+def _expected(cells: CellSums, *, leaning: bool) -> Floats:
     of_context = cells.by_context(cells.n, int(cells.contexts.max()) + 1)[cells.contexts]
     examples = Examples(cells.contexts, cells.actions, cells.n, cells.rewards, cells.rewards, of_context)
     return shrunk_rates(examples, leaning=leaning)

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from warmstart.estimators import Levels
     from warmstart.events import Events
 
 # Probabilities of a context are shares of its days, which add up but for rounding.
 WHOLE = 1 - 1e-9
 NO_TRAINING = Training((), (), (), 0.0)
+# One-sided tests are ends of intervals that miss twice as often, which is less than always.
+MOST_MISSES = 1 - 1e-9
 
 
 class Proven(NamedTuple):
@@ -60,7 +63,7 @@ class Proof:
             open_cells(self.later, self.first, live=live and not by_epoch, by_epoch=by_epoch) as cells,
             ExitStack() as resources,
         ):
-            levels = known_levels(2 * self.delta, 1, self.later, self.first, returning=0.0)
+            levels = self._levels(self.delta)
             inputs = prepare(cells, resources, "counts", rate=levels.rate)
             _check(inputs)
             ranking = None
@@ -76,6 +79,10 @@ class Proof:
                 last, ranking = policy, self._acting(policy, table, inputs)
             least = None if last is None else self._test(last, inputs, self.delta / len(rankings), sign=False).lower
         return Proven(tuple(tested), ranking, least)
+
+    def _levels(self, delta: float) -> Levels:
+        """Return the levels of a one-sided test, with what the events that propose tell."""
+        return known_levels(min(2 * delta, MOST_MISSES), 1, self.later, self.first, returning=0.0)
 
     def _policy(self, table: pa.Table, inputs: EvaluationInputs, *, live: bool) -> PolicyTable:
         """Return what a ranking chooses, in contexts in which these events support all of it.
@@ -101,8 +108,7 @@ class Proof:
         row = cells.engine.fetch(contexts.agg(contexts=contexts.count(), events=contexts.context_n.sum()))[0]
         if not row["contexts"]:
             return TestedSet(0, 0.0, None, None, guards=False, proven=False)
-        levels = known_levels(2 * delta, 1, self.later, self.first, returning=0.0)
-        levels = replace(levels, doubt=self.doubt or 1.0, sign=sign)
+        levels = replace(self._levels(delta), doubt=self.doubt or 1.0, sign=sign)
         names = [outcome.name for outcome in self.later.log.outcomes]
         asked = Asked((self.tau,), "bets", (), [Guard.parse(text, names) for text in self.guards])
         with ExitStack() as resources:
