@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from warmstart.joining import join as join
     from warmstart.pipeline import Config as Config
     from warmstart.pipeline import audit as audit
+    from warmstart.pipeline import check as check
     from warmstart.pipeline import compare_propensities as compare_propensities
     from warmstart.pipeline import evaluate as evaluate
     from warmstart.pipeline import evaluate_progressively as evaluate_progressively
@@ -69,6 +70,8 @@ if TYPE_CHECKING:
     from warmstart.report import save_report as save_report
     from warmstart.results import Assumption as Assumption
     from warmstart.results import Audit as Audit
+    from warmstart.results import Checked as Checked
+    from warmstart.results import Comparison as Comparison
     from warmstart.results import Decisions as Decisions
     from warmstart.results import Evaluation as Evaluation
     from warmstart.results import Explanation as Explanation
@@ -87,6 +90,7 @@ if TYPE_CHECKING:
     from warmstart.results import Selection as Selection
     from warmstart.results import ValueEstimate as ValueEstimate
     from warmstart.results import Verdict as Verdict
+    from warmstart.results import compare as compare
     from warmstart.results import explain as explain
     from warmstart.results import load_result as load_result
     from warmstart.results import select as select
@@ -108,13 +112,13 @@ _door = Door.to(
         "grouping": "group",
         "interop": "export from_coba from_obp import_calls import_predictions import_vw to_obp",
         "joining": "join",
-        "pipeline": "Config audit compare_propensities evaluate evaluate_progressively evaluation_windows fit init "
-        "monitor plan policy_table read_config true_value",
+        "pipeline": "Config audit check compare_propensities evaluate evaluate_progressively evaluation_windows fit "
+        "init monitor plan policy_table read_config true_value",
         "policy": "FittedPolicy Policy load_policy save_policy",
         "report": "save_report",
-        "results": "Assumption Audit Decisions Evaluation Explanation Exported Grouped Imported ImportedCalls "
-        "ImportedTables Joined Learned Monitor Plan Progressive PropensityComparison Proposal Selection ValueEstimate "
-        "Verdict explain load_result select",
+        "results": "Assumption Audit Checked Comparison Decisions Evaluation Explanation Exported Grouped Imported "
+        "ImportedCalls ImportedTables Joined Learned Monitor Plan Progressive PropensityComparison Proposal Selection "
+        "ValueEstimate Verdict compare explain load_result select",
         "simulation": "AdWorld LearnerSettings TableWorld UserSettings simulate",
     },
 )

@@ -19,6 +19,8 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "warmstart"
 VERBS = {
     "init",
+    "check",
+    "compare",
     "simulate",
     "audit",
     "compare_propensities",

@@ -19,9 +19,10 @@ CLICKS = "id,at\n2,2026-10-02T01:00:00\n2,2026-10-02T02:00:00\n3,2026-10-08\n9,2
 COSTLY = {"also": ["cost", "delay"], "minimize": ["cost"], "time": "at"}
 
 
-def split_evaluation():
+def split_evaluation(*tau):
     early, late = read(random_log(1), "duckdb").split(at=moment(4))
-    return ws.evaluate(["logging", "uniform", "constant:a0"], late, train=early, tau=[0.05, 0.1], contributions=3)
+    taus = [*tau, 0.05, 0.1]
+    return ws.evaluate(["logging", "uniform", "constant:a0"], late, train=early, tau=taus, contributions=3)
 
 
 def with_outcomes():
@@ -104,6 +105,8 @@ MAKERS = {
     "audit": lambda: ws.audit(read(random_log(1), "duckdb")),
     "audit of units": lambda: ws.audit(read_units(unit_log(3))),
     "audit without time": lambda: ws.audit(read([("x", a, 1.0, 0) for a in "aab"], "duckdb", time=False)),
+    "checked": lambda: ws.check(saved("evaluation with outcomes"), verdict="better", support=0.5, no_codes="WS104"),
+    "comparison": lambda: ws.compare(saved("evaluation"), split_evaluation(0.2)),
     "joined": joined,
     "joined without times": lambda: joined(None),
     "learned": lambda: ws.fit(read(random_log(1), "duckdb"), weight_bits=8).learned,

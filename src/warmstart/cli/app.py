@@ -11,7 +11,9 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 from warmstart.cli.audit import audit
+from warmstart.cli.check import check
 from warmstart.cli.choose import choose
+from warmstart.cli.compare import compare
 from warmstart.cli.compare_propensities import compare_propensities
 from warmstart.cli.demo import demo
 from warmstart.cli.evaluate import evaluate
@@ -51,7 +53,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for verb in (init, join, group, audit, compare_propensities, evaluate, plan, monitor, fit, choose):
+for verb in (init, join, group, audit, compare_propensities, evaluate, check, compare, plan, monitor, fit, choose):
     app.command(cls=StrictCommand)(verb)
 app.add_typer(import_app, name="import")
 for verb in (export, simulate, demo, explain):
@@ -80,7 +82,8 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 
 
 def main(signals: Sequence[float] = ()) -> NoReturn:
-    """Run the command line. Exit codes: 0 done, 1 something in the data, 2 wrong command, 130 interrupted.
+    """Run the command line. Exit codes: 0 done, 1 something in the data, 2 wrong command, 3 a condition of check is
+    not met, 130 interrupted.
 
     ``signals``: not empty once a signal has stopped the command; errors that follow from it are not reported.
     """

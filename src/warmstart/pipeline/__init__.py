@@ -11,6 +11,7 @@ from warmstart.core import Door
 if TYPE_CHECKING:
     from warmstart.pipeline.audit import audit as audit
     from warmstart.pipeline.audit import recommended_epoch as recommended_epoch
+    from warmstart.pipeline.check import check as check
     from warmstart.pipeline.check_settings import EVIDENCE as EVIDENCE
     from warmstart.pipeline.check_settings import KINDS as KINDS
     from warmstart.pipeline.check_settings import CheckSettings as CheckSettings
@@ -48,6 +49,7 @@ _door = Door.to(
     {
         "audit": "audit recommended_epoch",
         "compare": "compare_propensities",
+        "check": "check",
         "check_settings": "CheckSettings EVIDENCE KINDS",
         "config": "CONFIG Config SECTIONS read_config",
         "config_schema": "config_schema",

@@ -11,7 +11,7 @@ from rich.text import Text
 if TYPE_CHECKING:
     from warmstart.results import TextTable
 
-IMPORTANT = ("VERDICT", "ALARM", "CONCLUSION", "WARNING", "SELECTED")
+IMPORTANT = ("VERDICT", "ALARM", "CONCLUSION", "WARNING", "SELECTED", "CHECK")
 
 
 def show(tables: Iterable[TextTable], notes: Iterable[str], headline: Sequence[str] = ()) -> None:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from warmstart.results.audit import *  # noqa: F403
     from warmstart.results.audit_epochs import *  # noqa: F403
     from warmstart.results.audit_units import *  # noqa: F403
+    from warmstart.results.checked import *  # noqa: F403
+    from warmstart.results.comparison import *  # noqa: F403
     from warmstart.results.display import *  # noqa: F403
     from warmstart.results.doubt import *  # noqa: F403
     from warmstart.results.epochs import *  # noqa: F403
@@ -47,6 +49,8 @@ _door = Door.to(
         "LogFacts MoreLog Origin Power Spread SupportAt SwitchDay gain_at",
         "audit_epochs": "EpochFacts EpochLength",
         "audit_units": "PossibleUnit Stickiness UnitFacts",
+        "checked": "Checked Condition judge",
+        "comparison": "Change Comparison SettingChange compare",
         "display": "TextTable fields_of plain",
         "doubt": "Doubt DoubtPoint LeftOutColumn doubt_table left_out_table shown_factor",
         "epochs": "EpochEstimate",

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 from warmstart.core import Window
 from warmstart.results.audit import Audit
 from warmstart.results.audit_epochs import EpochFacts
+from warmstart.results.checked import Checked
 from warmstart.results.display import Result
 from warmstart.results.estimate import PointEstimate, ValueEstimate
 from warmstart.results.evaluation import Evaluation
@@ -79,6 +80,7 @@ OF_SEGMENTS: dict[str, Any] = {"drawn": float | None, "differs": bool, "proven":
 VERSION = {"version": "warmstart_version"}
 FORMS: dict[type, Form] = {
     Audit: Form(names=VERSION, derived={"verdict": tuple[str, str, str]}),
+    Checked: Form(names=VERSION, derived={"why": str}),
     EpochFacts: Form(derived={"recommended": str | None, "verdict": str}),
     Evaluation: Form(
         names={"remarks": "notes", **VERSION},
