@@ -62,6 +62,18 @@ def test_without_training_the_tau_is_never_far_from_the_best_whatever_the_rate(d
     assert found.to_dict()["policies"][0]["tau_choice"]["curve"][0]["tau"] == CANDIDATES[0]
 
 
+@pytest.mark.parametrize("shown", [199, 201, 150, 104])
+def test_an_action_that_hardly_misses_a_tau_keeps_its_support(duckdb, shown):
+    """Round shares are common: 199 events of 1,000 would be clipped at .2, for an error that is smaller by .5 %."""
+    rows = [("x", "b" if i < shown else "a", float(i % 5 == 0), 0) for i in range(1_000)]
+    found = ws.evaluate(["constant:b", "constant:a"], read(rows, duckdb))
+    assert [one.support.supported for one in found] == pytest.approx([1, 1])
+    errors = [[point.error for point in one.tau_choice.curve] for one in found]
+    assert all(
+        curve[CANDIDATES.index(one.tau)] <= 1.1 * min(curve) for one, curve in zip(found, errors, strict=True)
+    )
+
+
 def test_auto_stands_beside_fixed_taus(duckdb):
     found = ws.evaluate(["uniform", "logging"], read(random_log(3), duckdb), tau=["auto", 0.3])
     assert [e.tau_choice is None for e in found] == [False, True, True, True]

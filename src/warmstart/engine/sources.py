@@ -30,6 +30,7 @@ def open_source(
     optional: Sequence[str] = (),
     as_text: bool = False,
     may_travel: bool = False,
+    where: str | None = None,
 ) -> ir.Table:
     """Return a source as a table of the engine, with only the given columns, renamed.
 
@@ -40,8 +41,9 @@ def open_source(
         optional: Fixed names of columns that may be absent.
         as_text: Keep the values of CSV files as they are written.
         may_travel: Copy an Ibis table out of its database; not for a log.
+        where: What messages call the source, if not by its own name.
     """
-    where = describe(source)
+    where = where or describe(source)
     if _library(source) in FRAME_LIBRARIES:
         chosen = _present(columns, frame_names(source), where, optional)
         return engine.open_arrow(frame_to_arrow(source, chosen, where))

@@ -30,6 +30,9 @@ CANDIDATES = (0.0005, 0.001, 0.002, 0.003, 0.005, 0.007, 0.01, 0.015, 0.02, 0.03
 # above a half counts as one minus it, so that rewards and their lack choose the same tau.
 RATES = (0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
 MIDDLING_TAU = 0.05
+# A tau of at least half the best one that clips nothing is taken if its error is at most so many times the least: that
+# an action's share hardly misses the best, as .199 does .2, would take all its support for next to nothing.
+AS_GOOD, NOTHING = 1.1, 1e-9
 LEAST_RATE = 1e-6
 KEPT = "kept_by"
 
@@ -38,7 +41,7 @@ def choose_tau(engine: Engine, rows: ir.Table, events: float, rate: float | None
     """Return the tau with the least expected error of the value.
 
     Where the rate is not known: the tau whose error is the smallest multiple of the least one, whatever the rate. The
-    largest of equals: smaller weights.
+    largest of equals: smaller weights. A tau that clips nothing is taken before one that is hardly better.
 
     Args:
         engine: Where the rows are.
@@ -114,7 +117,10 @@ def _best(lost: Floats, squares: Floats, rate: float | None) -> TauChoice:
     rates = np.array(RATES if rate is None else [max(min(rate, 1 - rate), LEAST_RATE)])[:, None]
     errors = np.sqrt(squared_error(lost, squares, rates))
     regrets = (errors / np.maximum(errors.min(axis=1, keepdims=True), 1e-300)).max(axis=0)
-    best = max(tau for tau, regret in zip(CANDIDATES, regrets, strict=True) if regret <= regrets.min() * (1 + 1e-9))
+    taus = np.array(CANDIDATES)
+    best = float(taus[regrets <= regrets.min() * (1 + 1e-9)].max())
+    whole = (lost <= NOTHING) & (regrets <= AS_GOOD * regrets.min()) & (taus >= best / 2)
+    best = float(taus[whole].max()) if whole.any() else best
     shown = float(np.exp(np.log(rates).mean()))
     curve = tuple(
         TauPoint(tau, float(share), math.sqrt(shown * part), math.sqrt(squared_error(share, part, shown)))

@@ -43,7 +43,13 @@ def decided_policy(
             "A context or action column called 'probability' cannot be told from the decisions' own.", "Rename it."
         )
     opened = open_source(
-        cells.engine, source, given | {PROBABILITY: PROBABILITY}, optional=[PROBABILITY], as_text=True, may_travel=True
+        cells.engine,
+        source,
+        given | {PROBABILITY: PROBABILITY},
+        optional=[PROBABILITY],
+        as_text=True,
+        may_travel=True,
+        where=where,
     )
     rows, opened = opened, opened.filter(opened[ACTION].notnull())
     csv = is_csv(source)

@@ -20,6 +20,8 @@ DASHES: dict[str, Any] = {"strokeDash": [4, 3]}
 LOG = alt.Scale(type="log", nice=False)
 WHOLE = alt.Scale(domain=[0, 1])
 SHARES, PLAIN_NUMBERS, UPRIGHT = alt.Axis(format="%"), alt.Axis(format=".6~g"), alt.Axis(labelAngle=0)
+# Lines between the groups of a nominal axis, so that a place inside a group is not read as a number.
+BETWEEN = alt.Axis(labelAngle=0, grid=True, tickBand="extent")
 
 
 def bars(
@@ -75,7 +77,7 @@ def effects(rows: Rows, *, x_title: str, x_format: str = "+%", span: Sequence[fl
         tooltip=[_tip("what", "what"), _tip("value", x_title, x_format), *_ends(x_format)],
     )
     scale = alt.Scale(domainMin=min(0, *span), domainMax=max(0, *span)) if span else alt.Undefined
-    ends = alt.X("lower:Q", title=x_title, axis=alt.Axis(format=x_format, labelOverlap=True), scale=scale)
+    ends = alt.X("lower:Q", title=x_title, axis=alt.Axis(format=x_format, labelOverlap=True, tickCount=8), scale=scale)
     line = base.mark_rule(strokeWidth=2).encode(x=ends, x2="upper")
     point = base.mark_point(filled=True, size=80, opacity=1).encode(x=alt.X("value:Q", title=x_title))
     zero = _chart([{"zero": 0}]).mark_rule(**DASHES).encode(x=alt.X("zero:Q", title=x_title))
@@ -101,7 +103,7 @@ def values_by_tau(rows: Rows, *, logging: float | None, y_title: str) -> dict[st
     """Values against tau with intervals, a colour for every policy; logging as a rule."""
     pick = alt.selection_point(fields=["policy"], bind="legend")
     base = _chart(rows).encode(
-        x=alt.X("tau:N", sort=None, title="tau", axis=UPRIGHT),
+        x=alt.X("tau:N", sort=None, title="tau", axis=BETWEEN),
         xOffset=alt.XOffset("policy:N", sort=None),
         color=_policies(),
         opacity=alt.condition(pick, alt.value(1), alt.value(0.15)),
@@ -207,7 +209,7 @@ def waterfall(rows: Rows, *, x_title: str) -> dict[str, Any]:
     colours = alt.Scale(domain=kinds, range=[shades.get(kind, COLOURS[6]) for kind in kinds])
     base = _chart(rows).encode(y=alt.Y("what:N", sort=None, title=None))
     bars = base.mark_bar(clip=True, cornerRadius=2).encode(
-        x=alt.X("start:Q", title=x_title, scale=scale, axis=alt.Axis(format="+.6~g")),
+        x=alt.X("start:Q", title=x_title, scale=scale, axis=alt.Axis(format="+.6~g", tickCount=8)),
         x2="end",
         color=alt.Color("kind:N", title=None, scale=colours),
         tooltip=[_tip("what", "part"), _tip("start", "from", "+.3~g"), _tip("end", "to", "+.3~g")],
@@ -222,7 +224,7 @@ def by_segment(rows: Rows, *, wholes: Rows, x_title: str) -> dict[str, Any]:
     colours = alt.Scale(domain=kinds, range=[COLOURS[0], COLOURS[1], COLOURS[3]])
     colour = alt.Color("kind:N", title=None, scale=colours)
     shapes = alt.Scale(domain=kinds, range=["circle", "square", "triangle-up"])
-    x = alt.X("value:Q", title=x_title, axis=alt.Axis(format="+.6~g"))
+    x = alt.X("value:Q", title=x_title, axis=alt.Axis(format="+.6~g", tickCount=8))
     base = _chart(rows).encode(
         y=alt.Y("segment:N", sort=None, title=None),
         yOffset=alt.YOffset("kind:N", sort=kinds),

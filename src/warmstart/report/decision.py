@@ -146,7 +146,7 @@ def waterfall_section(evaluation: Evaluation) -> list[Section]:
         return []
     name, reward = shortened(verdict.policy, 30), shortened(evaluation.reward.name, 30)
     shown = f"{amounts.number(evaluation.log.mean_reward)} {amounts.unit}"
-    chart = charts.waterfall(rows, x_title=f"change of {reward} {amounts.unit}, against what was shown ({shown})")
+    chart = charts.waterfall(rows, x_title=f"change of {reward} {amounts.unit}")
     table = TextTable(
         f"Change of {reward} {amounts.unit}",
         ("part", "from", "to"),
@@ -172,7 +172,8 @@ def waterfall_section(evaluation: Evaluation) -> list[Section]:
     kinds = {row["kind"] for row in rows}
     explained = [(kind.capitalize(), meaning) for kind, meaning in meanings.items() if kind in kinds]
     whole = ", were it used in all segments," if verdict.segments else ""
-    return [Section(f"Where the change of {name}{whole} comes from", (), chart, [table], explained)]
+    texts = [f"Against what was shown, which got {shown}."]
+    return [Section(f"Where the change of {name}{whole} comes from", texts, chart, [table], explained)]
 
 
 def _steps(evaluation: Evaluation, estimate: ValueEstimate) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from base64 import b64encode
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,8 +15,12 @@ from warmstart.core import UsageError, __version__, check_output, quoted, write_
 from warmstart.results import Audit, Evaluation, Joined, Learned, Monitor, Plan, Progressive
 
 if TYPE_CHECKING:
+    from markupsafe import Markup
+
     from warmstart.policy import FittedPolicy
     from warmstart.results import Evidence, Kind, Selection, TextTable
+
+OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
 
 
 @dataclass(frozen=True)
@@ -153,13 +158,25 @@ def render(page: Page) -> str:
 
     loader = PackageLoader("warmstart.report")
     jinja = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    jinja.filters["rounded"] = rounded
+    jinja.filters |= {"rounded": rounded, "typeset": typeset}
     library = _chart_library()
     style, script = (loader.get_source(jinja, name)[0] for name in ("page.css", "page.js"))
     scripts = f"script-src {_hashed(script)} {_hashed(library)}"
     policy = f"default-src 'none'; {scripts}; style-src {_hashed(style)}; img-src data:"
     given = {"style": style, "script": script, "library": library, "policy": policy, "version": __version__}
     return jinja.get_template("page.html").render(page=page, numbers=numbers, **given)
+
+
+def typeset(text: str) -> Markup:
+    """Return a text as HTML in which a number stays with its percent sign, and an option is not broken.
+
+    >>> typeset("with --policy <of> 5 %").replace(chr(160), "_")
+    Markup('with <span class="option">--policy</span> &lt;of&gt; 5_%')
+    """
+    from markupsafe import Markup, escape
+
+    together = str(escape(text)).replace(" %", "\u00a0%")
+    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', together))  # noqa: S704  escaped above
 
 
 def rounded(drawn: Any) -> Any:

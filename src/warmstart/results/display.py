@@ -99,6 +99,11 @@ class TextTable:
         table = f"<thead>{head}</thead><tbody>{body}</tbody>"
         return f'<table style="margin-bottom: 1em">{caption}{table}</table>'
 
+    @property
+    def width(self) -> int:
+        """Return how many characters a line of the table takes, without its title."""
+        return sum(self._widths()) + 2 * (len(self.header) - 1)
+
     def _widths(self) -> list[int]:
         return [max(len(line[i]) for line in (self.header, *self.rows)) for i in range(len(self.header))]
 

@@ -79,12 +79,12 @@ def tradeoffs_table(evaluation: Evaluation, only: str | None = None) -> TextTabl
             worth = "at any price" if one.gain >= 0 and one.rise <= 0 else "at none"
         proven = "-" if one.certified_break_even is None else f"below {price(one.certified_break_even)}"
         proven = "at any price" if proven == "below any" else proven
-        names = shortened(one.policy, 30), f"{one.tau:g}", shortened(one.outcome, 30)
+        names = shortened(one.policy, 30), shortened(one.outcome, 30), f"{one.tau:g}"
         rows.append((*names, f"{one.gain:+.4g}", f"{one.rise:+.4g}", worth, proven, best))
-    header = ("policy", "tau", "against", "gain", "rise", "worth it", "proven", "best of all at prices")
+    header = ("policy", "against", "tau", "gain", "rise", "worth it", "proven", "best of all at prices")
     reward = shortened(evaluation.reward.name)
     title = f"{reward} against what it costs (a price is what one unit of the other outcome is worth, in {reward})"
-    return TextTable(title, header, rows, left=1) if rows else None
+    return TextTable(title, header, rows, left=2) if rows else None
 
 
 def price(value: float | None) -> str:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from warmstart.core import counted, iso, more, percent, printable, quoted, shortened
+from warmstart.core import counted, iso, minute, more, percent, printable, quoted, shortened
 from warmstart.results.amounts import Amounts
 from warmstart.results.display import Result, TextTable, plain
 
@@ -228,7 +228,7 @@ class Plan(Result):
         if self.trained and self.until is not None:
             return (
                 "Then evaluate the new events alone, this log being the training window: warmstart evaluate with "
-                f"--test-from the first new event (this log ends {iso(self.until)}), this one policy and{tau}."
+                f"--test-from the first new event (this log ends {minute(self.until)} UTC), this one policy and{tau}."
             )
         why = "units of this log may come back" if self.unit else "the log was read without times"
         return f"Then evaluate the new events alone, without a training window ({why}): this one policy and{tau}."

@@ -64,11 +64,12 @@ def _more_log(times: float, evaluation: Evaluation, *, rises: bool) -> str:
 
 def _times(estimate: ValueEstimate) -> float | None:
     """Return how many times the log would bring the certified end that is in the way to 0."""
-    certified = estimate.gain.certified
+    certified, estimated = estimate.gain.certified, estimate.gain.estimated
     if certified is None or certified.joint_lower is None or certified.joint_upper is None:
         return None
     gain = certified.difference
-    if not gain:
+    if not gain or (estimated is not None and gain * estimated.difference < 0):
+        # More log would prove the opposite, where the policy is supported, of what the estimate says of all traffic.
         return None
     end = certified.joint_lower if gain > 0 else certified.joint_upper
     return max(((gain - end) / gain) ** 2, 1.0)

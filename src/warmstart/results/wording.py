@@ -100,13 +100,14 @@ class Wording:
     @property
     def _on_model(self) -> str:
         """Say how much of an estimate for all traffic the log does not support, and where the policy says nothing."""
-        support = self.estimate.support
-        guessed, none = support.clipped + support.unsupported, 1 - EVERYWHERE
+        support, none = self.estimate.support, 1 - EVERYWHERE
         silent = f" On {percent(support.undecided)} of traffic it makes no choice." if support.undecided >= none else ""
-        if guessed < none:
+        if support.clipped + support.unsupported < none:
             return silent
-        supported = f" The log supports {percent(self._share)} of traffic"
-        return f"{silent}{supported}; on {percent(guessed)} it is mostly a model's guess."
+        estimated = self.estimate.gain.estimated
+        guessed = 0.0 if estimated is None else estimated.on_model
+        model = f"; on {percent(guessed)} a model's guess stands in" if guessed >= none else ""
+        return f"{silent} The log supports {percent(self._share)} of traffic{model}."
 
     @property
     def _amounts(self) -> Amounts:

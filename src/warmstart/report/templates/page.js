@@ -19,7 +19,7 @@ function look(columns) {
     axis: {...words, labelColor: soft, gridColor: line, domainColor: line, tickColor: line},
     axisX: narrow ? {labelSeparation: 6, titleAnchor: "end", titleLimit: window.innerWidth - 60} : {labelSeparation: 6}, axisY: {titleLimit: 255},
     legend: {...words, labelColor: ink, orient: "top", labelLimit: 280, columns},
-    axisYBand: {labelLimit: narrow ? 150 : 220},
+    axisYBand: {labelLimit: narrow ? 165 : 220},
     style: {part: {stroke: of("--paper"), strokeWidth: 1}}, header: {labelColor: ink, titleColor: soft, labelFontSize: 12}, view: {stroke: null}, rule: {color: soft}, text: {color: ink}
   };
 }
@@ -91,7 +91,16 @@ function reach() {
   }
 }
 
+// On a small screen the cells of a wide table stand under each other, and say of which column they are.
+function nameCells() {
+  for (const table of document.querySelectorAll("table.wide")) {
+    const columns = [...table.tHead.rows[0].cells].map(cell => cell.textContent);
+    for (const row of table.tBodies[0].rows) columns.forEach((column, i) => { row.cells[i].dataset.column = column; });
+  }
+}
+
 document.addEventListener("DOMContentLoaded", () => {
+  nameCells();
   for (const part of document.querySelectorAll("details")) part.open = false;
   for (const steps of document.querySelectorAll(".steps")) {
     steps.querySelector(".control").hidden = false;
