@@ -69,9 +69,7 @@ def test_an_action_that_hardly_misses_a_tau_keeps_its_support(duckdb, shown):
     found = ws.evaluate(["constant:b", "constant:a"], read(rows, duckdb))
     assert [one.support.supported for one in found] == pytest.approx([1, 1])
     errors = [[point.error for point in one.tau_choice.curve] for one in found]
-    assert all(
-        curve[CANDIDATES.index(one.tau)] <= 1.1 * min(curve) for one, curve in zip(found, errors, strict=True)
-    )
+    assert all(curve[CANDIDATES.index(one.tau)] <= 1.1 * min(curve) for one, curve in zip(found, errors, strict=True))
 
 
 def test_auto_stands_beside_fixed_taus(duckdb):

@@ -126,7 +126,7 @@ def test_trade_offs_have_logging_the_policies_and_the_line_of_the_best(result):
 
 def test_segments_have_both_gains_the_drawn_one_and_the_whole_as_lines(result):
     better, dear = titled(evaluation_page(result), "better by country") + titled(evaluation_page(result), "dear by")
-    assert better.title == "better by country: proven better in DE, FR; differs in IT"
+    assert better.title == "better by country: proven better in DE, FR; proven worse in IT"
     assert dear.title.startswith("dear by country")
     [rows] = layers(better, "segment")
     assert {row["kind"] for row in rows} == {"certified", "estimated", "drawn"}

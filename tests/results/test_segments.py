@@ -40,6 +40,11 @@ def test_a_segment_differs_if_its_joint_ends_do_not_meet_those_of_the_others(who
     # All but 'at': (.3 * .1 + .1 * .45) / .4 = .1875 at the most; all but 'be': .171 at the least.
     assert [one.differs for one in apart] == [True, True, False]
     assert [one.proven for one in apart] == [True, False, False]
+    assert [one.worse for one in told(whole, {"at": (-0.2, 0), "be": (-0.2, -0.1), "ch": (0.1, 0.2)})] == [
+        False,
+        True,
+        False,
+    ]
     near = told(whole, {"at": (0.18, 0.3), "be": (-0.1, 0.16), "ch": (0.0, 0.45)})
     assert [one.differs for one in near] == [False, False, False]
     assert [one.to_dict()["share"] for one in near] == list(SHARES.values())

@@ -156,9 +156,13 @@ def _segments(evaluation: Evaluation) -> list[Section]:
             if gain is not None and gain.difference is not None
         ]
         chart = charts.by_segment(rows, wholes=wholes, x_title=x_title) if rows else None
-        proven, differing = _listed(own, [one.proven for one in own]), _listed(own, [one.differs for one in own])
-        title = f"{named(evaluation, *key)} by {by}: " + (f"proven better in {proven}" if proven else "nowhere proven")
-        title += f"; differs in {differing}" if differing else ""
+        listed = {
+            "proven better in": _listed(own, [one.proven for one in own]),
+            "proven worse in": _listed(own, [one.worse for one in own]),
+            "differs in": _listed(own, [one.differs and not one.worse for one in own]),
+        }
+        said = "; ".join(f"{word} {names}" for word, names in listed.items() if names)
+        title = f"{named(evaluation, *key)} by {by}: {said or 'nothing is proven'}"
         shown = every if len(every) <= MOST_SEGMENT_ROWS else own
         table = tables.segments_table(evaluation, shown)
         texts = [] if sections else [ABOUT_SEGMENTS.format(per=evaluation.per)]

@@ -76,7 +76,7 @@ def _about(values: Values, data: Values) -> Values:  # noqa: ARG001
 
 
 # Fields of segments, next to those of their estimates.
-OF_SEGMENTS: dict[str, Any] = {"drawn": float | None, "differs": bool, "proven": bool}
+OF_SEGMENTS: dict[str, Any] = {"drawn": float | None, "differs": bool, "proven": bool, "worse": bool}
 VERSION = {"version": "warmstart_version"}
 FORMS: dict[type, Form] = {
     Audit: Form(names=VERSION, derived={"verdict": tuple[str, str, str]}),

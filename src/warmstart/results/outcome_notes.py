@@ -18,9 +18,9 @@ GUARDS = (
     "for the error of logging's mean."
 )
 SEGMENTS = (
-    "Segments share one half of delta: 'better' (than logging) and 'differs' (from the other segments together) hold "
-    "for all of them at once. 'drawn' is the estimate, drawn towards that of all traffic as far as its own error is "
-    "large beside how much segments differ (empirical Bayes{few}); certified ends are never drawn."
+    "Segments share one half of delta: 'better' and 'worse' (than logging) and 'differs' (from the other segments "
+    "together) hold for all of them at once. 'drawn' is the estimate, drawn towards that of all traffic as far as its "
+    "own error is large beside how much segments differ (empirical Bayes{few}); certified ends are never drawn."
 )
 
 

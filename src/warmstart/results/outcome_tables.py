@@ -115,4 +115,5 @@ def segment_name(gain: SegmentGain, longest: int = 30) -> str:
 
 def proven_words(gain: SegmentGain) -> str:
     """Say what is proven of a segment."""
-    return ", ".join(word for word, said in (("better", gain.proven), ("differs", gain.differs)) if said) or "-"
+    words = (("better", gain.proven), ("worse", gain.worse), ("differs", gain.differs))
+    return ", ".join(word for word, said in words if said) or "-"

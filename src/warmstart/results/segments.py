@@ -23,18 +23,21 @@ class SegmentGain:
 
     ``drawn``: the estimated gain, drawn towards that of the whole as far as its own error is large beside how much
     segments differ (empirical Bayes); None where there is no estimate with an interval. ``differs``: whether the
-    certified gain is proven to differ from that of the other segments together. ``proven``: whether the policy is
-    proven to improve on logging here. Bounds hold for all segments, policies and taus at once.
+    certified gain is proven to differ from that of the other segments together. ``proven`` and ``worse``: whether the
+    policy is proven to improve on logging here, or to do worse. Bounds hold for all segments, policies and taus
+    at once.
     """
 
     estimate: ValueEstimate
     drawn: float | None
     differs: bool
     proven: bool
+    worse: bool
 
     def to_dict(self) -> dict[str, Any]:
         """Return what is told beside the estimate."""
-        return {"share": self.estimate.share, "drawn": self.drawn, "differs": self.differs, "proven": self.proven}
+        said = {"drawn": self.drawn, "differs": self.differs, "proven": self.proven, "worse": self.worse}
+        return {"share": self.estimate.share, **said}
 
 
 def segment_gains(evaluation: Evaluation) -> list[SegmentGain]:
@@ -51,7 +54,7 @@ def segment_gains(evaluation: Evaluation) -> list[SegmentGain]:
 def _of_policy(own: Sequence[ValueEstimate], whole: ValueEstimate, reward: Outcome) -> list[SegmentGain]:
     drawn = _drawn(own, whole)
     return [
-        SegmentGain(one, mean, _differs(one, own), improvement(one, reward) > 0)
+        SegmentGain(one, mean, _differs(one, own), improvement(one, reward) > 0, largest_improvement(one, reward) < 0)
         for one, mean in zip(own, drawn, strict=True)
     ]
 

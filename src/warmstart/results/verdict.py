@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING
 
 from warmstart.core import percent, quoted
 from warmstart.results.amounts import Amounts
+from warmstart.results.segments import largest_improvement
 from warmstart.results.selection import Selection, select
 from warmstart.results.settling import what_would_settle_it
 from warmstart.results.wording import EVERYWHERE, Ends, Evidence, Kind, Wording
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from warmstart.results.estimate import ValueEstimate
     from warmstart.results.evaluation import Evaluation
 
@@ -133,14 +136,13 @@ def _in_segments(evaluation: Evaluation, chosen: Selection, own: Verdict) -> Ver
     share = sum(one.share * one.support.supported for one in parts)
     gains = [(one.share, one.gain.certified) for one in parts]
     gain = sign * sum(share * (part.difference or 0.0) for share, part in gains if part is not None)
-    names = [" and ".join(map(quoted, segment)) for segment in chosen.segments]
-    where = ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    where = _listed(chosen.segments)
     amounts, least = Amounts.of(evaluation), chosen.gain_lower or 0.0
     verb = f"{'lowers' if evaluation.reward.minimize else 'raises'} {quoted(evaluation.reward.name)}"
     text = (
         f"Used there where this log supports it, on {percent(share)} of all traffic, it {verb} by at least "
         f"{amounts.at_least(least)}, against what was shown; best estimate {amounts.about(gain)}. "
-        "Elsewhere keep what was shown."
+        f"Elsewhere keep what was shown{_worse(evaluation, own)}."
     )
     return replace(
         own,
@@ -154,3 +156,15 @@ def _in_segments(evaluation: Evaluation, chosen: Selection, own: Verdict) -> Ver
         settle=(),
         segments=chosen.segments,
     )
+
+
+def _worse(evaluation: Evaluation, own: Verdict) -> str:
+    """Name the segments in which a policy is proven worse."""
+    every = [one for one in evaluation.segments if (one.policy, one.tau) == (own.policy, own.tau)]
+    worse = [one.segment for one in every if one.segment and largest_improvement(one, evaluation.reward) < 0]
+    return f": it is proven worse in {_listed(worse)}" if worse else ""
+
+
+def _listed(segments: Sequence[tuple[str, ...]]) -> str:
+    names = [" and ".join(map(quoted, segment)) for segment in segments]
+    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
