@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, cast
 
-import typer
-
 from warmstart.cli.completion import LOSSES, MODELS, PASSES, option
 from warmstart.cli.options import ForceOption, HtmlOption, Only, Without, command
 from warmstart.cli.pages import check_paths
@@ -123,9 +121,8 @@ def fit(
         save_policy(policy, out)
     if html is not None:
         save_report(policy, html, force=force)
-    if policy.learned.safe is not None:
-        show(safe_tables(policy.learned.safe), [])
-    typer.echo("\n".join([*policy.summary(), f"The policy is in {printable(out)}/"]))
+    tables = [] if policy.learned.safe is None else safe_tables(policy.learned.safe)
+    show(tables, [*policy.summary(), f"The policy is in {printable(out)}/"], policy.learned.headline)
 
 
 def _of_proof(*, safe: bool, also: bool, log: LogSettings, **given: Any) -> dict[str, Any]:

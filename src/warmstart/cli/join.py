@@ -107,6 +107,6 @@ def join(
     if json:
         typer.echo(result.to_json())
         return
-    show(result.tables, result.notes)
+    show(result.tables, result.notes, result.headline)
     time = "" if impression_time is None else f" --time {printable(impression_time)}"
     typer.echo(f"Next: warmstart audit {printable(out)} --context COLUMN --action COLUMN --reward reward{time}")

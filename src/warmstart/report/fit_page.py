@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import minute, percent, shortened
+from warmstart.core import percent, quoted, shortened
 from warmstart.report import charts
 from warmstart.report.epoch_pages import FOOTER
 from warmstart.report.glossary import glossary
@@ -90,9 +90,10 @@ def fit_page(result: Learned | FittedPolicy) -> Page:
     else:
         sections = [Section(NOT_COUNTED)] if departure is None else _departure(learned, departure)
     sections += [*_models(learned), *_tau(learned), _features(learned), _sources(learned)]
+    better = f"{quoted(learned.columns['reward'])}: {'less' if learned.minimized else 'more'} is better"
     return Page(
         title="What was learned from this log",
-        source=shortened(learned.sources.get("log") or "a table", 120),
+        source=f"{better}. Log: {shortened(learned.sources.get('log') or 'a table', 120)}.",
         cards=cards,
         sections=sections,
         glossary=glossary(learned.columns),
@@ -102,19 +103,12 @@ def fit_page(result: Learned | FittedPolicy) -> Page:
 
 
 def _headline(learned: Learned) -> Headline:
-    """Say what to do: evaluate the policy first, unless its departures are proven."""
-    later, safe = "later events than those it learned from", learned.safe
-    if learned.window.last is not None:
-        later = f"events after {minute(learned.window.last)} UTC, where its training ends"
-    evaluate = f"evaluate it on {later}: warmstart evaluate, with --policy and its folder."
-    if safe is None:
-        title = "Learned, not evaluated: nothing here says what the policy would earn"
-        return Headline("cannot-tell", None, title, [f"Before it is used, {evaluate}"], label="Not evaluated")
-    if not safe.contexts:
-        title = "Keep what was shown: no departure from it is proven to gain"
-        return Headline("cannot-tell", None, title, label="Nothing is proven")
-    title = f"Proven no worse than what was shown: it departs from that on {percent(safe.departs)} of the traffic only"
-    texts = [f"That is about the traffic that proved it. To know by how much it gains later, {evaluate}"]
+    """Colour what to do by what is proven."""
+    title, *texts = learned.headline
+    if learned.safe is None:
+        return Headline("cannot-tell", None, title, texts, label="Not evaluated")
+    if not learned.safe.contexts:
+        return Headline("cannot-tell", None, title, texts, label="Nothing is proven")
     return Headline("better", "certified", title, texts)
 
 

@@ -12,8 +12,6 @@ from warmstart.report.page import Card, Headline, Page, Section
 if TYPE_CHECKING:
     from warmstart.results import Joined
 
-# Say so where more than this share of the outcomes is late.
-LATE = 0.05
 WORDS = (
     ("Impression", "A row of what was shown: the context, the action, and a key by which outcomes know it."),
     ("Outcome", "A row of what came of it later, such as a click or an order, with the key of its impression."),
@@ -41,8 +39,8 @@ def join_page(joined: Joined) -> Page:
     shown, came = joined.impressions, joined.outcomes
     lost = came.never_shown + came.before
     warned = any("WARNING" in note for note in joined.notes) or not shown.rewarded
-    title = f"{_of(shown.rewarded, shown.written)} of {counted(shown.written, 'impression')} have a reward"
-    headline = Headline("cannot-tell" if warned else "same", None, title, _next(joined), label="Joined")
+    title, *texts = joined.headline
+    headline = Headline("cannot-tell" if warned else "same", None, title, texts, label="Joined")
     cards = [
         Card(
             "Outcomes that count",
@@ -62,16 +60,6 @@ def join_page(joined: Joined) -> Page:
         headline=headline,
         footer=FOOTER.format(version=__version__),
     )
-
-
-def _next(joined: Joined) -> list[str]:
-    """Say what to do with the log that was written."""
-    late, read = joined.outcomes.outside_window, joined.outcomes.read
-    texts = ["The others count as 0. Next: warmstart audit of the joined log."]
-    if joined.window is not None and late > LATE * read:
-        hint = "a longer window would count more of them, and leaves more impressions out as too young"
-        texts.append(f"{_of(late, read)} of the outcomes came after the window and do not count: {hint}.")
-    return texts if joined.impressions.rewarded else ["No outcome counts: nothing can be learned from this log."]
 
 
 def _of(part: int, whole: int) -> str:

@@ -27,8 +27,8 @@ def show(tables: Iterable[TextTable], notes: Iterable[str], headline: Sequence[s
         texts = ["\n".join(headline), *(table.text() for table in tables), "\n".join(notes)]
         console.file.write("\n\n".join(text for text in texts if text) + "\n")
         return
-    for text in headline:
-        console.print(Text(text, style="bold" if text.startswith(IMPORTANT) else ""))
+    for place, text in enumerate(headline):
+        console.print(Text(text, style="bold" if place == 0 or text.startswith(IMPORTANT) else ""))
     if headline:
         console.print()
     for table in tables:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from warmstart.core import counted, iso, printable
+from warmstart.core import counted, iso, percent, printable
 from warmstart.results.display import Result, TextTable, fields_of, plain
 
 Duplicates = Literal["first", "sum", "max", "error"]
@@ -14,6 +14,8 @@ Repeated = Literal["last", "error"]
 WithoutOutcome = Literal["zero", "leave-out"]
 # Seconds: a minute, ten, an hour, six, a day, three, a week, four.
 DELAYS = (60, 600, 3_600, 21_600, 86_400, 259_200, 604_800, 2_419_200)
+# Say so where more than this share of the outcomes is late.
+LATE = 0.05
 SPANS = ((604_800, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
 
 
@@ -102,6 +104,20 @@ class Joined(Result):
         }
 
     @property
+    def headline(self) -> list[str]:
+        """Return how many impressions have a reward, and what to do with the log that was written."""
+        shown, late, read = self.impressions, self.outcomes.outside_window, self.outcomes.read
+        title = f"{_of(shown.rewarded, shown.written)} of {counted(shown.written, 'impression')} have a reward"
+        if not shown.rewarded:
+            return [title, "No outcome counts: nothing can be learned from this log."]
+        others = "The others count as 0." if self.without_outcome == "zero" else "Those without one are left out."
+        texts = [f"{others} Next: warmstart audit of the joined log."]
+        if self.window is not None and late > LATE * read:
+            hint = "a longer window would count more of them, and leaves more impressions out as too young"
+            texts.append(f"{_of(late, read)} of the outcomes came after the window and do not count: {hint}.")
+        return [title, *texts]
+
+    @property
     def tables(self) -> list[TextTable]:
         """Return what became of the impressions and of the outcomes."""
         names = {
@@ -158,6 +174,10 @@ class Joined(Result):
         if not self.impressions.rewarded:
             lines.append("WARNING: No outcome belongs to any impression. Are the keys of both tables the same? (WS219)")
         return lines
+
+
+def _of(part: int, whole: int) -> str:
+    return f"{part:,} ({percent(part / whole if whole else 0.0)})"
 
 
 def _span(seconds: int) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any, Literal
 
-from warmstart.core import Window, percent, quoted, shortened
+from warmstart.core import Window, minute, percent, quoted, shortened
 from warmstart.results.display import Result, TextTable, fields_of
 from warmstart.results.safe import SafeImprovement, about_safety, safe_tables
 
@@ -117,6 +117,22 @@ class Learned(Result):
         parts = fields_of(self)
         version = parts.pop("version")
         return {**self._head(), **parts, "warmstart_version": version}
+
+    @property
+    def headline(self) -> list[str]:
+        """Return what to do: evaluate the policy first, unless its departures are proven."""
+        later, safe = "later events than those it learned from", self.safe
+        if self.window.last is not None:
+            later = f"events after {minute(self.window.last)} UTC, where its training ends"
+        evaluate = f"evaluate it on {later}: warmstart evaluate, with --policy and its folder."
+        if safe is None:
+            title = "Learned, not evaluated: nothing here says what the policy would earn"
+            return [title, f"Before it is used, {evaluate}"]
+        if not safe.contexts:
+            return ["Keep what was shown: no departure from it is proven to gain"]
+        departs = f"it departs from that on {percent(safe.departs)} of the traffic only"
+        proved = "That is about the traffic that proved it. To know by how much it gains later"
+        return [f"Proven no worse than what was shown: {departs}", f"{proved}, {evaluate}"]
 
     @property
     def tables(self) -> list[TextTable]:
