@@ -37,6 +37,7 @@ def test_fit_evaluate_and_choose(world, tmp_path, monkeypatch, capsys):
     options = ["--train-fraction", "0.65", "--weight-bits", "18", "--out", policy]
     code, out, _ = run(monkeypatch, capsys, "fit", world.events_path, *NAMES, *tables, *options)
     assert code == 0
+    assert out.startswith("Learned, not evaluated: nothing here says what the policy would earn\nBefore it is used, ")
     assert "Learned from 19,500 events" in out
     assert "left out: 'text'" in out
     evaluate = ["evaluate", world.events_path, *NAMES, "--policy", policy, "--tau", "0.05", "--json"]

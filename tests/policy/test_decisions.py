@@ -79,7 +79,7 @@ def test_a_row_without_an_action_is_undecided(events, tmp_path):
 def test_keys_whose_types_cannot_match(events):
     with pytest.raises(ws.ColumnError, match="'action' has type int64, and string in the log"):
         evaluate(events, rows(context=["x0"], action=[0]))
-    with pytest.raises(ws.ColumnError, match="has no column 'action'"):
+    with pytest.raises(ws.ColumnError, match="of the policy 'mine' has no column 'action'"):
         evaluate(events, rows(context=["x0"], choice=["a0"]))
     with pytest.raises(ws.ColumnError, match="probability has type string"):
         evaluate(events, rows(context=["x0"], action=["a0"], probability=["all"]))

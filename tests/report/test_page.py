@@ -397,6 +397,29 @@ def test_the_keyboard_skips_to_the_findings_and_shows_where_it_is(browser, plain
         assert page.evaluate("getComputedStyle(document.documentElement).scrollBehavior") == "smooth"
 
 
+def test_on_a_small_screen_rows_of_wide_tables_are_lists_of_named_cells(browser, tmp_path):
+    header, cells = ("policy", "verdict", "supported", "everywhere"), ("mine", "better, certified", "67 %", "+28.4")
+    wide = TextTable("Wide", header, [cells] * 2, left=1)
+    path = shown(tmp_path, sections=[Section("Told", tables=[wide, TextTable("Small", ("a", "b"), [("1", "2")])])])
+    rows = "[...document.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.getBoundingClientRect().top))"
+    named = "getComputedStyle(document.querySelectorAll('td')[2], '::before').content"
+    with Visit(browser, path, width=390) as visit:
+        first, second, small = visit.page.evaluate(rows)
+        assert first == sorted(set(first))
+        assert max(first) < min(second)
+        assert len(set(small)) == 1
+        assert "supported" in visit.page.evaluate(f"document.querySelectorAll('td')[2].dataset.column + {named}")
+        visit.change(width=1280)
+        assert [len(set(row)) for row in visit.page.evaluate(rows)] == [1, 1, 1]
+
+
+def test_options_and_percentages_are_not_broken(browser, tmp_path):
+    text = "Evaluate it, with --policy <b> on 5 % of --it"
+    with Visit(browser, shown(tmp_path, sections=[Section("Told", [text])])) as visit:
+        assert visit.page.inner_text("#text-1") == text.replace(" %", "\u00a0%")
+        assert visit.page.locator("span.option").all_inner_texts() == ["--policy", "--it"]
+
+
 def test_wide_tables_fit_on_paper(browser, tmp_path):
     """A4 without its margins is 718 pixels wide."""
     header = (

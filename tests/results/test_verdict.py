@@ -214,11 +214,31 @@ def test_the_selected_policy_is_spoken_of_first_also_where_it_is_for_some_segmen
     assert "where it is proven better: in '" in found.verdict.title
     assert found.verdict.gain_lower == chosen.gain_lower
     assert found.verdict.segments == chosen.segments
+    [[segment]] = chosen.segments
+    other = {"0": "1", "1": "0"}[segment]
+    assert found.verdict.text.endswith(f"Elsewhere keep what was shown: it is proven worse in '{other}'.")
     used = [one for one in found.segments if one.policy == chosen.policy and one.segment in chosen.segments]
     assert found.verdict.gain == pytest.approx(sum(one.share * one.gain.certified.difference for one in used))
     assert found.verdict.gain > found.verdict.gain_lower
     assert found.verdict.share == pytest.approx(sum(one.share * one.support.supported for one in used))
     assert f"on {100 * found.verdict.share:.0f} % of all traffic" in found.verdict.text
+
+
+def test_more_log_is_not_asked_for_to_prove_the_opposite_of_the_estimate():
+    found = evaluated(log(means=(0.4, 0.41)))
+    estimate = found["constant:a1"]
+    assert any(one.startswith("More log") for one in found.verdict_on(estimate).settle)
+    estimated = replace(estimate.gain.estimated, difference=-estimate.gain.certified.difference)
+    against = replace(estimate, gain=replace(estimate.gain, estimated=estimated))
+    assert not any(one.startswith("More log") for one in found.verdict_on(against).settle)
+
+
+def test_traffic_that_weights_nearly_cover_is_no_guess():
+    """At a tau of .55 an action with a share of a half is clipped, but weights stand for nine tenths of it."""
+    events = ws.read_events(log(means=(0.4, 0.41)), context="page", action="ad", reward="click")
+    text = ws.evaluate("constant:a1", events, tau=0.55).verdict.text
+    guessed = float(re.search(r"supports 0 % of traffic; on ([0-9.]+) % a model's guess stands in", text)[1])
+    assert 5 < guessed < 15
 
 
 def test_an_alarm_about_propensities_is_in_the_verdict():
