@@ -50,11 +50,7 @@ bench: $(VENV)/.dev ## Run the benchmarks, keep their ratios in benchmarks/resul
 	$(BIN)/python -m benchmarks --record
 	$(BIN)/python -m benchmarks.tables
 
-bench-attack: $(VENV)/.dev ## Fuzz the parsers; kill, interrupt and starve every command that writes
-	WARMSTART_EXAMPLES=3000 $(BIN)/python -m pytest tests/attack/test_fuzz.py
-	$(BIN)/python -m tests.attack --times $(TIMES)
-
-check: $(VENV)/.dev ## Fail where a benchmark is a quarter slower or larger than recorded
+bench-check: $(VENV)/.dev ## Fail where a benchmark is a quarter slower or larger than recorded
 	$(BIN)/python -m benchmarks.check
 
 docs: $(VENV)/.dev ## Build the documentation into site/
