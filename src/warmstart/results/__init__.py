@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from warmstart.results.estimate import *  # noqa: F403
     from warmstart.results.evaluation import *  # noqa: F403
     from warmstart.results.explanation import *  # noqa: F403
+    from warmstart.results.grouped import *  # noqa: F403
     from warmstart.results.guards import *  # noqa: F403
     from warmstart.results.interop import *  # noqa: F403
     from warmstart.results.joined import *  # noqa: F403
