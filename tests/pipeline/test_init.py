@@ -162,3 +162,33 @@ def test_rows_are_shown_as_they_are_understood_and_escaped():
 def test_an_empty_log_is_an_error():
     with pytest.raises(ws.EmptyWindowError, match="has no rows"):
         ws.init(shop().slice(0, 0))
+
+
+def test_without_a_column_for_a_role_that_is_needed_nothing_is_taken_for_granted():
+    numbers = pa.table({"x0": np.arange(N) / 7, "x1": np.arange(N) / 3, "y": np.arange(N) % 2})
+    with pytest.raises(ws.UsageError, match="not clear which column is the action"):
+        ws.init(numbers, context="x1", accept=True)
+
+
+@pytest.mark.parametrize("times", [[f"{1 + i % 28:02}.03.2026 14:00" for i in range(N)], np.arange(N) / 24 + 46_000.5])
+def test_times_that_cannot_be_read_are_named_and_are_no_context(times):
+    proposal = ws.init(shop(EventTime=times))
+    assert proposal["time"].columns == ()
+    assert "EventTime" not in proposal["context"].columns + proposal["context"].alternatives
+    assert any("'EventTime' is named like a time and cannot be read" in note for note in proposal.notes)
+    assert not any("cannot be read" in note for note in ws.init(shop(EventTime=times), time="none").notes)
+
+
+def test_a_reward_that_is_empty_where_nothing_came_of_it_is_to_be_filled():
+    log = shop(did_purchase=[1.0 if i % 5 == 0 else None for i in range(N)])
+    notes = ws.init(log, context="Customer Segment", reward="did_purchase").notes
+    assert any("fill it with 0 first" in note for note in notes)
+    assert not any("There are nulls" in note for note in notes)
+    dropped = ws.init(log, context="Customer Segment", reward="did_purchase", drop_nulls=True).notes
+    assert any("is the same in every event" in note for note in dropped)
+
+
+def test_columns_named_as_features_come_before_others_in_the_context():
+    few = {f"x{i}": np.arange(N) % 2 for i in range(8)}
+    proposal = ws.init(shop(**few, user_feature_0=np.arange(N) // 7 % 4))
+    assert proposal["context"].columns[:2] == ("Customer Segment", "user_feature_0")

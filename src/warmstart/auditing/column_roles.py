@@ -23,13 +23,16 @@ WORDS = {
     "propensity": "propensity propensities pscore prob probability",
     "epoch": "version policy release deployment phase",
     "context": "page segment country city region device os browser platform age gender language category channel hour "
-    "weekday placement position slot source query topic context state genre type zone market tier plan locale",
+    "weekday placement position slot source query topic context state genre type zone market tier plan locale "
+    "feature features attribute covariate",
 }
 LISTS = {role: frozenset(text.split()) for role, text in WORDS.items()}
 # Measured after acting, so that they are outcomes and no context.
 AFTER = frozenset(
     "revenue dwell seconds minutes spent tokens amount total earnings margin profit paid basket rating score".split()  # noqa: SIM905
 )
+# Names of times that hold something else than whole days or steps.
+CLOCK = frozenset("time timestamp ts date datetime at when".split())  # noqa: SIM905
 # Times that are not when the event happened.
 NOT_WHEN = frozenset("birth birthday birthdate born registered registration signup joined expires updated".split())  # noqa: SIM905
 NO_COLUMN = re.compile(r"^(unnamed: ?\d+|index|level_\d+|__index_level_\d+__|row|rowid|row_?(id|no|nr|number)|)$", re.I)
@@ -54,7 +57,7 @@ class Candidate:
 class Roles:
     """The candidates of every role, best first; ``context``: the columns together, and ``left_out`` those that are not.
 
-    ``also``: what looks like further outcomes. ``ignored``: columns that cannot be of use, with the reason.
+    ``also``: what looks like further outcomes. ``unread_times``: named like a time, and cannot be read as one.
     """
 
     action: Sequence[Candidate]
@@ -67,6 +70,7 @@ class Roles:
     context: Sequence[Candidate]
     left_out: Sequence[Candidate]
     also: Sequence[Candidate]
+    unread_times: Sequence[Candidate] = ()
 
 
 def is_sure(candidates: Sequence[Candidate]) -> bool:
@@ -114,6 +118,7 @@ def find_roles(columns: Sequence[ColumnProfile], taken: Mapping[str, Sequence[st
         "also": [] if "also" in taken else ranked("also", _also),
     }
     used.update(one.name for one in found["also"])
+    found["unread_times"] = [] if found["time"] or "time" in taken else ranked("unread_times", _unread_time)
     others = ranked("context", _context)
     if "context" in taken:
         return Roles(**found, context=others, left_out=[])
@@ -202,6 +207,13 @@ def _time(profile: ColumnProfile) -> tuple[float, str]:
     if whole and named >= 4 and "hour" not in words_of(profile.name):
         return named, f"its integers, {profile.least:g} to {profile.most:g}, may be days or steps"
     return 0.0, ""
+
+
+def _unread_time(profile: ColumnProfile) -> tuple[float, str]:
+    words = words_of(profile.name)
+    if profile.kind not in ("text", "number") or not set(words[-1:]) & CLOCK or set(words) & (NOT_WHEN | AFTER):
+        return 0.0, ""
+    return (1.0, "its name is that of a time") if profile.distinct > HANDFUL else (0.0, "")
 
 
 def _unit(profile: ColumnProfile) -> tuple[float, str]:

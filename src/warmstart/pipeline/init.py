@@ -11,7 +11,15 @@ from warmstart.auditing import Candidate, ColumnProfile, Roles, find_roles, is_s
 from warmstart.core import EmptyWindowError, UsageError, no_such_column, quoted, shortened
 from warmstart.engine import describe, open_every_column, resolve_engine, stored_table
 from warmstart.pipeline.init_toml import toml_text
-from warmstart.results import COSTLY, Proposal, ProposedRole, left_out_note, nulls_note
+from warmstart.results import (
+    COSTLY,
+    Proposal,
+    ProposedRole,
+    left_out_note,
+    nulls_note,
+    only_known_note,
+    unread_time_note,
+)
 
 if TYPE_CHECKING:
     from warmstart.engine import Engine, SourceTable
@@ -173,7 +181,7 @@ class _Asking:
         if not names and role not in NEEDED:
             return ProposedRole(role, (), NOTHING[role], (), sure=True)
         sure = is_sure(candidates)
-        name = names[0] if sure or self.accept else self.answer(role, candidates)
+        name = names[0] if sure or (names and self.accept) else self.answer(role, candidates)
         if name is None:
             return ProposedRole(role, (), "you said that there is none", tuple(names), sure=True)
         if self.profiles[name].is_yes_or_no and role == "reward":
@@ -257,15 +265,19 @@ class _Asking:
         names = [name for names in chosen.values() for name in names]
         others = tuple(one.name for one in self.found.left_out if one.name not in names)
         notes += [left_out_note(others)] if others else []
+        reward = self.profiles[chosen["reward"][0]]
+        only_known = reward.distinct == 1 and reward.nulls > 0 and not drop_nulls
         nulls = {name: self.profiles[name].nulls for name in names if self.profiles[name].nulls}
+        nulls = {name: n for name, n in nulls.items() if not (only_known and name == reward.name)}
         if nulls and not drop_nulls:
             notes.append(nulls_note(nulls, self.profiles[names[0]].rows))
-        reward = self.profiles[chosen["reward"][0]]
+        notes += [unread_time_note(one.name) for one in self.found.unread_times[:1]]
         if reward.name in ranges and "reward" not in self.taken:
             low, high = ranges[reward.name]
             notes.append(f"The range of {quoted(reward.name)} is taken to be {low:g} to {high:g}: is more possible?")
         if reward.distinct == 1:
-            notes.append(f"{quoted(reward.name)} is the same in every event: nothing can be learned from it.")
+            same = f"{quoted(reward.name)} is the same in every event: nothing can be learned from it."
+            notes.append(only_known_note(reward.name) if only_known else same)
         costly = {word for word in COSTLY if word in reward.name.lower()}
         if costly and reward.name not in minimize:
             notes.append(f"If less of {quoted(reward.name)} is better, say so: --minimize {shortened(reward.name)}.")

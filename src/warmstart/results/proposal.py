@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from warmstart.core import counted, percent, shortened
+from warmstart.core import counted, percent, quoted, shortened
 from warmstart.results.display import Result, TextTable
 
 # In a table of ten rows, names and values are cut off here.
@@ -94,4 +94,21 @@ def nulls_note(nulls: dict[str, int], events: int) -> str:
     return (
         f"WARNING: There are nulls: {parts}. Commands will refuse the log: fill them (an unknown city is a city called "
         "unknown), or leave these rows out knowingly: drop_nulls = true. (WS210)"
+    )
+
+
+def only_known_note(reward: str) -> str:
+    """Say what to do about a reward that is the same wherever it is known, and empty elsewhere."""
+    return (
+        f"WARNING: {quoted(reward)} is empty or always the same. If empty means that nothing came of it, fill it with "
+        "0 first: to leave these rows out would leave nothing to compare. (WS210)"
+    )
+
+
+def unread_time_note(name: str) -> str:
+    """Say that a column is named like a time, and cannot be read as one."""
+    return (
+        f"{quoted(name)} is named like a time and cannot be read as one, so that nothing is split by time. Write times "
+        "as 2026-03-01 14:30 (ISO 8601), or as integers since 1970, and run this again; or say that there is none: "
+        "--time none."
     )
