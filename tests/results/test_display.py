@@ -87,6 +87,7 @@ def test_every_result_is_a_flat_table(everything):
         assert table.num_rows > 0, name
         assert not any(pa.types.is_nested(field.type) or pa.types.is_null(field.type) for field in table.schema), name
         assert list(result.to_pandas().columns) == table.column_names
+        assert result.to_polars().columns == table.column_names
 
 
 def test_an_evaluation_has_one_row_per_policy_and_tau(evaluation):

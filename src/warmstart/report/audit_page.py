@@ -58,7 +58,7 @@ def _choice(audit: Audit) -> Section:
         f"as much choice as {exploration.effective_actions:.2f} equally frequent actions a context."
     )
     title = f"On {percent(several)} of the traffic, the context saw two actions or more"
-    return Section(title, [text, words.about_evenness(audit)], chart, [tables.by_actions_table(audit)])
+    return Section(title, [text, words.about_evenness(audit)], chart, [tables.by_actions_table(audit)], plot="actions")
 
 
 def _support(audit: Audit) -> Section:
@@ -73,7 +73,7 @@ def _support(audit: Audit) -> Section:
         "steadier and leaves more traffic out; the dashed line is where the two cost least together."
     )
     title = f"At tau = {tau:g}, choosing at random is supported on {percent(at.uniform)} of the traffic"
-    return Section(title, [text], chart, [tables.support_table(audit)])
+    return Section(title, [text], chart, [tables.support_table(audit)], plot="support")
 
 
 def _units(audit: Audit) -> list[Section]:
@@ -98,7 +98,7 @@ def _calendar(audit: Audit) -> Section:
         title = f"{percent(origin.calendar)} of the choice comes from the calendar"
     texts = words.about_the_origin(audit)
     texts += ["The chart shows when the logging policy changed its mind."] if switches else []
-    return Section(title, texts, chart, [tables.origin_table(audit)])
+    return Section(title, texts, chart, [tables.origin_table(audit)], plot="calendar")
 
 
 def _assumptions(audit: Audit) -> Section:
@@ -116,7 +116,7 @@ def _assumptions(audit: Audit) -> Section:
     title = "There are signs of drift or reaction" if fired else "No clear sign of a common drift or of reaction"
     if all(check.p_value is None for check in audit.checks):
         title = "Drift and reaction cannot be checked on this log"
-    return Section(title, texts, chart, [tables.checks_table(audit)])
+    return Section(title, texts, chart, [tables.checks_table(audit)], plot="drift")
 
 
 def _epochs(audit: Audit) -> list[Section]:
@@ -148,7 +148,7 @@ def _power(audit: Audit) -> Section:
     title = f"A policy that earns {more(power.smallest_gain)} than logging could be proven better"
     if power.smallest_gain > words.TOO_MUCH:
         title = "This log is too small to prove a gain that anyone would expect"
-    return Section(title, texts, chart, [tables.power_table(audit)])
+    return Section(title, texts, chart, [tables.power_table(audit)], plot="power")
 
 
 def _explore(audit: Audit) -> Section:

@@ -173,7 +173,9 @@ def waterfall_section(evaluation: Evaluation) -> list[Section]:
     explained = [(kind.capitalize(), meaning) for kind, meaning in meanings.items() if kind in kinds]
     whole = ", were it used in all segments," if verdict.segments else ""
     texts = [f"Against what was shown, which got {shown}."]
-    return [Section(f"Where the change of {name}{whole} comes from", texts, chart, [table], explained)]
+    return [
+        Section(f"Where the change of {name}{whole} comes from", texts, chart, [table], explained, plot="waterfall")
+    ]
 
 
 def _steps(evaluation: Evaluation, estimate: ValueEstimate) -> list[dict[str, Any]]:

@@ -48,7 +48,9 @@ def doubt_section(evaluation: Evaluation) -> list[Section]:
         steps.append(Step(f"doubt = {factor:g}", (), chart, [table]))
     start = factors.index(evaluation.doubt) if evaluation.doubt in factors else 0
     return [
-        Section(TITLE, [MEANING], None, found, steps=steps, slider="doubt", start=start, exploratory=SLIDER),
+        Section(
+            TITLE, [MEANING], None, found, steps=steps, slider="doubt", start=start, exploratory=SLIDER, plot="doubt"
+        )
     ]
 
 

@@ -34,7 +34,7 @@ def by_epoch(evaluation: Evaluation) -> list[Section]:
     chart = charts.over_epochs(
         rows, order=_order(named[0][1]), x_title="epoch", y_title="clipped value, reward per event"
     )
-    return [Section(f"The value by epoch, over {number}", [text, BAND], chart, [_table(named)])]
+    return [Section(f"The value by epoch, over {number}", [text, BAND], chart, [_table(named)], plot="epochs")]
 
 
 def monitor_page(monitor: Monitor) -> Page:
@@ -62,12 +62,13 @@ def monitor_page(monitor: Monitor) -> Page:
         chart = charts.over_epochs(
             gains, order=order, x_title="epoch", y_title=f"gain over logging, {reward} per event"
         )
-        sections.append(Section("The gain over logging, where supported", [BAND], chart, monitor.tables))
+        sections.append(Section("The gain over logging, where supported", [BAND], chart, monitor.tables, plot="gain"))
     if values:
         chart = charts.over_epochs(values, order=order, x_title="epoch", y_title=f"clipped value, {reward} per event")
-        sections.append(Section("What the policies earned", [BAND], chart))
+        sections.append(Section("What the policies earned", [BAND], chart, plot="value"))
     if support:
-        sections.append(Section("Traffic that the log supports", (), charts.support_over_epochs(support, order=order)))
+        chart = charts.support_over_epochs(support, order=order)
+        sections.append(Section("Traffic that the log supports", (), chart, plot="support"))
     past = [f"{line.epoch}: {alarm}" for line in monitor.lines for alarm in line.alarms]
     sections += [Section("All alarms so far", past)] if past else []
     return Page(
@@ -117,7 +118,7 @@ def progressive_page(curve: Progressive) -> Page:
     cards = [Card("Learned along the way", curve.verdict, warning=not (curve.gain_lower or 0.0) > 0)]
     cards += [] if curve.trend is None else [Card("Would more log help?", curve.trend.words)]
     sections = [
-        Section("The learning curve: gain against the events learned from", [BAND], gains, curve.tables),
+        Section("The learning curve: gain against the events learned from", [BAND], gains, curve.tables, plot="gain"),
         Section("What the numbers are, and what they rest on", curve.notes),
     ]
     return Page(

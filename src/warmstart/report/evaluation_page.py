@@ -76,7 +76,7 @@ def _values(evaluation: Evaluation) -> Section:
     line = chart is not None and logging is not None
     texts = [text, "The dashed line is what the logging policy earned."] if line else [text]
     title = "What is known to be earned, nothing being counted where the log cannot tell"
-    return Section(title, texts, chart, [tables.values_table(evaluation)])
+    return Section(title, texts, chart, [tables.values_table(evaluation)], plot="value")
 
 
 def _gains(evaluation: Evaluation) -> Section:
@@ -109,12 +109,12 @@ def _gains(evaluation: Evaluation) -> Section:
 
     if not several:
         only = step(title, evaluation)
-        return Section(title, [text], only.chart, only.tables)
+        return Section(title, [text], only.chart, only.tables, plot="gain")
     steps = [
         step(f"tau = {tau:g}", replace(evaluation, policies=tuple(e for e in evaluation if e.tau == tau)))
         for tau in taus
     ]
-    return Section(title, [text], steps=steps, slider="tau", exploratory=EXPLORATORY)
+    return Section(title, [text], steps=steps, slider="tau", exploratory=EXPLORATORY, plot="gain")
 
 
 def _taus(evaluation: Evaluation) -> list[Section]:
@@ -139,7 +139,7 @@ def _taus(evaluation: Evaluation) -> list[Section]:
             "no allowance for the choice."
         )
     chart = charts.errors_by_tau(rows, y_title="expected error, reward per event")
-    return [Section(f"tau was chosen: {names}", [text], chart)]
+    return [Section(f"tau was chosen: {names}", [text], chart, plot="tau")]
 
 
 def _traffic(evaluation: Evaluation) -> Section:
@@ -155,7 +155,7 @@ def _traffic(evaluation: Evaluation) -> Section:
         return Section("The traffic behind it", (), None, [table])
     least, most = min(e.support.supported for e in others), max(e.support.supported for e in others)
     span = percent(least) if percent(least) == percent(most) else f"{percent(least)} to {percent(most)}"
-    return Section(f"The log supports {span} of what the policies would do", (), chart, [table])
+    return Section(f"The log supports {span} of what the policies would do", (), chart, [table], plot="support")
 
 
 def _contributions(evaluation: Evaluation) -> list[Section]:

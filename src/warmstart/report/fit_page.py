@@ -142,7 +142,8 @@ def _departure(learned: Learned, departure: Departure) -> list[Section]:
     )
     title = f"It departs from logging on {percent(departure.departs)} of the traffic"
     chart = charts.stacked(rows, x_title="share of the training window's events", order=KINDS)
-    sections = [Section(title, about_departure(learned), chart, [table], EXPLAINED), *_drivers(learned)]
+    sections = [Section(title, about_departure(learned), chart, [table], EXPLAINED, plot="departure")]
+    sections += _drivers(learned)
     if (changes := actions_table(learned)) is not None:
         points = [
             {
@@ -156,7 +157,7 @@ def _departure(learned: Learned, departure: Departure) -> list[Section]:
         ]
         chart = charts.effects(points, x_title="share of the traffic: policy less logging")
         texts = ["How an action's share of the traffic would change if the policy chose in the place of logging."]
-        sections.append(Section("Actions that it shows more, and less", texts, chart, [changes]))
+        sections.append(Section("Actions that it shows more, and less", texts, chart, [changes], plot="actions"))
     return sections
 
 
@@ -182,7 +183,7 @@ def _drivers(learned: Learned) -> list[Section]:
     ]
     chart = charts.effects(rows, x_title="expected of its choice, against what was shown most", x_format="+.3~%")
     most = max(drivers, key=lambda one: one.largest)
-    return [Section(f"What drives it: mostly {DRIVERS[most.name]}", [DRIVEN], chart, [table])]
+    return [Section(f"What drives it: mostly {DRIVERS[most.name]}", [DRIVEN], chart, [table], plot="drivers")]
 
 
 def _models(learned: Learned) -> list[Section]:

@@ -73,7 +73,9 @@ def _outcomes(joined: Joined) -> Section:
     rows = [{"what": words, "share": n / came.read} for words, n in counts if n]
     kept = percent((came.rewarding + came.duplicates) / came.read if came.read else 0.0)
     chart = _bars(rows, "share of all outcomes") if rows else None
-    return Section(f"{kept} of the outcomes belong to an impression that was written", (), chart, [table])
+    return Section(
+        f"{kept} of the outcomes belong to an impression that was written", (), chart, [table], plot="outcomes"
+    )
 
 
 def _impressions(joined: Joined) -> Section:
@@ -98,7 +100,7 @@ def _delays(joined: Joined) -> list[Section]:
     )
     half = joined.half_within
     title = "How late outcomes come" if half is None else f"Half of the rewards, or more, come within {half}"
-    return [Section(title, [text], _bars(rows, "share of the rewarded impressions"), [table])]
+    return [Section(title, [text], _bars(rows, "share of the rewarded impressions"), [table], plot="delays")]
 
 
 def _bars(rows: list[dict[str, Any]], x_title: str) -> dict[str, Any]:

@@ -93,7 +93,7 @@ def _outcome(evaluation: Evaluation) -> Section:
         )
     rows = gain_rows(evaluation)
     chart = charts.effects(rows, x_title=f"change of {name} against logging", x_format="+.4~g") if rows else None
-    return Section(title, texts, chart, [tables.outcome_table(evaluation)])
+    return Section(title, texts, chart, [tables.outcome_table(evaluation)], plot="outcomes")
 
 
 def _guards(evaluation: Evaluation) -> list[Section]:
@@ -124,7 +124,7 @@ def _tradeoffs(evaluation: Evaluation) -> list[Section]:
         title = f"{reward} against {name}" + (f": both better under {free} (estimated)" if free else "")
         table = tables.tradeoffs_table(evaluation, outcome)
         texts = () if sections else [ABOUT_PRICES]
-        sections.append(Section(title, texts, chart, [] if table is None else [table]))
+        sections.append(Section(title, texts, chart, [] if table is None else [table], plot="tradeoff"))
     return sections
 
 
@@ -167,7 +167,7 @@ def _segments(evaluation: Evaluation) -> list[Section]:
         table = tables.segments_table(evaluation, shown)
         texts = [] if sections else [ABOUT_SEGMENTS.format(per=evaluation.per)]
         texts += [] if shown is every else [f"At tau {key[1]:g}: its other taus are in the JSON."]
-        sections.append(Section(title, texts, chart, [] if table is None else [table]))
+        sections.append(Section(title, texts, chart, [] if table is None else [table], plot="segments"))
     return sections
 
 

@@ -74,6 +74,7 @@ class Section(Step):
         slider: What the slider moves, such as 'tau'.
         start: The step that is shown first.
         exploratory: Why the numbers of several steps are not to be taken for one finding; marked as exploratory.
+        plot: What ``result.plot`` calls the chart.
     """
 
     explained: Sequence[tuple[str, str]] = ()
@@ -81,6 +82,7 @@ class Section(Step):
     slider: str = ""
     start: int = 0
     exploratory: str = ""
+    plot: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,6 +113,21 @@ def save_report(
         selection: What ``select`` said of an evaluation, to stand first.
         force: Replace any other file too.
     """
+    out = Path(path)
+    check_output(out, force=force)
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(
+            f"A report is a page of HTML, and {quoted(out.name)} does not end in .html.",
+            "Name it so; for JSON, write what to_json() returns, or pass --json.",
+        )
+    page = page_of(result, selection)
+    with write_output(out, force=force) as temporary:
+        temporary.write_text(render(page), encoding="utf-8")
+    return out
+
+
+def page_of(result: object, selection: Selection | None = None) -> Page:
+    """Return what the page of a result says, before it is HTML."""
     from warmstart.policy import FittedPolicy
     from warmstart.report.audit_page import audit_page
     from warmstart.report.epoch_pages import monitor_page, progressive_page
@@ -119,13 +136,6 @@ def save_report(
     from warmstart.report.join_page import join_page
     from warmstart.report.plan_page import plan_page
 
-    out = Path(path)
-    check_output(out, force=force)
-    if out.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(
-            f"A report is a page of HTML, and {quoted(out.name)} does not end in .html.",
-            "Name it so; for JSON, write what to_json() returns, or pass --json.",
-        )
     pages: dict[type, Any] = {
         Audit: audit_page,
         Evaluation: evaluation_page,
@@ -144,10 +154,8 @@ def save_report(
         )
     if selection is not None and not isinstance(result, Evaluation):
         raise UsageError("A selection is shown with the evaluation it was made from.", "Leave it out.")
-    page = make(result) if selection is None else make(result, selection)
-    with write_output(out, force=force) as temporary:
-        temporary.write_text(render(page), encoding="utf-8")
-    return out
+    page: Page = make(result) if selection is None else make(result, selection)
+    return page
 
 
 def render(page: Page) -> str:

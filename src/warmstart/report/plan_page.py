@@ -63,7 +63,7 @@ def _shares(plan: Plan) -> list[Section]:
         "depends on it, so that a small share spreads the same cost over a longer time."
     )
     title = "How long it takes" if len(possible) > 1 else f"It takes about {counted(possible[0].events or 0, 'event')}"
-    return [Section(title, [text] if len(possible) > 1 else [], chart, [plan.options_table])]
+    return [Section(title, [text] if len(possible) > 1 else [], chart, [plan.options_table], plot="events")]
 
 
 def _contexts(plan: Plan) -> list[Section]:

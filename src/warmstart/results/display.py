@@ -161,6 +161,25 @@ class Result:
         """Return the rows as a pandas frame."""
         return self.to_arrow().to_pandas()
 
+    def to_polars(self) -> Any:
+        """Return the rows as a polars frame."""
+        import polars as pl
+
+        return pl.from_arrow(self.to_arrow())
+
+    def plot(self, what: str | None = None) -> Any:
+        """Return an Altair chart of the result's page, interactive in a notebook; ``.save("gain.png")`` writes it.
+
+        Args:
+            what: Which one: of an evaluation "gain" (the default), "waterfall", "value", "support", "tau", "doubt",
+                "outcomes", "tradeoff", "segments" or "epochs", as far as it has them. A wrong word lists those of the
+                result.
+        """
+        from importlib import import_module
+
+        # The room of pages lies above this one.
+        return import_module("warmstart.report").plot(self, what)
+
     def save(self, path: str | Path, *, force: bool = False) -> Path:
         """Write the result to a file, whole or not at all: a page, or JSON that ``load_result`` reads, or its rows.
 
