@@ -24,6 +24,7 @@ MADE = {
     "llm-routers.md": ["judged.parquet", "router.html", "router/policy.json"],
     "log-propensities.md": ["day.parquet"],
     "outcomes.md": ["routes.html"],
+    "pipeline.md": ["warmstart.toml", "check.xml", "check.md", "evaluation.json"],
     "plan.md": ["show.csv", "plan.html"],
     "segments.md": ["segments.html"],
     "serve.md": ["policy/policy.json"],
@@ -82,6 +83,9 @@ def test_a_guide_runs_as_written(name, tmp_path):
     if name in PRINTED:
         assert len(shown) == PRINTED[name]
         assert not {line for block in shown for line in block.splitlines()} - set(said.splitlines())
+    if name == "pipeline.md":
+        settings = next(block for language, block in blocks if language == "toml")
+        assert not set(settings.splitlines()) - set((tmp_path / "warmstart.toml").read_text().splitlines())
     if name == "llm-routers.md":
         no_prompt_is_anywhere(tmp_path, said)
 
