@@ -79,7 +79,9 @@ CASES = {
         name="log.jsonl",
         read={"time": "at"},
     ),
-    "no epoch": Case(ws.ColumnError, "run from 1 to 2", HEAD + "p,a,1,1\np,a,0,2\n", read={"time": "at"}),
+    "no epoch": Case(
+        ws.ColumnError, "look like dates written", HEAD + "p,a,1,20260101\np,a,0,20260102\n", read={"time": "at"}
+    ),
     "given twice": Case(ws.UsageError, "given 2 times", read={"context": ["page", "page"]}),
     "empty window": Case(ws.EmptyWindowError, "later window has no events", read={"time": "at"}, at="2030-01-01"),
     "split without time": Case(ws.UsageError, "without a time column", fraction=0.5),

@@ -29,7 +29,13 @@ program()
 
 def run(folder, name="SIGINT", before="pass", after="raise"):
     code = COMMAND.format(name=name, before=before, after=after)
-    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder, check=False)
+
+    def heed():
+        # These tests may run where a signal is ignored, as SIGHUP is under nohup.
+        signal.signal(getattr(signal, name), signal.SIG_DFL)
+
+    ran = [sys.executable, "-c", code]
+    return subprocess.run(ran, capture_output=True, text=True, cwd=folder, check=False, preexec_fn=heed)
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ class InputTable:
     """Impressions or outcomes. ``given`` maps fixed names (``key_0, ..., time, reward``) to the user's.
 
     ``columns``: the user's names of the columns ``column_0, ...``, which are passed on. ``rows`` and ``with_nulls``
-    count what was read; ``last`` is the last time, in microseconds since 1970; ``ticks``: integers a second, where
+    count what was read; ``last`` is the last time, in microseconds since 1970; ``ticks_per_day``: integers a day, where
     times are integers.
     """
 
@@ -54,7 +54,7 @@ class InputTable:
     rows: int = 0
     with_nulls: int = 0
     last: int = 0
-    ticks: int | None = None
+    ticks_per_day: int | None = None
 
     @property
     def keys(self) -> list[str]:
@@ -163,7 +163,7 @@ def _with_times(source: InputTable, counts: Mapping[str, Any], *, epoch_integers
         why = "which are no seconds, milli-, micro- or nanoseconds since 1970"
         raise ColumnError(f"{source.where}: {what}, {why}.", "Turn them into timestamps first.")
     table = source.table.mutate(**{TIME: in_microseconds(source.table[TIME], ticks)})
-    return replace(source, table=table, last=last * MICROSECONDS_PER_DAY // ticks, ticks=ticks)
+    return replace(source, table=table, last=last * MICROSECONDS_PER_DAY // ticks, ticks_per_day=ticks)
 
 
 def count_true(condition: ir.BooleanValue) -> ir.Value:

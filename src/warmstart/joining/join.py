@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from warmstart.core import (
+    MICROSECONDS_PER_DAY,
     REWARD,
     DataError,
     EmptyWindowError,
@@ -186,7 +187,7 @@ def _until(until: Moment | None, left: InputTable, right: InputTable) -> int:
         return right.last
     if not isinstance(until, int):
         return microseconds(until)
-    ticks = right.ticks or left.ticks
+    ticks = right.ticks_per_day or left.ticks_per_day
     if ticks is None:
         raise UsageError(f"The integer {until} is no moment where times are not integers.", "Write 2026-10-21.")
-    return until * 1_000_000 // ticks
+    return until * MICROSECONDS_PER_DAY // ticks
