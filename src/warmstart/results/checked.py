@@ -44,7 +44,8 @@ class Checked(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it."""
         parts = fields_of(self)
-        return {**self._head(), "why": self.why, **parts, "warmstart_version": parts.pop("version")}
+        version = parts.pop("version")
+        return {**self._head(), "why": self.why, **parts, "warmstart_version": version}
 
     @property
     def failed(self) -> tuple[Condition, ...]:
