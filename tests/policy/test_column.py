@@ -4,6 +4,7 @@ from collections import defaultdict
 from datetime import timedelta
 
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pytest
 from tests.support.logs import START
@@ -73,6 +74,19 @@ def test_it_is_the_same_as_the_column_among_the_contexts():
     assert [one.value for one in found.estimates] == pytest.approx([one.value for one in expected.estimates])
 
 
+@pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
+def test_a_column_may_be_of_the_context_already(kind):
+    """And one of segments a unit: frames of every library give it under both names."""
+    table = log(90).filter(pa.compute.is_valid(log(90)["shadow"]))
+    frame = {"pandas": table.to_pandas, "polars": lambda: pl.from_arrow(table), "arrow": lambda: table}[kind]()
+    keyed = NAMES | {"context": ["page", "shadow"]}
+    expected = ws.evaluate({"s": "column:shadow"}, ws.read_events(table, **NAMES), tau=0.1)["s"]
+    found = ws.evaluate({"s": "column:shadow"}, ws.read_events(frame, **keyed), tau=0.1)["s"]
+    assert found.value == pytest.approx(expected.value)
+    by_unit = ws.evaluate("constant:1", ws.read_events(frame, **NAMES, unit="shadow"), tau=0.1, by="shadow")
+    assert {one.segment for one in by_unit.segments} == {("0",), ("1",), ("2",)}
+
+
 def test_joint_bounds_share_delta_with_the_other_policies():
     events = ws.read_events(log(), **NAMES)
     alone = ws.evaluate("column:shadow", events, tau=0.1)["column:shadow"]
@@ -128,6 +142,8 @@ def test_a_number_with_nulls_is_no_float():
         ("shadw", ws.ColumnError, "no column 'shadw'. Did you mean 'shadow'"),
         ("user", ws.DecisionError, "The column 'user' chooses .* actions that the log never shows"),
         ("", ws.UsageError, "names no column"),
+        ("ad", ws.UsageError, "'ad' is known after acting only"),
+        ("click", ws.UsageError, "'click' is known after acting only"),
     ],
 )
 @pytest.mark.slow_on_spark

@@ -83,6 +83,11 @@ class Columns:
         return tuple(f"also_{i}" for i in range(len(self.also)))
 
     @property
+    def known_after(self) -> tuple[str, ...]:
+        """Return the names of what is known after acting only: the action and its outcomes."""
+        return (self.action, self.reward, *self.also)
+
+    @property
     def fixed_to_given(self) -> dict[str, str]:
         """Map each fixed name to the user's."""
         given = dict(zip(self.keys, (*self.context, self.action), strict=True))

@@ -207,7 +207,7 @@ def frame_to_arrow(frame: Any, chosen: Mapping[str, str], where: str) -> pa.Tabl
     """Return columns of a data frame of any library as an Arrow table: from their new names to those in the frame."""
     import pyarrow as pa
 
-    given = list(chosen.values())
+    given = list(dict.fromkeys(chosen.values()))
     try:
         match _library(frame):
             case "pandas":
@@ -224,7 +224,8 @@ def frame_to_arrow(frame: Any, chosen: Mapping[str, str], where: str) -> pa.Tabl
                 table = frame.select(*map(duckdb.ColumnExpression, given)).to_arrow_table()
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise ColumnError(f"{where}: {printable(error)}", "A column must hold values of one type.") from error
-    table = table.rename_columns(list(chosen))
+    # A column may be asked for under two names: of the context, say, and another model's choice.
+    table = table.select([given.index(name) for name in chosen.values()]).rename_columns(list(chosen))
     return table.cast(pa.schema([(field.name, _plain_type(field.type)) for field in table.schema]))
 
 

@@ -112,7 +112,14 @@ def window_of(policy: NamedPolicy, evaluated: Events, train: Events | None) -> t
     """Return the windows that a policy is valued with: with its column in the context, if it is one."""
     if policy.defers:
         return with_deferral(evaluated, train, policy.source.ranked.opened)
-    return (evaluated, train) if policy.column is None else with_choices(evaluated, train, policy.column)
+    if policy.column is None:
+        return evaluated, train
+    if policy.column in evaluated.columns.known_after:
+        raise UsageError(
+            f"{quoted(policy.column)} is known after acting only, and another model's choice does not depend on it.",
+            "Name the column that this model's choices were written to.",
+        )
+    return with_choices(evaluated, train, policy.column)
 
 
 def deferred_share(cells: Cells) -> float:

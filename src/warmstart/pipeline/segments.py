@@ -43,7 +43,7 @@ def segment_columns(by: Sequence[str], events: Events, contexts: Any) -> list[st
         raise UsageError("A column of segments is given twice.", "Give it once.")
     own = events.columns
     for column in by:
-        if column in (own.action, own.reward, *own.also):
+        if column in own.known_after:
             raise UsageError(f"{quoted(column)} is known after acting only, and a segment before.", "Name another.")
     missing = [column for column in by if column not in own.context]
     if not missing or contexts is None:

@@ -6,10 +6,12 @@ import math
 from typing import TYPE_CHECKING
 
 from warmstart.core import percent, quoted
+from warmstart.results.guards import Guard, guarded_outcome
 
 if TYPE_CHECKING:
     from warmstart.results.estimate import ValueEstimate
     from warmstart.results.evaluation import Evaluation
+    from warmstart.results.guards import GuardResult
 
 # Below this supported share, more of the same log helps little.
 MOSTLY = 0.5
@@ -17,6 +19,9 @@ MOSTLY = 0.5
 FAR = 50
 PLAN = "'warmstart plan' says where and for how long"
 CHANCE = "'warmstart plan' says how many for which chance"
+AS_IT_SEEMS = "if the change is as it seems"
+# No log is long enough for what a doubt leaves open.
+LESS_DOUBT = "Less doubt: all that the logging policy used, put into the context"
 BY_CODE = {
     "WS105": "Propensities that fit: compare-propensities ranks the sources",
     "WS106": "Propensities that fit: compare-propensities ranks the sources",
@@ -45,21 +50,66 @@ def what_would_settle_it(evaluation: Evaluation, estimate: ValueEstimate) -> tup
     elif certified is not None and certified.contested <= 0:
         settling.append(f"Exploration: where the log supports it, only one action was ever shown ({PLAN})")
     if evaluation.doubt and evaluation.doubt > 1:
-        # No log is long enough for what a doubt leaves open.
-        settling.append("Less doubt: all that the logging policy used, put into the context")
+        own = estimate.doubt
+        open_anyway = own is not None and own.guarantee == "finite-sample" and own.tipping is None
+        settling.append(LESS_DOUBT + ("; and more log, since nothing is proven without a doubt either" * open_anyway))
     elif certified is not None and (times := _times(estimate)) is not None:
         settling.append(_more_log(times, evaluation, rises=(certified.difference or 0.0) > 0))
     return tuple(settling)
 
 
+def what_would_settle_guards(evaluation: Evaluation, estimate: ValueEstimate) -> tuple[str, ...]:
+    """Return in a few words each what would let a log of this kind decide about guards that are open."""
+    is_open = [guard for guard in estimate.guards if guard.status == "cannot-tell"]
+    return tuple(filter(None, (_guard_settled(evaluation, estimate, guard) for guard in is_open)))
+
+
+def _guard_settled(evaluation: Evaluation, estimate: ValueEstimate, judged: GuardResult) -> str | None:
+    names = [outcome.name for outcome in evaluation.outcomes]
+    if guarded_outcome(judged.guard) not in names:
+        return None
+    guard, about = Guard.parse(judged.guard, names), f"guard {quoted(judged.guard)}"
+    if evaluation.outcomes[names.index(guard.outcome)].known < 1:
+        return f"For {about}: {quoted(guard.outcome)} known in more events"
+    if evaluation.doubt and evaluation.doubt > 1:
+        return f"For {about}: less doubt"
+    change = _change(evaluation, estimate, guard)
+    keeps = change is not None and (change <= guard.limit if guard.sense == "<=" else change >= guard.limit)
+    end = judged.upper if keeps == (guard.sense == "<=") else judged.lower
+    if change is None or end is None:
+        return None
+    times = max(((end - change) / (guard.limit - change)) ** 2, 1.0) if change != guard.limit else math.inf
+    if times > FAR:
+        return f"Much more log, above {FAR} times these events, for {about}: the change is close to its limit"
+    proves = f"{about} {'holds' if keeps else 'is broken'}"
+    return f"More log: about {_events(times, evaluation)} events in all would prove that {proves}, {AS_IT_SEEMS}"
+
+
+def _change(evaluation: Evaluation, estimate: ValueEstimate, guard: Guard) -> float | None:
+    """Return the measured change that a guard limits, in its own terms."""
+    key = (estimate.policy, estimate.tau, guard.outcome)
+    every = (estimate, *evaluation.others)
+    own = next((one for one in every if (one.policy, one.tau, one.outcome) == key), None)
+    certified = None if own is None else own.gain.certified
+    change = None if certified is None else certified.difference
+    if change is None or not guard.relative:
+        return change
+    place = [outcome.name for outcome in evaluation.outcomes].index(guard.outcome)
+    mean = (evaluation.log.mean_reward, *evaluation.log.other_means)[place]
+    return change / mean if mean else None
+
+
 def _more_log(times: float, evaluation: Evaluation, *, rises: bool) -> str:
     if times > FAR:
         return f"Much more log, above {FAR} times these events: the change is small for its error"
-    events = times * evaluation.windows.evaluated.events
-    needed = round(events, 1 - math.floor(math.log10(events)))
     change = f"{'raises' if rises else 'lowers'} {quoted(evaluation.reward.name)}"
-    enough = f"about {needed:,.0f} events in all would prove that it {change}, if by as much as it seems"
+    enough = f"about {_events(times, evaluation)} events in all would prove that it {change}, if by as much as it seems"
     return f"More log: {enough} ({CHANCE})"
+
+
+def _events(times: float, evaluation: Evaluation) -> str:
+    events = times * evaluation.windows.evaluated.events
+    return f"{round(events, 1 - math.floor(math.log10(events))):,.0f}"
 
 
 def _times(estimate: ValueEstimate) -> float | None:

@@ -13,7 +13,7 @@ from warmstart.core import percent, quoted
 from warmstart.results.amounts import Amounts
 from warmstart.results.segments import largest_improvement
 from warmstart.results.selection import Selection, select
-from warmstart.results.settling import what_would_settle_it
+from warmstart.results.settling import what_would_settle_guards, what_would_settle_it
 from warmstart.results.wording import EVERYWHERE, Ends, Evidence, Kind, Wording
 
 if TYPE_CHECKING:
@@ -79,6 +79,9 @@ def _verdict(wording: Wording, kind: Kind, evidence: Evidence, gain: float | Non
     estimate, proven = wording.estimate, wording.proven
     title, text = wording.words(kind, evidence, gain)
     decided = kind != "cannot-tell" and evidence == "certified"
+    settle = () if decided else what_would_settle_it(wording.evaluation, estimate)
+    if kind != "worse":
+        settle += what_would_settle_guards(wording.evaluation, estimate)
     return Verdict(
         policy=estimate.policy,
         tau=estimate.tau,
@@ -89,7 +92,7 @@ def _verdict(wording: Wording, kind: Kind, evidence: Evidence, gain: float | Non
         gain_lower=None if proven is None or evidence == "unsupported" else proven[0] + 0.0,
         title=title,
         text=text,
-        settle=() if decided else what_would_settle_it(wording.evaluation, estimate),
+        settle=settle,
     )
 
 

@@ -1,0 +1,84 @@
+"""What would settle guards that are open, and questions that a doubt leaves open: as many events as are named do."""
+
+import re
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import warmstart as ws
+
+READ = {"context": "page", "action": "ad", "reward": "click", "also": "cost", "minimize": "cost"}
+
+
+def log(cost, *, clicks=(0.2, 0.5), events=2_000, copies=1):
+    """Two pages, two ads at random; costs are 1 in a share of each ad's events, the same in every copy."""
+    rng = np.random.default_rng(0)
+    page, ad = rng.integers(0, 2, events).astype(str), rng.integers(0, 2, events)
+    click = rng.random(events) < np.array(clicks)[ad]
+    spent = np.arange(events) * 0.6180339887 % 1 < np.array(cost)[ad]
+    names = np.char.add("a", ad.astype(str))
+    table = pa.table({"page": page, "ad": names, "click": click.astype(float), "cost": spent.astype(float)})
+    return pa.concat_tables([table] * copies)
+
+
+def evaluated(guard, cost=(0.2, 0.22), **options):
+    found = {name: options.pop(name) for name in ("copies", "clicks") if name in options}
+    return ws.evaluate("constant:a1", ws.read_events(log(cost, **found), **READ), tau=0.05, guards=[guard], **options)
+
+
+@pytest.mark.parametrize(
+    ("guard", "cost", "decision"),
+    [
+        ("cost<=+8%", (0.2, 0.22), "holds"),
+        ("cost<=+0.02", (0.2, 0.22), "holds"),
+        ("cost>=-0.04", (0.22, 0.2), "holds"),
+        ("cost<=+10%", (0.2, 0.3), "is broken"),
+    ],
+)
+def test_as_many_events_as_are_named_decide_a_guard(guard, cost, decision):
+    first = evaluated(guard, cost)
+    [status] = [one.status for one in first["constant:a1"].guards]
+    assert (status, first.verdict.kind, first.verdict.evidence) == ("cannot-tell", "better", "certified")
+    [text] = first.verdict.settle
+    assert text.endswith(f"guard '{guard}' {decision}, if the change is as it seems")
+    assert f"What would settle it: {text}." in first.headline
+    times = float(re.search(r"about ([0-9,]+) events", text)[1].replace(",", "")) / 2_000
+    assert times > 1.3
+    after = {
+        factor: evaluated(guard, cost, copies=round(factor * times) or 1)["constant:a1"].guards[0].status
+        for factor in (0.5, 1.4)
+    }
+    assert after == {0.5: "cannot-tell", 1.4: decision.replace("is broken", "fails")}
+
+
+def test_guards_that_hold_or_fail_or_do_not_matter_are_settled():
+    assert evaluated("cost<=+0.9").verdict.settle == ()
+    assert evaluated("cost<=-0.9").verdict.settle == ()
+    worse = evaluated("cost<=+0.05", clicks=(0.5, 0.2))
+    assert (worse.verdict.kind, worse.verdict.settle) == ("worse", ())
+
+
+def test_a_guard_at_its_limit_needs_much_more_log():
+    found = evaluated("cost<=+0.05")
+    change = found.of_outcome("cost")["constant:a1"].gain.certified.difference
+    [text] = evaluated(f"cost<=+{change:.6f}").verdict.settle
+    assert text.startswith("Much more log, above 50 times these events, for guard 'cost<=+0.0")
+
+
+def test_an_outcome_with_nulls_has_to_be_known_in_more_events():
+    table = log((0.2, 0.22))
+    cost = [None if i % 10 == 0 else one for i, one in enumerate(table["cost"].to_pylist())]
+    table = table.set_column(3, "cost", pa.array(cost))
+    found = ws.evaluate("constant:a1", ws.read_events(table, **READ), tau=0.05, guards=["cost<=+0.05"])
+    assert found.verdict.settle == ("For guard 'cost<=+0.05': 'cost' known in more events",)
+
+
+def test_under_a_doubt_that_is_not_all_that_is_in_the_way_more_log_is_needed_too():
+    close = evaluated("cost<=+0.9", clicks=(0.4, 0.41), doubt=1.2)
+    assert close["constant:a1"].doubt.tipping is None
+    assert close.verdict.settle[0].endswith("; and more log, since nothing is proven without a doubt either")
+    clear = evaluated("cost<=+0.05", clicks=(0.2, 0.3), doubt=3.0)
+    assert clear["constant:a1"].doubt.tipping > 1
+    assert clear.verdict.settle[0] == "Less doubt: all that the logging policy used, put into the context"
+    assert clear.verdict.settle[-1] == "For guard 'cost<=+0.05': less doubt"
