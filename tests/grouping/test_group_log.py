@@ -152,7 +152,8 @@ def test_embeddings_are_grouped_without_words(tmp_path):
 
 
 def test_what_cannot_be_grouped_is_refused(tmp_path):
-    table = questions(30)
+    table, empty = questions(30), tmp_path / "empty"
+    empty.mkdir()
     refused = [
         (ws.UsageError, table, {}),
         (ws.UsageError, table, {"text": "prompt", "embedding": "prompt"}),
@@ -163,7 +164,7 @@ def test_what_cannot_be_grouped_is_refused(tmp_path):
         (ws.DataError, table.append_column("Group", table["id"]), {"text": "prompt"}),
         (ws.EmptyWindowError, table.slice(0, 0), {"text": "prompt"}),
         (ws.EmptyWindowError, pa.table({"prompt": ["?!", ""]}), {"text": "prompt"}),
-        (ws.SourceError, table, {"text": "prompt", "grouping": tmp_path}),
+        (ws.SourceError, table, {"text": "prompt", "grouping": empty}),
     ]
     for error, source, options in refused:
         with pytest.raises(error):

@@ -68,13 +68,17 @@ def test_the_folder_has_the_files_that_it_names(saved):
     assert sorted(file.name for file in saved.iterdir()) == FILES == sorted(about(saved)["files"])
 
 
+# Some bytes of every file; long, all of policy.json, and of others the first 100 and more of the rest.
+SOME, ALL = (20, 20), (100, 50)
+
+
+@pytest.mark.parametrize("counts", [SOME, pytest.param(ALL, marks=pytest.mark.slow)], ids=["some", "all"])
 @pytest.mark.parametrize("file", FILES)
-def test_a_changed_byte_is_found_by_the_checksums(folder, saved, file):
+def test_a_changed_byte_is_found_by_the_checksums(folder, saved, file, counts):
     path, whole = folder / file, (saved / file).read_bytes()
     first, rng = ws.load_policy(saved), np.random.default_rng(1)
-    # Every byte of policy.json; of others, every one of the first 100 and some of the rest.
-    places = range(len(whole)) if file == "policy.json" else [*range(100), *rng.integers(100, len(whole), 50)]
-    for place in places:
+    start, rest = (len(whole), 0) if file == "policy.json" and counts == ALL else counts
+    for place in [*range(start), *rng.integers(min(start, len(whole) - 1), len(whole), rest)]:
         flipped = bytearray(whole)
         flipped[place] ^= 1 << int(rng.integers(8))
         path.write_bytes(flipped)
@@ -126,9 +130,12 @@ def changed(saved, path, value):
     return result
 
 
-def test_every_field_deleted_or_of_another_type_is_named(folder, saved):
+WRONG = (..., None, "word", 10**400, True, -1, 0.5, float("nan"), float("inf"), [], [[]], {}, {"word": {}})
+
+
+@pytest.mark.parametrize("wrong", [WRONG[:4], pytest.param(WRONG, marks=pytest.mark.slow)], ids=["some", "all"])
+def test_every_field_deleted_or_of_another_type_is_named(folder, saved, wrong):
     original = about(saved)
-    wrong = [..., None, True, -1, 10**400, 0.5, float("nan"), float("inf"), "word", [], [[]], {}, {"word": {}}]
     for path in places_in(original):
         if path[0] == "files":
             continue
