@@ -9,7 +9,7 @@ TIMES ?= 10
 .DEFAULT_GOAL := help
 # Compiled modules are kept: each of three test processes would compile them anew.
 unexport PYTHONDONTWRITEBYTECODE
-.PHONY: help demo test test-engines test-spark test-slow attack check format bench bench-check docs lock clean
+.PHONY: help demo test test-engines test-spark test-slow attack check format bench bench-check docs lock release clean
 
 help: ## Show the targets
 	@grep -E '^[a-z-]+:.*##' Makefile | awk -F ':.*## ' '{printf "make %-11s %s\n", $$1, $$2}'
@@ -59,6 +59,9 @@ docs: $(VENV)/.dev ## Build the documentation into site/
 lock: $(VENV)/.dev ## Pin the dependencies anew
 	$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-emit-index-url --no-annotate --no-header pyproject.toml -o requirements/core.txt
 	$(BIN)/uv pip compile --quiet --upgrade --python-version 3.11 --no-emit-index-url --no-annotate --no-header pyproject.toml --group dev --extra spark -c requirements/core.txt -o requirements/dev.txt
+
+release: $(VENV)/.dev ## Build sdist and wheel, try them on every Python at hand, list hashes, parts and licences
+	$(BIN)/python scripts/release.py
 
 clean: ## Remove everything that was made
 	rm -rf $(VENV) site dist warmstart-demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -160,3 +160,13 @@ def test_the_schema_agrees_with_the_reader(tmp_path):
         assert faults(f"{LOG}{text}\n"), text
         with pytest.raises(ws.SettingsError):
             ws.read_config(written(tmp_path, f"{LOG}{text}\n"))
+
+
+def test_policies_that_are_words_are_no_files_beside_the_settings(tmp_path):
+    from warmstart.pipeline.config import WORDS
+    from warmstart.policy.parse import KEYWORDS
+
+    assert WORDS == KEYWORDS
+    text = "version = 1\n[policies]\n" + "".join(f'"{word}" = "{word}"\n' for word in WORDS)
+    (tmp_path / "warmstart.toml").write_text(text)
+    assert ws.read_config(tmp_path / "warmstart.toml").policies == {word: word for word in WORDS}

@@ -62,7 +62,8 @@ def test_what_is_written_is_a_settings_file_that_evaluates(tmp_path):
     assert not list(Draft202012Validator(config_schema()).iter_errors(tomllib.loads(path.read_text())))
     config = ws.read_config(path)
     result = ws.evaluate(config.policies, config.log.open(), tau=0.1)
-    assert result["uniform"].support.supported == 1.0
+    assert {one.policy for one in result} == {"constant:red", "constant:blue", "constant:green"}
+    assert min(one.support.supported for one in result) == 1.0
     # As it was written it may be written again; edited by hand it is somebody's own.
     ws.init(tmp_path / "log.parquet").save(path)
     path.write_text(path.read_text() + "# mine\n")
@@ -192,3 +193,17 @@ def test_columns_named_as_features_come_before_others_in_the_context():
     few = {f"x{i}": np.arange(N) % 2 for i in range(8)}
     proposal = ws.init(shop(**few, user_feature_0=np.arange(N) // 7 % 4))
     assert proposal["context"].columns[:2] == ("Customer Segment", "user_feature_0")
+
+
+def test_all_that_is_unclear_is_said_at_once():
+    plain = pa.table({"rownames": np.arange(N), "first": ["a", "b"] * (N // 2), "second": ["x", "y", "y"] * (N // 3)})
+    with pytest.raises(ws.UsageError, match="not clear which columns are the action and the reward") as refused:
+        ws.init(plain.append_column("third", pa.array(np.arange(N) % 7)), context="third")
+    assert refused.value.hint.startswith("Say so: --action COLUMN --reward COLUMN. The action may be 'first': ")
+    assert "rownames" not in refused.value.hint.split("There are ")[0]
+
+
+@pytest.mark.parametrize(("actions", "policies"), [(3, {"constants": "constants"}), (13, {"uniform": "uniform"})])
+def test_of_few_actions_each_is_a_policy(actions, policies):
+    toml = ws.init(shop(creativeName=[f"c{i % actions}" for i in range(N)])).toml
+    assert tomllib.loads(toml)["policies"] == policies

@@ -35,7 +35,9 @@ AFTER = frozenset(
 CLOCK = frozenset("time timestamp ts date datetime at when".split())  # noqa: SIM905
 # Times that are not when the event happened.
 NOT_WHEN = frozenset("birth birthday birthdate born registered registration signup joined expires updated".split())  # noqa: SIM905
-NO_COLUMN = re.compile(r"^(unnamed: ?\d+|index|level_\d+|__index_level_\d+__|row|rowid|row_?(id|no|nr|number)|)$", re.I)
+NO_COLUMN = re.compile(
+    r"^(unnamed: ?\d+|index|level_\d+|__index_level_\d+__|row|rowid|row_?(id|no|nr|number|names?)|)$", re.I
+)
 # What a candidate needs, and by how much it must lead, not to be asked about.
 LEAST, LEAD = 4.0, 1.5
 # A column of so many values, or of so large a part of the events, is no action.

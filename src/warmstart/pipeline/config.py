@@ -27,6 +27,8 @@ SECTIONS: dict[str, tuple[type, ...]] = {
     "check": (CheckSettings,),
 }
 POLICIES = "policies"
+# Policies that are words and no files: those of the room of policies, which would take long to import.
+WORDS = ("logging", "uniform", "uniform-all", "constants")
 LARGEST = 1 << 20
 Settings = TypeVar("Settings")
 Values = Mapping[str, Any]
@@ -176,7 +178,7 @@ class _Reader:
     def policy(self, text: str) -> str:
         """Return a policy with its path, if it has one, as seen from here."""
         kind, colon, rest = text.partition(":")
-        if text in ("logging", "uniform", "uniform-all") or (colon and kind in ("constant", "column")):
+        if text in WORDS or (colon and kind in ("constant", "column")):
             return text
         return f"naive:{self.beside(rest)}" if colon and kind == "naive" else self.beside(text)
 

@@ -15,8 +15,8 @@ from warmstart.pipeline.config import POLICIES, SECTIONS, VERSION
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 JSON_TYPES: dict[Any, str] = {str: "string", Path: "string", int: "integer", float: "number", bool: "boolean"}
 POLICY = (
-    "logging, uniform, uniform-all, constant:ACTION, column:NAME, naive:FOLDER, a folder that fit wrote, or a file of "
-    "decisions."
+    "logging, uniform, uniform-all, constants, constant:ACTION, column:NAME, naive:FOLDER, a folder that fit wrote, or "
+    "a file of decisions."
 )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from warmstart.auditing import Candidate, ColumnProfile, Roles, find_roles, is_sure, profile_columns
 from warmstart.core import EmptyWindowError, UsageError, no_such_column, quoted, shortened
 from warmstart.engine import describe, open_every_column, resolve_engine, stored_table
+from warmstart.pipeline.constants import MOST as MOST_CONSTANTS
 from warmstart.pipeline.init_toml import toml_text
 from warmstart.results import (
     COSTLY,
@@ -118,7 +119,12 @@ def init(
         header=header,
         rows=rows,
         advice=tuple(asking.advice(chosen, outcomes, drop_nulls=drop_nulls, minimize=_listed(minimize))),
-        toml=toml_text({name: value for name, value in settings.items() if value}, roles, spare),
+        toml=toml_text(
+            {name: value for name, value in settings.items() if value},
+            roles,
+            spare,
+            constants=profiles[chosen["action"][0]].distinct <= MOST_CONSTANTS,
+        ),
     )
 
 
@@ -168,7 +174,27 @@ class _Asking:
 
     def roles(self) -> list[ProposedRole]:
         """Return every role with its columns."""
+        if self.ask is None:
+            self.check_needed()
         return [self.role(role) for role in ROLES]
+
+    def check_needed(self) -> None:
+        """Refuse to guess what a log cannot do without: one error for all that is not clear."""
+        unclear: dict[str, Sequence[Candidate]] = {}
+        for role in NEEDED:
+            candidates: Sequence[Candidate] = getattr(self.found, role)
+            if role not in self.taken and not is_sure(candidates) and not (candidates and self.accept):
+                unclear[role] = candidates
+        if not unclear:
+            return
+        flags = " ".join(f"--{role} COLUMN" for role in unclear)
+        parts = [
+            f"The {role} may be {_listed_candidates(candidates)}." for role, candidates in unclear.items() if candidates
+        ]
+        if len(parts) < len(unclear):
+            parts.append(f"There are {', '.join(quoted(name) for name in list(self.profiles)[:20])}.")
+        which = "which column is the" if len(unclear) == 1 else "which columns are the"
+        raise UsageError(f"It is not clear {which} {' and the '.join(unclear)}.", f"Say so: {flags}. {' '.join(parts)}")
 
     def role(self, role: str) -> ProposedRole:
         """Return one role with its columns, asking where need be."""
@@ -220,17 +246,15 @@ class _Asking:
 
     def answer(self, role: str, candidates: Sequence[Candidate]) -> str | None:
         """Return the column that was answered; None for "none"."""
-        flag = f"--{role.replace('_', '-')}"
-        listed = "; ".join(f"{quoted(one.name)}: {one.reason}" for one in candidates[:5])
         if self.ask is None:
-            if role not in NEEDED:
-                return candidates[0].name
-            names = ", ".join(quoted(name) for name in list(self.profiles)[:20])
-            may = f"It may be {listed}." if candidates else f"There are {names}."
-            raise UsageError(f"It is not clear which column is the {role}.", f"Say so: {flag} COLUMN. {may}")
+            return candidates[0].name
         choices = [one.name for one in candidates] or list(self.profiles)
         first = choices[0] if candidates else ""
-        said = self.ask(f"Which column is the {role}? {listed}", choices + [NONE] * (role not in NEEDED), first)
+        said = self.ask(
+            f"Which column is the {role}? {_listed_candidates(candidates)}",
+            choices + [NONE] * (role not in NEEDED),
+            first,
+        )
         if said == NONE and NONE not in self.profiles and role not in NEEDED:
             return None
         if said not in self.profiles:
@@ -282,6 +306,10 @@ class _Asking:
         if costly and reward.name not in minimize:
             notes.append(f"If less of {quoted(reward.name)} is better, say so: --minimize {shortened(reward.name)}.")
         return notes
+
+
+def _listed_candidates(candidates: Sequence[Candidate]) -> str:
+    return "; ".join(f"{quoted(one.name)}: {one.reason}" for one in candidates[:5])
 
 
 def _no_number(profile: ColumnProfile) -> UsageError:

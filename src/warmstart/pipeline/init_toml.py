@@ -13,6 +13,8 @@ from warmstart.pipeline.config import VERSION
 from warmstart.results import ProposedRole
 
 BARE = re.compile(r"^[A-Za-z0-9_-]+$")
+UNIFORM = 'uniform = "uniform"       # at random among what is shown in the context'
+CONSTANTS = 'constants = "constants"   # each action, always: is one of them better than what was shown?'
 REST = """
 # [windows]
 # test_fraction = 0.35    # learn from the first 65 %, evaluate on the rest
@@ -21,7 +23,7 @@ REST = """
 # guards = ["cost<=+2%"]  # limits on other outcomes, named with also = [...]
 
 [policies]
-uniform = "uniform"       # at random among what is shown in the context
+{policies}
 # new = "decisions.csv"   # context columns, action[, probability]: see the guide of evaluate
 # learned = "policy"      # the folder that `warmstart fit --out policy` wrote
 
@@ -31,13 +33,16 @@ uniform = "uniform"       # at random among what is shown in the context
 """
 
 
-def toml_text(settings: Mapping[str, Any], roles: Sequence[ProposedRole], spare: Sequence[str]) -> str:
+def toml_text(
+    settings: Mapping[str, Any], roles: Sequence[ProposedRole], spare: Sequence[str], *, constants: bool
+) -> str:
     """Return the text of a settings file, marked so that it is known to be as it was written.
 
     Args:
         settings: What stands under ``[log]``.
         roles: The reasons.
         spare: Columns that look like further outcomes.
+        constants: Whether there are so few actions that each is a policy of its own.
     """
     reasons = {one.role: one for one in roles}
     lines = [f"version = {VERSION}", "", "[log]"]
@@ -50,7 +55,7 @@ def toml_text(settings: Mapping[str, Any], roles: Sequence[ProposedRole], spare:
     if spare:
         lines += ["# Perhaps further outcomes; state what values are possible: ranges = {NAME = [LOW, HIGH]}"]
         lines.append(f"# also = {toml_value(list(spare))}")
-    return marked("\n".join(lines) + "\n" + REST)
+    return marked("\n".join(lines) + "\n" + REST.replace("{policies}", CONSTANTS if constants else UNIFORM))
 
 
 def marked(text: str) -> str:
