@@ -240,3 +240,20 @@ def test_a_table_of_a_duckdb_file(tmp_path, monkeypatch, capsys):
     with contextlib.suppress(SystemExit):
         main()
     assert '"value": 0.3333333333333333' in capsys.readouterr().out
+
+
+def test_threads_that_cannot_be_started_are_out_of_memory(tmp_path, monkeypatch, capsys):
+    def no_thread():
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("warmstart.cli.app.app", no_thread)
+    with pytest.raises(SystemExit) as left:
+        main()
+    assert left.value.code == 1
+    assert capsys.readouterr().err.startswith("error: Out of memory: no further thread could be started. (WS402)\n")
+
+
+@pytest.mark.parametrize("threads", [0, -1, 4_097, 10**12])
+def test_no_engine_is_started_with_threads_that_no_machine_has(threads):
+    with pytest.raises(ws.UsageError, match="threads must lie between 1 and 4,096"):
+        connect("duckdb", threads=threads)

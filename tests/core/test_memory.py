@@ -1,5 +1,8 @@
 """What cannot fit into memory is refused before it is allocated."""
 
+import subprocess
+import sys
+
 import pyarrow as pa
 import pytest
 
@@ -41,3 +44,32 @@ def test_fit_refuses_weights_that_do_not_fit(monkeypatch):
     monkeypatch.setattr(memory, "free_memory", lambda: 10_000_000)
     with pytest.raises(ws.EngineError, match=r"The weights of 1 learning rate take 0\.1 GB .*free"):
         ws.fit(events)
+
+
+def test_an_address_space_too_small_for_numeric_libraries_is_refused_at_once(tmp_path):
+    """OpenBLAS would ask for its buffers for ever."""
+
+    def limit():
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (700_000_000, 700_000_000))
+
+    done = subprocess.run(
+        [sys.executable, "-m", "warmstart", "audit", "log.parquet", "--context", "a", "--action", "b", "--reward", "c"],
+        capture_output=True,
+        text=True,
+        preexec_fn=limit,
+        timeout=60,
+        check=False,
+        cwd=tmp_path,
+    )
+    assert done.returncode == 1
+    assert done.stderr.startswith("error: The address space is limited to 0.7 GB, and 1 GB are needed. (WS402)\n")
+
+
+def test_a_thread_that_cannot_be_started_is_want_of_memory():
+    assert memory.is_exhausted(RuntimeError("can't start new thread"))
+    unknown = "Unknown error: Failed to launch worker thread: Resource temporarily unavailable"
+    assert memory.is_exhausted(pa.ArrowException(unknown))
+    assert not memory.is_exhausted(RuntimeError("something else"))
+    assert not memory.is_exhausted(ws.SourceError("can't start new thread"))

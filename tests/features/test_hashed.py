@@ -189,3 +189,21 @@ def test_numbers_of_keys_of_several_columns():
     assert sorted(numbering.numbers(rows).tolist()) == [0, 1, 2]
     assert numbering.numbers(pa.table({"a": ["y", "z"], "b": [2, 1]})).tolist() == [-1, -1]
     assert np.array_equal(numbering.numbers(numbering.keys), [0, 1, 2])
+
+
+def test_a_weight_below_zero_keeps_its_sign():
+    rows, settings = rows_of(pa.table({"key": [1, 2], "words": [["a", "b"], ["b", "b"]], "often": [[-4, 1], [1, -5]]}))
+    assert settings.kinds == {"words": "weighted words"}
+    length = (4 + 1) ** 0.5
+    assert as_dict(rows, 0) == pytest.approx({bucket("a"): -2 / length, bucket("b"): 1 / length})
+    assert as_dict(rows, 1) == pytest.approx({bucket("b"): -1.0})
+
+
+@pytest.mark.parametrize("largest", [1e300, 1.7e308])
+def test_numbers_near_the_largest_are_scaled_as_others_are(largest):
+    parts = np.array([-1.0, -0.5, 0.25, 1.0])
+    plain, settings = rows_of(pa.table({"key": range(4), "size": parts}))
+    large, scaled = rows_of(pa.table({"key": range(4), "size": parts * largest}))
+    assert np.isfinite(scaled.scales["size"]).all()
+    assert large.values == pytest.approx(plain.values, rel=1e-6)
+    assert settings.scales["size"] == pytest.approx((-0.0625, parts.std()))

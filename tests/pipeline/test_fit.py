@@ -1,6 +1,7 @@
 """fit: what it learns, that it repeats itself, what it refuses, and what it saves."""
 
 import json
+import os
 from dataclasses import replace
 from itertools import pairwise
 
@@ -204,6 +205,11 @@ def test_naive_without_its_table_of_contexts_says_what_is_missing(month, policy,
         ws.evaluate(f"naive:{folder}", test, train=train, tau=0.05)
     with pytest.raises(ws.SourceError, match="no saved policy"):
         ws.evaluate("naive:nothing", test, train=train, tau=0.05)
+    os.mkfifo(tmp_path / "pipe")
+    named = replace(policy, report={**policy.report, "sources": {"contexts": str(tmp_path / "pipe")}})
+    ws.save_policy(named, tmp_path / "named")
+    with pytest.raises(ws.SourceError, match="neither a file nor a folder"):
+        ws.evaluate(f"naive:{tmp_path / 'named'}", test, train=train, tau=0.05)
 
 
 def test_a_policy_judged_on_its_own_events_is_certified_for_nothing(month, policy):

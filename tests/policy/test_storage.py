@@ -450,3 +450,30 @@ def test_decisions_of_a_regressor_are_saved_and_evaluated_but_choose_nothing_new
             one.choose_table(unknown)
     values = [ws.evaluate({"p": one}, test, train=train, tau=0.05)["p"].value for one in (policy, loaded, folder)]
     assert values[1:] == pytest.approx([values[0]] * 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("change", ["replaced", "removed"])
+def test_a_policy_that_is_replaced_while_it_is_in_use_is_an_error(folder, saved, change):
+    policy = ws.load_policy(folder)
+    events = ws.read_events(small_log(), **NAMES)
+    assert ws.evaluate({"p": policy}, events, tau=0.05)["p"].events == 600
+    (folder / "decisions.parquet").unlink()
+    if change == "replaced":
+        copied(saved, folder.with_name("other"))
+        (folder.with_name("other") / "decisions.parquet").rename(folder / "decisions.parquet")
+    with pytest.raises(ws.SavedFileError, match="was replaced or removed while it was in use"):
+        ws.evaluate({"p": policy}, events, tau=0.05)
+
+
+def test_a_policy_that_is_replaced_while_it_is_valued_is_an_error(folder, saved):
+    """The ranking is read by queries of their own, so that what was read may be of two policies."""
+    policy = ws.load_policy(folder)
+
+    def replace_it(step, *_):
+        if step == "valuing uniform":
+            copied(saved, folder.with_name("other"))
+            (folder.with_name("other") / "decisions.parquet").replace(folder / "decisions.parquet")
+
+    events = ws.read_events(small_log(), **NAMES)
+    with pytest.raises(ws.SavedFileError, match="was replaced"):
+        ws.evaluate({"uniform": "uniform", "p": policy}, events, tau=0.05, on_progress=replace_it)

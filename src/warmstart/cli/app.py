@@ -29,7 +29,15 @@ from warmstart.cli.monitor import monitor
 from warmstart.cli.options import StrictCommand
 from warmstart.cli.plan import plan
 from warmstart.cli.simulate import simulate
-from warmstart.core import EngineError, OutputError, WarmstartError, WarmstartWarning, __version__
+from warmstart.core import (
+    EngineError,
+    OutputError,
+    WarmstartError,
+    WarmstartWarning,
+    __version__,
+    check_address_space,
+    is_exhausted,
+)
 
 HELP = """Off-policy evaluation and learning from logs in which nobody recorded the probability of what was shown.
 
@@ -81,6 +89,17 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
     typer.echo(f"{what}: {message}", err=True)
 
 
+def _run() -> None:
+    """Run the command that is asked for."""
+    check_address_space()
+    try:
+        app()
+    except Exception as error:
+        if is_exhausted(error):
+            raise MemoryError("no further thread could be started") from error
+        raise
+
+
 def main(signals: Sequence[float] = ()) -> NoReturn:
     """Run the command line. Exit codes: 0 done, 1 something in the data, 2 wrong command, 3 a condition of check is
     not met, 130 interrupted.
@@ -89,7 +108,7 @@ def main(signals: Sequence[float] = ()) -> NoReturn:
     """
     warnings.showwarning = _show_warning
     try:
-        app()
+        _run()
     except WarmstartError as error:
         if signals:
             raise
@@ -100,7 +119,7 @@ def main(signals: Sequence[float] = ()) -> NoReturn:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except MemoryError as error:
-        typer.echo(f"error: Out of memory: {error or 'nothing is free'}. ({EngineError.code})", err=True)
+        typer.echo(f"error: Out of memory: {str(error) or 'nothing is free'}. ({EngineError.code})", err=True)
         typer.echo("hint: Free some, work on fewer columns or a shorter span, or try --memory-limit.", err=True)
         sys.exit(1)
     except BrokenPipeError:

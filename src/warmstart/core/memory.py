@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from warmstart.core.errors import EngineError
+from warmstart.core.errors import EngineError, WarmstartError
 
+# What Python and Arrow say of a thread that could not be started.
+NO_THREAD = ("can't start new thread", "launch worker thread")
+# Below this address space, in bytes, OpenBLAS asks for its buffers again and again.
+LEAST = 1_000_000_000
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
@@ -17,6 +21,21 @@ def check_memory(needed: int, what: str, hint: str) -> None:
     free = free_memory()
     if free is not None and needed > free:
         raise EngineError(f"{what} take {needed / 1e9:.1f} GB of memory, and {free / 1e9:.1f} GB are free.", hint)
+
+
+def check_address_space() -> None:
+    """Refuse an address space in which numeric libraries would wait for memory for ever."""
+    limit = _address_space()
+    if limit is not None and limit < LEAST:
+        raise EngineError(
+            f"The address space is limited to {limit / 1e9:.1f} GB, and {LEAST / 1e9:.0f} GB are needed.",
+            "Raise it (ulimit -v); --memory-limit limits what is really used.",
+        )
+
+
+def is_exhausted(error: Exception) -> bool:
+    """Tell whether an error says that no thread could be started, for want of memory or of a limit."""
+    return not isinstance(error, WarmstartError) and any(words in str(error) for words in NO_THREAD)
 
 
 def free_memory() -> int | None:
@@ -40,11 +59,21 @@ def _of_container() -> int | None:
 
 
 def _of_limit() -> int | None:
+    limit = _address_space()
+    try:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        return None if limit is None else limit - pages * resource.getpagesize()
+    except (ImportError, OSError, ValueError, IndexError):
+        return None
+
+
+def _address_space() -> int | None:
     try:
         import resource
 
         limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-        pages = int(Path("/proc/self/statm").read_text().split()[0])
-        return None if limit == resource.RLIM_INFINITY else limit - pages * resource.getpagesize()
-    except (ImportError, OSError, ValueError, IndexError):
+    except (ImportError, OSError, ValueError):
         return None
+    return None if limit == resource.RLIM_INFINITY else limit

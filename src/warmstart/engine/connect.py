@@ -20,12 +20,17 @@ if TYPE_CHECKING:
     from warmstart.engine.spark_engine import SparkEngine
 
 
+MOST_THREADS = 4_096
+
+
 def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: int | None = None) -> LocalEngine:
     """Connect to an engine by name: ``duckdb`` (embedded), ``spark`` (on this machine) or ``spark://host:port``.
 
     Pass it to ``read_events(..., engine=...)`` or ``join`` to limit memory and threads, as ``--memory-limit 4GB`` and
     ``--threads`` do on the command line: ``connect("duckdb", memory_limit="4GB", threads=2)``.
     """
+    if threads is not None and not 1 <= threads <= MOST_THREADS:
+        raise UsageError(f"threads must lie between 1 and {MOST_THREADS:,}, and is {threads:,}.")
     if name == "duckdb":
         return DuckDBEngine.embedded(memory_limit=memory_limit, threads=threads)
     if name == "spark" or name.startswith("spark://"):

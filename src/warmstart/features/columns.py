@@ -14,6 +14,7 @@ from warmstart.scoring import Part, Scale, category_part, counted_words
 
 TOKEN = r"[^\pL\pN]+"  # noqa: S105  between tokens
 Floats = NDArray[np.float64]
+LARGE = 1e140
 
 
 def word_parts(column: pa.Array, weights: pa.Array | None) -> Iterator[Part]:
@@ -97,7 +98,13 @@ def vectors_of(column: pa.Array, name: str, dimensions: int) -> tuple[NDArray[np
 def scale_of(numbers: Floats) -> Scale:
     """Return the mean and the spread of finite numbers."""
     numbers = numbers[np.isfinite(numbers)]
-    return (float(numbers.mean()), float(numbers.std()) or 1.0) if len(numbers) else (0.0, 1.0)
+    if not len(numbers):
+        return (0.0, 1.0)
+    # Sums of squares of larger numbers are beyond the largest.
+    largest = float(np.abs(numbers).max())
+    unit = largest if largest > LARGE else 1.0
+    numbers = numbers / unit
+    return float(numbers.mean()) * unit, float(numbers.std()) * unit or 1.0
 
 
 def _seconds(column: pa.Array | pa.ChunkedArray) -> Floats:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from hashlib import md5
 from itertools import groupby
 from operator import itemgetter
@@ -130,4 +131,9 @@ def format_number(value: float) -> str:
 
 
 def _percent_encoded(match: re.Match[str]) -> str:
-    return "".join(f"%{byte:02X}" for byte in match.group().encode("utf-8", "surrogatepass"))
+    return _encoded(match.group())
+
+
+@lru_cache(maxsize=1_024)
+def _encoded(character: str) -> str:
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))

@@ -57,6 +57,8 @@ def value_each(
             built = build(policy, own.cells, strata=own.by_epoch)
             with ExitStack() as own_resources:
                 valued = (valuing if own is inputs else opened(own, own_resources)).value(built)
+            if policy.is_ranking:
+                policy.source.ranked.check_unchanged()
             check_decides(policy, valued.estimates[0])
             if policy.column is not None:
                 valued = replace(valued, estimates=[_without(one, policy.column) for one in valued.estimates])

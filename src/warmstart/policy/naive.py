@@ -110,4 +110,11 @@ def _recorded_contexts(fitted: FittedPolicy) -> str | None:
     source = sources.get("contexts") if isinstance(sources, Mapping) else None
     if not (source is None or isinstance(source, str)):
         raise SourceError("The policy's report.sources.contexts is no path.", "Pass contexts=... (--contexts FILE).")
+    # Somebody else may have written the policy: a pipe would be waited for, and a device never end.
+    path = Path(source or "")
+    if not is_storage(source) and path.exists() and not (path.is_file() or path.is_dir()):
+        raise SourceError(
+            f"The policy names {quoted(source)} as its contexts, which is neither a file nor a folder.",
+            "Pass the table: contexts=... (--contexts FILE).",
+        )
     return source

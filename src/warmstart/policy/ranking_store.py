@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 import ibis.expr.types as ir
 import pyarrow as pa
@@ -34,6 +35,10 @@ class RankingStore(ABC):
         """Open the ranking as a table of an engine."""
         return engine.open_arrow(self.to_arrow())
 
+    def check_unchanged(self) -> None:
+        """Refuse a ranking that was replaced after it was loaded: what was read of it would be of two policies."""
+        return
+
 
 @dataclass(frozen=True, eq=False)
 class RankingInMemory(RankingStore):
@@ -48,14 +53,31 @@ class RankingInMemory(RankingStore):
 
 @dataclass(frozen=True, eq=False)
 class RankingFile(RankingStore):
-    """A Parquet file, read on demand, by the engine itself where one opens it."""
+    """A Parquet file, read on demand, by the engine itself where one opens it; ``identity``: as it was loaded."""
 
     path: Path
+    identity: tuple[int, ...]
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        """Return the ranking in a file as it is now."""
+        return cls(path, _identity(path))
+
+    def check_unchanged(self) -> None:
+        """Refuse a file that is another than the one that was loaded."""
+        try:
+            same = _identity(self.path) == self.identity
+        except OSError:
+            same = False
+        if not same:
+            what = f"{printable(self.path)} was replaced or removed while it was in use."
+            raise SavedFileError(what, "Run it again with the policy that is there now.")
 
     def to_arrow(self) -> pa.Table:
         """Read the whole ranking."""
         import pyarrow.parquet as pq
 
+        self.check_unchanged()
         try:
             return pq.ParquetFile(self.path).read()
         except (OSError, pa.ArrowException) as error:
@@ -65,7 +87,13 @@ class RankingFile(RankingStore):
         """Let an engine read it; not in a folder that looks like a Hive partition, which would add a column."""
         if any("=" in part for part in self.path.parts):
             return super().opened(engine)
+        self.check_unchanged()
         return engine.open_files([str(self.path)], "parquet").table
+
+
+def _identity(path: Path) -> tuple[int, ...]:
+    about = path.stat()
+    return about.st_dev, about.st_ino, about.st_size, about.st_mtime_ns
 
 
 @dataclass(frozen=True, eq=False)

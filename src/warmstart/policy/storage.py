@@ -123,12 +123,14 @@ def _load_checked(path: Path, about: Mapping[str, Any]) -> FittedPolicy:
     from warmstart.policy.saved_ranking import check_ranking
 
     parts = _load_parts(path, about)
+    # Before it is checked: what replaces it later is another one.
+    ranked = RankingFile.at(path.resolve() / DECISIONS)
     check_ranking(path, parts["columns"], parts["actions"], may_be_empty=about.get("defers", False))
     return FittedPolicy(
         **parts,
         window=Window(**about["window"]),
         folds=_folds_of(about["folds"]),
-        ranked=RankingFile(path.resolve() / DECISIONS),
+        ranked=ranked,
         lowest=float(about["lowest"]),
         defers=about.get("defers", False),
         report=about["report"],

@@ -38,7 +38,7 @@ def counted_words(rows: NDArray[Any], codes: NDArray[Any], amounts: Floats, name
     Args:
         rows: of the words.
         codes: the place of each among ``names``; NaN for none.
-        amounts: how often each occurs.
+        amounts: how often each occurs; a weight below 0 keeps its sign.
         names: the different words.
     """
     empty = np.array([not name for name in names], dtype=bool)
@@ -47,7 +47,8 @@ def counted_words(rows: NDArray[Any], codes: NDArray[Any], amounts: Floats, name
     rows, codes, amounts = rows[usable], codes[usable].astype(np.int64), amounts[usable]
     unique, inverse = np.unique(rows * max(len(names), 1) + codes, return_inverse=True)
     counts = np.bincount(inverse, weights=amounts, minlength=len(unique))
-    return Part(*np.divmod(unique, max(len(names), 1)), np.sqrt(np.abs(counts)), names, is_words=True)
+    values = np.copysign(np.sqrt(np.abs(counts)), counts)
+    return Part(*np.divmod(unique, max(len(names), 1)), values, names, is_words=True)
 
 
 def category_part(rows: NDArray[Any], codes: NDArray[Any], values: Sequence[Any], name: str) -> Part:
@@ -60,7 +61,10 @@ def number_part(numbers: Floats, name: str, scale: Scale, size: float = NUMBER_S
     """Return numbers less their mean, in spreads; ``size``: the value of one spread."""
     rows = np.flatnonzero(np.isfinite(numbers))
     mean, spread = scale
-    values = np.clip((numbers[rows] - mean) / spread, -LARGEST_NUMBER, LARGEST_NUMBER) * size
+    # Halves, which are exact, of numbers whose difference may be beyond the largest.
+    with np.errstate(over="ignore"):
+        spreads = (numbers[rows] / 2 - mean / 2) / (spread / 2)
+    values = np.clip(spreads, -LARGEST_NUMBER, LARGEST_NUMBER) * size
     return Part(rows, np.zeros(len(rows), dtype=np.int64), values, [name], is_words=False)
 
 
