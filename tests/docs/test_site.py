@@ -42,3 +42,24 @@ def test_the_reference_shows_functions_and_classes_under_their_public_names(site
             words = re.sub(r"[`\s]+", " ", first).strip()
             assert words in text_of(shown[name]).replace("` ", " "), name
     assert "The hall:" not in text_of(page)
+
+
+def test_formulas_are_mathml_and_fetch_nothing(site):
+    page = (site / "concepts" / "methods.html").read_text()
+    assert page.count('<math display="block"') >= 12
+    assert "```math" not in page
+    assert "$<code>" not in page
+    fetched = re.findall(r'<(?:script|link|img)[^>]+(?:src|href)="(https?:[^"]+)"', page)
+    assert not fetched
+
+
+def test_llms_txt_lists_every_page_and_names_what_exists(site):
+    text = (site / "llms.txt").read_text()
+    pages = re.findall(r"^- \[[^]]+\]\(([\w/.-]+)\): \S", text, flags=re.MULTILINE)
+    assert all((site / page).is_file() for page in pages)
+    parts = ("guides", "gallery", "concepts")
+    built = {str(page.relative_to(site)) for part in parts for page in (site / part).glob("*.html")}
+    assert built <= set(pages)
+    assert set(re.findall(r"`ws\.(\w+)|= ws\.(\w+)\(", text))
+    for name in re.findall(r"\bws\.(\w+)", text):
+        assert name in ws.__all__, name

@@ -25,6 +25,8 @@ OF_CONCEPT = {
     "interval.md": ("confidence interval",),
     "assumptions.md": ("off-policy", "unobserved confounding", "stationarity"),
     "glossary.md": ("off-policy evaluation", "contextual bandits"),
+    "limits.md": ("off-policy evaluation",),
+    "methods.md": ("counterfactual", "inverse propensity", "doubly robust", "confidence intervals"),
 }
 RETIRED = (
     *("--weights-from", "weights_from", "best guess", "on_supported", "on_step", "--pass ", "--explore contexts"),
