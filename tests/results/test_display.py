@@ -21,7 +21,7 @@ from warmstart.results import (
     PropensitySource,
     WeightRatio,
 )
-from warmstart.results.display import Result, fields_of, plain
+from warmstart.results.display import Result, TextTable, fields_of, plain
 
 HOSTILE = "<script>\x1b[31m"
 
@@ -72,6 +72,18 @@ def test_nothing_that_a_result_shows_is_obeyed(everything):
         assert "\x1b" not in str(everything[name]), name
     for name, result in everything.items():
         assert "<script>" not in result._repr_html_(), name
+
+
+def test_columns_that_go_below_have_the_first_one_again():
+    """Of a table whose columns are all numbers, too."""
+    table = TextTable("Plan", ("share", "events", "at worst"), [("1 %", "20,000", "-1"), ("5 %", "5,000", "-5")])
+    below = table.fitted(16).split("\n\n")[1].splitlines()
+    assert [line.split() for line in below] == [
+        ["share", "at", "worst"],
+        ["-----", "--------"],
+        ["1", "%", "-1"],
+        ["5", "%", "-5"],
+    ]
 
 
 def test_every_result_goes_to_json_with_the_version_of_its_schema(everything):

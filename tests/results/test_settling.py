@@ -1,6 +1,8 @@
 """What would settle guards that are open, and questions that a doubt leaves open: as many events as are named do."""
 
+import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -55,6 +57,10 @@ def test_as_many_events_as_are_named_decide_a_guard(guard, cost, decision):
 def test_guards_that_hold_or_fail_or_do_not_matter_are_settled():
     assert evaluated("cost<=+0.9").verdict.settle == ()
     assert evaluated("cost<=-0.9").verdict.settle == ()
+    both = ws.evaluate(
+        "constant:a1", ws.read_events(log((0.2, 0.22)), **READ), tau=0.05, guards=["cost<=-0.9", "cost<=0"]
+    )
+    assert ([one.status for one in both.policies[0].guards], both.verdict.settle) == (["fails", "cannot-tell"], ())
     worse = evaluated("cost<=+0.05", clicks=(0.5, 0.2))
     assert (worse.verdict.kind, worse.verdict.settle) == ("worse", ())
 
@@ -66,12 +72,27 @@ def test_a_guard_at_its_limit_needs_much_more_log():
     assert text.startswith("Much more log, above 50 times these events, for guard 'cost<=+0.0")
 
 
+def test_what_is_nearly_proven_is_said_to_be():
+    guard = evaluated("cost<=+8%")["constant:a1"].guards[0]
+    close = math.floor(1000 * guard.upper) / 10
+    assert evaluated(f"cost<=+{close}%").verdict.settle == (
+        f"A little more log: it is nearly proven that guard 'cost<=+{close}%' holds",
+    )
+    found = evaluated("cost<=+0.9", clicks=(0.4, 0.44))
+    one = found["constant:a1"]
+    gain = replace(one.gain.certified, joint_lower=-0.001 * one.gain.certified.difference)
+    nearly = replace(found, policies=(replace(one, gain=replace(one.gain, certified=gain)),))
+    assert nearly.verdict.settle == ("A little more log: it is nearly proven that it raises 'click'",)
+
+
 def test_an_outcome_with_nulls_has_to_be_known_in_more_events():
     table = log((0.2, 0.22))
     cost = [None if i % 10 == 0 else one for i, one in enumerate(table["cost"].to_pylist())]
     table = table.set_column(3, "cost", pa.array(cost))
     found = ws.evaluate("constant:a1", ws.read_events(table, **READ), tau=0.05, guards=["cost<=+0.05"])
-    assert found.verdict.settle == ("For guard 'cost<=+0.05': 'cost' known in more events",)
+    assert found.verdict.settle == ("'cost' known in more events, for guard 'cost<=+0.05'",)
+    doubted = ws.evaluate("constant:a1", ws.read_events(table, **READ), tau=0.05, guards=["cost<=+0.05"], doubt=1.1)
+    assert doubted.verdict.settle[-1] == "'cost' known in all events, for guard 'cost<=+0.05'"
 
 
 def test_under_a_doubt_that_is_not_all_that_is_in_the_way_more_log_is_needed_too():
@@ -81,4 +102,4 @@ def test_under_a_doubt_that_is_not_all_that_is_in_the_way_more_log_is_needed_too
     clear = evaluated("cost<=+0.05", clicks=(0.2, 0.3), doubt=3.0)
     assert clear["constant:a1"].doubt.tipping > 1
     assert clear.verdict.settle[0] == "Less doubt: all that the logging policy used, put into the context"
-    assert clear.verdict.settle[-1] == "For guard 'cost<=+0.05': less doubt"
+    assert clear.verdict.settle[-1] == "Less doubt, for guard 'cost<=+0.05'"

@@ -62,7 +62,7 @@ class TextTable:
         fig       3
         """
         widths = self._widths()
-        names = list(range(self.header.index("tau") + 1 if "tau" in self.header[:3] else self.left))
+        names = list(range(self.header.index("tau") + 1 if "tau" in self.header[:3] else max(self.left, 1)))
         blocks, groups = [list(names)], list[list[int]]()
         for i in range(len(names), len(widths)):
             if groups and self.header[i].startswith("interval"):  # stays with its number

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 MOSTLY = 0.5
 # Logs beyond so many times this one are out of reach.
 FAR = 50
+# A log that would have to be so many times this one is all but long enough.
+NEARLY = 1.15
 PLAN = "'warmstart plan' says where and for how long"
 CHANCE = "'warmstart plan' says how many for which chance"
-AS_IT_SEEMS = "if the change is as it seems"
 # No log is long enough for what a doubt leaves open.
 LESS_DOUBT = "Less doubt: all that the logging policy used, put into the context"
 BY_CODE = {
@@ -54,12 +55,20 @@ def what_would_settle_it(evaluation: Evaluation, estimate: ValueEstimate) -> tup
         open_anyway = own is not None and own.guarantee == "finite-sample" and own.tipping is None
         settling.append(LESS_DOUBT + ("; and more log, since nothing is proven without a doubt either" * open_anyway))
     elif certified is not None and (times := _times(estimate)) is not None:
-        settling.append(_more_log(times, evaluation, rises=(certified.difference or 0.0) > 0))
+        change = "raises" if (certified.difference or 0.0) > 0 else "lowers"
+        settling.append(_improves(times, evaluation, f"it {change} {quoted(evaluation.reward.name)}"))
     return tuple(settling)
 
 
+def _improves(times: float, evaluation: Evaluation, proves: str) -> str:
+    seems = f"by as much as it seems ({CHANCE})"
+    return _more_log(times, evaluation, proves, far=": the change is small for its error", seems=seems)
+
+
 def what_would_settle_guards(evaluation: Evaluation, estimate: ValueEstimate) -> tuple[str, ...]:
-    """Return in a few words each what would let a log of this kind decide about guards that are open."""
+    """Return in a few words each what would let a log of this kind decide about open guards, if none is broken."""
+    if any(guard.status == "fails" for guard in estimate.guards):
+        return ()
     is_open = [guard for guard in estimate.guards if guard.status == "cannot-tell"]
     return tuple(filter(None, (_guard_settled(evaluation, estimate, guard) for guard in is_open)))
 
@@ -70,19 +79,19 @@ def _guard_settled(evaluation: Evaluation, estimate: ValueEstimate, judged: Guar
         return None
     guard, about = Guard.parse(judged.guard, names), f"guard {quoted(judged.guard)}"
     if evaluation.outcomes[names.index(guard.outcome)].known < 1:
-        return f"For {about}: {quoted(guard.outcome)} known in more events"
+        which = "all" if judged.lower is None and judged.upper is None else "more"
+        return f"{quoted(guard.outcome)} known in {which} events, for {about}"
     if evaluation.doubt and evaluation.doubt > 1:
-        return f"For {about}: less doubt"
+        return f"Less doubt, for {about}"
     change = _change(evaluation, estimate, guard)
     keeps = change is not None and (change <= guard.limit if guard.sense == "<=" else change >= guard.limit)
     end = judged.upper if keeps == (guard.sense == "<=") else judged.lower
     if change is None or end is None:
         return None
     times = max(((end - change) / (guard.limit - change)) ** 2, 1.0) if change != guard.limit else math.inf
-    if times > FAR:
-        return f"Much more log, above {FAR} times these events, for {about}: the change is close to its limit"
     proves = f"{about} {'holds' if keeps else 'is broken'}"
-    return f"More log: about {_events(times, evaluation)} events in all would prove that {proves}, {AS_IT_SEEMS}"
+    far = f", for {about}: the change is close to its limit"
+    return _more_log(times, evaluation, proves, far=far, seems="the change is as it seems")
 
 
 def _change(evaluation: Evaluation, estimate: ValueEstimate, guard: Guard) -> float | None:
@@ -99,17 +108,14 @@ def _change(evaluation: Evaluation, estimate: ValueEstimate, guard: Guard) -> fl
     return change / mean if mean else None
 
 
-def _more_log(times: float, evaluation: Evaluation, *, rises: bool) -> str:
+def _more_log(times: float, evaluation: Evaluation, proves: str, *, far: str, seems: str) -> str:
     if times > FAR:
-        return f"Much more log, above {FAR} times these events: the change is small for its error"
-    change = f"{'raises' if rises else 'lowers'} {quoted(evaluation.reward.name)}"
-    enough = f"about {_events(times, evaluation)} events in all would prove that it {change}, if by as much as it seems"
-    return f"More log: {enough} ({CHANCE})"
-
-
-def _events(times: float, evaluation: Evaluation) -> str:
+        return f"Much more log, above {FAR} times these events{far}"
+    if times < NEARLY:
+        return f"A little more log: it is nearly proven that {proves}"
     events = times * evaluation.windows.evaluated.events
-    return f"{round(events, 1 - math.floor(math.log10(events))):,.0f}"
+    needed = f"{round(events, 1 - math.floor(math.log10(events))):,.0f}"
+    return f"More log: about {needed} events in all would prove that {proves}, if {seems}"
 
 
 def _times(estimate: ValueEstimate) -> float | None:
