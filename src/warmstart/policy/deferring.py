@@ -49,7 +49,10 @@ def with_logging_elsewhere(
     rows = others.select(*keys, ACTION, *by, **{PROBABILITY: others.n / others.n.sum().over(whole)})
     own = policy.table
     if by and EPOCH not in own.columns:
-        raise UsageError("A policy that defers is valued by epoch only where it chooses by epoch.")
+        raise UsageError(
+            "A policy that defers is valued by epoch only where it chooses by epoch.",
+            "Leave out live=False (--no-live).",
+        )
     both = ibis.union(own.select(*rows.columns), rows, distinct=False)
     return replace(policy, table=both, whole=False)
 

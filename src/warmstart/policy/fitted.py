@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -27,7 +27,7 @@ from warmstart.core import (
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, feature_rows
 from warmstart.policy.deferring import DRAWS, deferring_choice, deferring_choices
-from warmstart.policy.ranked_choice import HINT, NOTHING_NEW, choose_from_ranking
+from warmstart.policy.ranked_choice import HINT, NOTHING_NEW, choose_from_ranking, ranked_first
 from warmstart.policy.ranking_store import RankingStore
 from warmstart.results import Learned, plain, read_record
 from warmstart.reward import ProductModel
@@ -109,12 +109,15 @@ class FittedPolicy:
     ) -> tuple[Any, NDArray[np.float64]] | Explored:
         """Return the best action for a context, which need not be in the log, and the scores of all actions.
 
+        A policy that was learned without features of contexts goes by the ranking where the context has the log's
+        columns and was in training.
+
         With ``explore`` (epsilon-greedy) the action is drawn: with that probability any of the k different actions,
         else the best. Returns the action, its probability (the propensity to log: 1 - explore + explore / k for the
         best, explore / k for another) and all scores.
 
         Args:
-            context: the columns of the context table (none, if there was no table).
+            context: the columns of the context table; without one, those of the log.
             actions: keys of actions that the log had; all of them if None.
             explore: the share of choices that explore.
             rng: a NumPy generator, the same one in every call.
@@ -142,8 +145,16 @@ class FittedPolicy:
         if not len(numbers):
             raise UsageError("There is no action to choose among.")
         scores = self._scores(np.zeros_like(numbers), self._single_row(context), numbers)
-        best = int(scores.argmax())
-        return (self.action_keys[numbers[best]] if actions is None else actions[best]), scores
+        keys = self.action_keys if actions is None else list(actions)
+        if self._goes_by_keys(context):
+            first, ranked = deferring_choice(self.ranking, self.columns, context, keys)
+            if first is not None:
+                return first, np.where(np.isnan(ranked), scores, ranked)
+        return keys[int(scores.argmax())], scores
+
+    def _goes_by_keys(self, given: Collection[str]) -> bool:
+        """Tell whether contexts are known by their keys alone: training had no features of theirs."""
+        return not self.context_settings.kinds and set(self.columns.context) <= set(given)
 
     def choose_table(
         self,
@@ -156,7 +167,7 @@ class FittedPolicy:
         """Return the best action for every row of a context table: the table's context columns, action and score.
 
         Args:
-            contexts: the columns of the context table.
+            contexts: the columns of the context table; without one, those of the log, as for ``choose``.
             actions: a table of actions to choose among; all known ones, if None. An action that the training window
                 never had is scored by its features, if the table has them, and left out if not.
             explore: draws every row on its own, as ``choose`` does; ``probability`` is then the propensity to log.
@@ -176,6 +187,8 @@ class FittedPolicy:
             raise UsageError("There is no action to choose among.")
         rows = feature_rows(contexts, contexts.num_rows, self.context_settings)
         best, scores = candidates.best_of_all(rows)
+        if self._goes_by_keys(contexts.column_names):
+            best, scores = ranked_first(self.ranking, self.columns, contexts, keys, (best, scores))
         known = {name: contexts[name] for name in self.columns.context if name in contexts.column_names}
         if explore is None:
             return pa.table({**known, self.columns.action: keys.take(to_arrow(best)), "score": to_arrow(scores)})

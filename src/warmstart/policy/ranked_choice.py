@@ -1,12 +1,14 @@
-"""Choose for contexts of a ranking, where there is no model to score others."""
+"""Choose for contexts of a ranking, where the model cannot score others or has no features to tell them apart."""
 
 from __future__ import annotations
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from warmstart.core import ColumnError, Columns, UsageError, counted, first_lines, no_such_column, to_arrow, to_numpy
 from warmstart.features import KeyEncoder
+from warmstart.policy.deferring import deferring_choices
 
 NOTHING_NEW = (
     "This policy was learned with a model of your own, which is not kept or saved in it: nothing can be chosen for "
@@ -45,3 +47,30 @@ def choose_from_ranking(ranking: pa.Table, columns: Columns, contexts: pa.Table,
     first = order[np.unique(own[order], return_index=True)[1]]
     chosen = ranking.take(to_arrow(first[asked]))
     return pa.table({**{name: contexts[name] for name in keys}, **{n: chosen[n] for n in (columns.action, "score")}})
+
+
+def ranked_first(
+    ranking: pa.Table,
+    columns: Columns,
+    contexts: pa.Table,
+    actions: pa.Array,
+    otherwise: tuple[NDArray[np.int64], NDArray[np.float64]],
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Return for every context the place of the first action of its ranking, and its score; else what is given.
+
+    Args:
+        ranking: the actions of every context with their ranks and scores.
+        columns: the log's.
+        contexts: a table with keys of contexts.
+        actions: the actions to choose among.
+        otherwise: places among them and scores for contexts that the ranking lacks.
+    """
+    import pyarrow.compute as pc
+
+    try:
+        chosen = deferring_choices(ranking, columns, contexts, pa.table({columns.action: actions}))
+    except pa.ArrowException as error:
+        raise ColumnError(f"Keys are not of the log's types: {first_lines(error)}.") from error
+    known = to_numpy(chosen[columns.action].is_valid())
+    place = to_numpy(pc.index_in(chosen[columns.action], value_set=actions.cast(chosen[columns.action].type)), null=-1)
+    return np.where(known, place, otherwise[0]), np.where(known, to_numpy(chosen["score"].fill_null(0.0)), otherwise[1])
