@@ -135,7 +135,7 @@ def test_bounds_that_do_not_decide_are_told_where_there_is_no_estimate():
 
 
 def test_where_bounds_do_not_decide_the_best_estimate_does_and_says_that_it_proves_nothing():
-    found = evaluated(log(means=(0.4, 0.45), events=3_000, seed=3))
+    found = evaluated(log(means=(0.4, 0.45), events=2_800, seed=3))
     gain = found["constant:a1"].gain
     assert gain.certified.joint_lower < 0 < gain.estimated.lower
     verdict = found.verdict
@@ -146,7 +146,7 @@ def test_where_bounds_do_not_decide_the_best_estimate_does_and_says_that_it_prov
     times = ((gain.certified.difference - gain.certified.joint_lower) / gain.certified.difference) ** 2
     [more] = [text for text in verdict.settle if text.startswith("More log")]
     stated = int(re.search(r"about ([0-9,]+) events in all", more)[1].replace(",", ""))
-    assert stated == pytest.approx(3_000 * times, rel=0.06)
+    assert stated == pytest.approx(2_800 * times, rel=0.06)
 
 
 def test_what_a_log_cannot_tell_it_does_not_and_exploration_would():
