@@ -207,3 +207,11 @@ def test_all_that_is_unclear_is_said_at_once():
 def test_of_few_actions_each_is_a_policy(actions, policies):
     toml = ws.init(shop(creativeName=[f"c{i % actions}" for i in range(N)])).toml
     assert tomllib.loads(toml)["policies"] == policies
+
+
+def test_a_context_with_nulls_is_left_out_and_named():
+    proposal = ws.init(shop(country=[None if i % 4 == 0 else "NO" if i % 3 else "SE" for i in range(N)]))
+    assert proposal["context"].columns == ("Customer Segment",)
+    assert any("for its nulls too: country in 25 % of the events" in note for note in proposal.notes)
+    given = ws.init(shop(country=["SE"] + [None] * (N - 1)), context="country")
+    assert any("There are nulls: country" in note for note in given.notes)

@@ -18,7 +18,7 @@ WORDS = {
     "reward": "reward click clicked clicks conversion converted convert purchase purchased bought buy order ordered "
     "success outcome label target response responded rating score revenue liked like upvote engaged engagement watched "
     "completed opened subscribed signup sale sales profit payoff feedback booked correct won win accepted solved visit "
-    "y r",
+    "call called callback reply replied answered hired y r",
     "time": "time timestamp ts date day datetime at when step round t epoch hour week month moment",
     "propensity": "propensity propensities pscore prob probability",
     "epoch": "version policy release deployment phase",
@@ -133,14 +133,17 @@ def _that_repeat(
 ) -> tuple[list[Candidate], list[Candidate]]:
     """Return the candidates that together still repeat, and the others.
 
-    Those named like a context are first, and of these the ones with few values.
+    Those without nulls are first, then those named like a context, and of these the ones with few values. A column with
+    nulls is left out if there is another one: commands would refuse the log.
     """
     profiles = {one.name: one for one in columns}
     cells, context, left_out = 1.0, list[Candidate](), list[Candidate]()
-    for one in sorted(others, key=lambda one: (one.score <= 1, profiles[one.name].distinct)):
+    for one in sorted(others, key=lambda o: (profiles[o.name].nulls > 0, o.score <= 1, profiles[o.name].distinct)):
         profile = profiles[one.name]
         together = cells * (profile.distinct + (profile.nulls > 0))
-        if together * PER_CONTEXT <= profile.rows or (not context and profile.repeats >= LEAST_EVENTS):
+        if context and profile.nulls:
+            left_out.append(one)
+        elif together * PER_CONTEXT <= profile.rows or (not context and profile.repeats >= LEAST_EVENTS):
             context.append(one)
             cells = together
         else:

@@ -20,6 +20,7 @@ from warmstart.results import (
     nulls_note,
     only_known_note,
     unread_time_note,
+    without_note,
 )
 
 if TYPE_CHECKING:
@@ -285,16 +286,18 @@ class _Asking:
         self, chosen: Mapping[str, list[str]], ranges: Mapping[str, Any], *, drop_nulls: bool, minimize: Sequence[str]
     ) -> list[str]:
         """Return what to know or to do before going on."""
-        notes = []
+        notes, events = [], next(iter(self.profiles.values())).rows
         names = [name for names in chosen.values() for name in names]
         others = tuple(one.name for one in self.found.left_out if one.name not in names)
+        without = {name: self.profiles[name].nulls for name in others if self.profiles[name].nulls}
         notes += [left_out_note(others)] if others else []
+        notes += [without_note(without, events)] if without else []
         reward = self.profiles[chosen["reward"][0]]
         only_known = reward.distinct == 1 and reward.nulls > 0 and not drop_nulls
         nulls = {name: self.profiles[name].nulls for name in names if self.profiles[name].nulls}
         nulls = {name: n for name, n in nulls.items() if not (only_known and name == reward.name)}
         if nulls and not drop_nulls:
-            notes.append(nulls_note(nulls, self.profiles[names[0]].rows))
+            notes.append(nulls_note(nulls, events))
         notes += [unread_time_note(one.name) for one in self.found.unread_times[:1]]
         if reward.name in ranges and "reward" not in self.taken:
             low, high = ranges[reward.name]
@@ -309,7 +312,9 @@ class _Asking:
 
 
 def _listed_candidates(candidates: Sequence[Candidate]) -> str:
-    return "; ".join(f"{quoted(one.name)}: {one.reason}" for one in candidates[:5])
+    first = "; ".join(f"{quoted(one.name)}: {one.reason}" for one in candidates[:5])
+    others = ", ".join(quoted(one.name) for one in candidates[5:20])
+    return first + (f"; or {others}" if others else "")
 
 
 def _no_number(profile: ColumnProfile) -> UsageError:

@@ -90,11 +90,22 @@ def left_out_note(columns: tuple[str, ...]) -> str:
 
 def nulls_note(nulls: dict[str, int], events: int) -> str:
     """Say which columns have nulls, and what that will do."""
-    parts = ", ".join(f"{shortened(name, LONGEST)} in {percent(n / events)} of the events" for name, n in nulls.items())
     return (
-        f"WARNING: There are nulls: {parts}. Commands will refuse the log: fill them (an unknown city is a city called "
-        "unknown), or leave these rows out knowingly: drop_nulls = true. (WS210)"
+        f"WARNING: There are nulls: {_shares(nulls, events)}. Commands will refuse the log: fill them (an unknown city "
+        "is a city called unknown), or leave these rows out knowingly: drop_nulls = true. (WS210)"
     )
+
+
+def without_note(nulls: dict[str, int], events: int) -> str:
+    """Say which columns are left out of the context because they have nulls."""
+    return (
+        f"Left out of the context for its nulls too: {_shares(nulls, events)}. If it matters, fill them (an unknown "
+        "city is a city called unknown) and name it: --context."
+    )
+
+
+def _shares(nulls: dict[str, int], events: int) -> str:
+    return ", ".join(f"{shortened(name, LONGEST)} in {percent(n / events)} of the events" for name, n in nulls.items())
 
 
 def only_known_note(reward: str) -> str:
