@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from warmstart.reward import MODELS
 
 
 def saved_as(kind, folder):
+    if kind == "safe":
+        return replace(small_policy(model="cells"), model=None, defers=True).save(folder)
     if kind != "own":
         return small_policy(model=kind).save(folder)
     from sklearn.linear_model import Ridge
@@ -23,14 +26,14 @@ def saved_as(kind, folder):
     return ws.fit(ws.read_events(small_log(), **NAMES), model=Ridge(), weight_bits=10).save(folder)
 
 
-@pytest.mark.parametrize("kind", ["low-rank", "logistic"])
+@pytest.mark.parametrize("kind", ["low-rank", "logistic", "safe"])
 def test_a_policy_that_was_tampered_with_is_refused_or_can_choose(kind, tmp_path):
     counts = attack(saved_as(kind, tmp_path / "saved"), tmp_path, seed=1, times=25)
     assert counts["refused"] > counts["loaded"] > 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*MODELS, "own"])
+@pytest.mark.parametrize("kind", [*MODELS, "own", "safe"])
 def test_a_policy_of_any_kind_is_tampered_with_a_thousand_times_in_bounded_memory(kind, tmp_path):
     saved_as(kind, tmp_path / "saved")
     path = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))

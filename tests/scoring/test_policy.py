@@ -4,7 +4,6 @@ import datetime as dt
 import json
 import subprocess
 import sys
-from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -230,9 +229,3 @@ def test_a_policy_with_a_model_of_your_own_is_refused(tmp_path):
         scoring.load(policy.save(tmp_path / "policy"))
     with pytest.raises(ws.SourceError, match="no saved policy"):
         scoring.load(tmp_path)
-
-
-def test_a_safe_policy_is_refused_since_its_model_would_choose_where_nothing_was_proved(tmp_path):
-    policy = replace(small_policy(), defers=True)
-    with pytest.raises(ws.UsageError, match="acts in the contexts of its ranking only"):
-        scoring.load(policy.save(tmp_path / "policy"))

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from warmstart.policy.policy_table import PolicyTable
     from warmstart.policy.ranking_store import RankingStore
 
-DRAWS = "A policy that defers does not draw: where it defers, logging's choice stands, with logging's probabilities."
-
 
 def with_logging_elsewhere(
     policy: PolicyTable, ranked: RankingStore, cells: Cells, strata: Strata | None

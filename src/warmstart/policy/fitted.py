@@ -26,12 +26,14 @@ from warmstart.core import (
 )
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, feature_rows
-from warmstart.policy.deferring import DRAWS, deferring_choice, deferring_choices
+from warmstart.policy.deferring import deferring_choice, deferring_choices
 from warmstart.policy.ranked_choice import HINT, NOTHING_NEW, choose_from_ranking, ranked_first
 from warmstart.policy.ranking_store import RankingStore
 from warmstart.results import Learned, plain, read_record
 from warmstart.reward import ProductModel
 from warmstart.scoring import (
+    DRAWS,
+    NO_DRAWS,
     Explored,
     FeatureSettings,
     RewardModel,
@@ -137,7 +139,7 @@ class FittedPolicy:
     @staticmethod
     def _check_no_draws(explore: float | None) -> None:
         if explore is not None:
-            raise UsageError(DRAWS, "Explore with the policy that fit learns without safe=True (--safe).")
+            raise UsageError(DRAWS, NO_DRAWS)
 
     def _best(self, context: Mapping[str, Any], actions: Sequence[Any] | None) -> tuple[Any, NDArray[np.float64]]:
         self.require_model()

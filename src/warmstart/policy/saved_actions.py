@@ -1,4 +1,4 @@
-"""Known actions between Arrow and the arrays of a saved policy."""
+"""Keys, of actions above all, between Arrow and the arrays of a saved policy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pyarrow import types
 
 from warmstart.core import first_lines, to_arrow, to_numpy
 from warmstart.features import plain_column
-from warmstart.scoring import BYTES, NUMBERS, STARTS, SavedKeys, damaged, is_text, number_dtype
+from warmstart.scoring import SavedKeys, damaged, is_text, key_arrays, number_dtype
 
 
 def key_type(actions: pa.Array) -> str:
@@ -19,12 +19,17 @@ def key_type(actions: pa.Array) -> str:
     return str(plain_column(actions).type)
 
 
-def arrays_of_actions(actions: pa.Array) -> dict[str, NDArray[Any]]:
-    """Return the arrays of actions to save, by their file; none for a type that is none of keys."""
-    plain = plain_column(actions)
+def saved_keys(column: pa.Array, name: str = "action") -> SavedKeys:
+    """Return keys to save; without arrays for a type that is none of keys.
+
+    Args:
+        column: The keys.
+        name: What they are keys of, as in the names of their files.
+    """
+    plain = plain_column(column)
     kind = plain.type
     if plain.null_count:
-        raise damaged("the actions", "action must not be null")
+        raise damaged(f"the {name}s", f"{name} must not be null")
     if types.is_decimal(kind):
         plain = pa.array([format(value, "f") for value in plain.to_pylist() if value is not None], pa.string())
     if is_text(str(kind)):
@@ -32,13 +37,19 @@ def arrays_of_actions(actions: pa.Array) -> dict[str, NDArray[Any]]:
         _, starts, text = joined.buffers()
         offsets = np.frombuffer(starts, np.int64)[joined.offset : joined.offset + len(joined) + 1]
         data = np.frombuffer(text, np.uint8)[offsets[0] : offsets[-1]] if text is not None else np.zeros(0, np.uint8)
-        return {BYTES: data, STARTS: offsets - offsets[0]}
+        return SavedKeys(str(kind), text=data, starts=offsets - offsets[0], name=name)
     dtype = number_dtype(str(kind))
     if dtype is None:
-        return {}
+        return SavedKeys(str(kind), name=name)
     if not types.is_boolean(kind):
         plain = plain.view(pa.from_numpy_dtype(np.dtype(dtype)))
-    return {NUMBERS: to_numpy(plain).astype(dtype)}
+    return SavedKeys(str(kind), to_numpy(plain).astype(dtype), name=name)
+
+
+def arrays_of(keys: SavedKeys) -> dict[str, NDArray[Any]]:
+    """Return the arrays of keys to save, by their file."""
+    specs = key_arrays(keys.kind, keys.name) if is_text(keys.kind) or number_dtype(keys.kind) else {}
+    return {spec.file: getattr(keys, field) for field, spec in specs.items()}
 
 
 def arrow_of_actions(keys: SavedKeys, kind: pa.DataType) -> pa.Array:
@@ -56,6 +67,5 @@ def arrow_of_actions(keys: SavedKeys, kind: pa.DataType) -> pa.Array:
             actions = pa.Array.from_buffers(kind, len(keys), [None, pa.py_buffer(keys.numbers)])
         actions.validate(full=True)
     except (ValueError, pa.ArrowException) as error:
-        file = BYTES if keys.numbers is None else NUMBERS
-        raise damaged(file, f"the actions cannot be read ({first_lines(error)})") from error
+        raise damaged(keys.file, f"the actions cannot be read ({first_lines(error)})") from error
     return actions

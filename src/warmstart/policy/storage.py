@@ -32,7 +32,8 @@ from warmstart.events import Folds
 from warmstart.features import FeatureRows, plain_column
 from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.ranking_store import RANK, SCORE, RankingFile
-from warmstart.policy.saved_actions import arrays_of_actions, arrow_of_actions, key_type
+from warmstart.policy.saved_actions import arrays_of, arrow_of_actions, key_type, saved_keys
+from warmstart.policy.saved_deferring import check_ranked, ranked_arrays, ranked_in
 from warmstart.results import plain
 from warmstart.reward import ProductModel
 from warmstart.scoring import (
@@ -73,7 +74,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
     with write_output(out, folder=True) as part:
         model = None if policy.model is None else _save_model(policy, part)
         with _refusing_to_save():
-            keys = arrays_of_actions(policy.actions)
+            keys = arrays_of(saved_keys(policy.actions))
         for file, array in keys.items():
             np.save(part / file, array, allow_pickle=False)
         # Batch by batch, so that the ranking need not fit into memory.
@@ -84,6 +85,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
         if writer is None:
             raise UsageError("The policy has no ranking to save.")
         writer.close()
+        deferring = {"defers": True, "context_types": _save_ranked(policy, part)} if policy.defers else {}
         about = {
             "format": FORMAT,
             "warmstart_version": __version__,
@@ -95,7 +97,7 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
             "context_features": asdict(policy.context_settings),
             "action_features": asdict(policy.action_settings),
             "lowest": policy.lowest,
-            **({"defers": True} if policy.defers else {}),
+            **deferring,
             "report": plain(policy.report),
             "files": {file.name: sha256(file) for file in sorted(part.iterdir())},
         }
@@ -126,6 +128,8 @@ def _load_checked(path: Path, about: Mapping[str, Any]) -> FittedPolicy:
     # Before it is checked: what replaces it later is another one.
     ranked = RankingFile.at(path.resolve() / DECISIONS)
     check_ranking(path, parts["columns"], parts["actions"], may_be_empty=about.get("defers", False))
+    if about.get("defers"):
+        check_ranked(path, about, parts["columns"], parts["actions"])
     return FittedPolicy(
         **parts,
         window=Window(**about["window"]),
@@ -197,6 +201,15 @@ def _save_model(policy: FittedPolicy, part: Path) -> dict[str, Any]:
         with np.errstate(over="ignore"):  # What overflows is infinite, and refused with its file's name.
             np.save(part / spec.file, np.ascontiguousarray(values, dtype=spec.dtype), allow_pickle=False)
     return {"kind": name, **fields}
+
+
+def _save_ranked(policy: FittedPolicy, part: Path) -> list[str]:
+    """Write the ranking of a policy that defers as arrays, which services read; return the types of its contexts."""
+    with _refusing_to_save():
+        ranked = ranked_in(part, policy.columns, plain_column(policy.actions))
+    for file, array in ranked_arrays(ranked).items():
+        np.save(part / file, array, allow_pickle=False)
+    return [keys.kind for keys in ranked.contexts]
 
 
 def _ranking(policy: FittedPolicy) -> Iterator[pa.Table]:

@@ -13,6 +13,8 @@ from warmstart.core import Door
 if TYPE_CHECKING:
     from warmstart.scoring.about import *  # noqa: F403
     from warmstart.scoring.arrays import *  # noqa: F403
+    from warmstart.scoring.chosen import *  # noqa: F403
+    from warmstart.scoring.deferring import *  # noqa: F403
     from warmstart.scoring.exploring import *  # noqa: F403
     from warmstart.scoring.fields import *  # noqa: F403
     from warmstart.scoring.keys import *  # noqa: F403
@@ -30,15 +32,17 @@ _door = Door.to(
     {
         "about": "DECISIONS FORMAT own_sha256 read_about read_files settings_of",
         "arrays": "ArraySpec damaged read_array sha256",
+        "chosen": "Chosen",
+        "deferring": "DRAWS NO_DRAWS RANKED_ARRAYS DeferringPolicy Ranked load_ranked",
         "exploring": "Explored check_exploration epsilon_greedy",
         "fields": "FILE",
-        "keys": "BYTES NUMBERS STARTS SavedKeys is_text key_arrays load_keys number_dtype",
+        "keys": "SavedKeys is_text key_arrays key_files load_keys number_dtype",
         "kinds": "ACTION_ARRAYS KINDS kind_of load_actions load_model",
         "models": "Groups LogisticModel LossName LowRankModel MeanModel Members ProductModel RewardModel "
         "expected_rewards unit",
         "parts": "CONSTANT CONSTANT_VALUE LARGEST_NUMBER Part buckets category_part counted_words embedding_parts "
         "hashed_rows missing_part number_part time_parts",
-        "policy": "Chosen ScoringPolicy load",
+        "policy": "ScoringPolicy load",
         "records": "rows_of_records",
         "rows": "SparseRows",
         "trees": "EVERY_LEAF MOST_LEAVES WORDS_OF_A_SET TreesModel category_of dense",

@@ -10,6 +10,7 @@ from typing import Any, get_args
 
 from warmstart.core import LaterVersionError, first_lines, printable, quoted
 from warmstart.scoring.arrays import damaged, sha256
+from warmstart.scoring.deferring import ranked_files
 from warmstart.scoring.fields import (
     FILE,
     Check,
@@ -150,11 +151,12 @@ _ABOUT = record(
         "action_features": _features,
         "lowest": number(0, 1),
         "defers": flag,
+        "context_types": listed(check_kind, 1),
         # What was learned from what is for readers: nothing is chosen by it, and a policy may know only some of it.
         "report": record(_REPORT, absent=tuple(_REPORT)),
         "files": mapping(text),
     },
-    absent=("defers",),
+    absent=("defers", "context_types"),
 )
 
 
@@ -178,11 +180,21 @@ def read_about(folder: Path, where: str) -> dict[str, Any]:
     # Names of files are never taken from the file: they follow from the kind of model.
     model = about["model"]["kind"] if about["model"] else None
     keys = {spec.file for spec in key_arrays(about["action_type"]).values()}
-    files = {FILE, DECISIONS, *keys, *array_files(model)}
+    files = {FILE, DECISIONS, *keys, *array_files(model), *_ranked_files(about)}
     record(dict.fromkeys(sorted(files), text))(about["files"], "files")
     if about["files"][FILE] != own_sha256(about):
         raise damaged(FILE, f"has another SHA-256 than files.{FILE} says: it is damaged or was changed")
     return dict(about)
+
+
+def _ranked_files(about: Mapping[str, Any]) -> set[str]:
+    """Return the files of a policy that defers, which names the types of its contexts."""
+    types = about.get("context_types", [])
+    if len(types) != (len(about["columns"]["context"]) if about.get("defers") else 0):
+        raise damaged(
+            FILE, "context_types must have a type for each of columns.context if defers is true, and none else"
+        )
+    return ranked_files(types) if types else set()
 
 
 def read_files(folder: Path, about: Mapping[str, Any]) -> None:

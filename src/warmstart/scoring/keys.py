@@ -1,4 +1,4 @@
-"""The actions that a policy knows, as arrays: numbers as they are, text and bytes one after another.
+"""Keys of a saved policy (its actions, its contexts) as arrays: numbers as they are, text one after another.
 
 The type is named as Arrow prints it (``int64``, ``timestamp[us, tz=UTC]``); times are whole numbers of its unit, and
 decimals are text.
@@ -13,7 +13,7 @@ from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 from decimal import Decimal
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,7 +22,6 @@ from warmstart.core import quoted
 from warmstart.scoring.arrays import ArraySpec, damaged, read_array
 from warmstart.scoring.fields import FILE
 
-NUMBERS, BYTES, STARTS = "action_keys.npy", "action_text.npy", "action_text_starts.npy"
 _PLAIN = {
     **{f"{sign}int{bits}": f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
     "halffloat": "float16",
@@ -48,12 +47,16 @@ _DIGITS = re.compile(rb"-?[0-9]{1,80}(\.[0-9]{1,80})?")
 
 @dataclass(frozen=True, eq=False)
 class SavedKeys:
-    """Actions by their type and arrays: ``numbers`` has an entry each, or ``text`` (UTF-8) is cut at ``starts``."""
+    """Keys by their type and arrays: ``numbers`` has an entry each, or ``text`` (UTF-8) is cut at ``starts``.
+
+    ``name``: what they are keys of, as in the names of their files.
+    """
 
     kind: str
     numbers: NDArray[Any] | None = None
     text: NDArray[np.uint8] | None = None
     starts: NDArray[np.int64] | None = None
+    name: str = "action"
 
     def __len__(self) -> int:
         if self.numbers is not None:
@@ -61,23 +64,49 @@ class SavedKeys:
         return 0 if self.starts is None else len(self.starts) - 1
 
     def parts(self) -> list[bytes]:
-        """Return text or bytes, one for each action."""
+        """Return text or bytes, one for each key."""
         assert self.text is not None
         assert self.starts is not None
         whole, starts = self.text.tobytes(), self.starts.tolist()
         return [whole[begin:end] for begin, end in pairwise(starts)]
 
+    @property
+    def file(self) -> str:
+        """Return the name of the file that the keys are in."""
+        files = key_files(self.name)
+        return files.text if self.numbers is None else files.numbers
+
     def values(self) -> list[Any]:
-        """Return the actions as Python values, as Arrow's ``to_pylist`` does."""
+        """Return the keys as Python values, as Arrow's ``to_pylist`` does."""
         if self.numbers is None:
             read = _reader_of_text(self.kind)
-            return [_read(read, part, BYTES) for part in self.parts()]
+            return [self._read(read, part) for part in self.parts()]
         convert, listed = _reader_of_numbers(self.kind), self.numbers.tolist()
-        return listed if convert is None else [_read(convert, number, NUMBERS) for number in listed]
+        return listed if convert is None else [self._read(convert, number) for number in listed]
+
+    def _read(self, read: Callable[[Any], Any], value: Any) -> Any:
+        try:
+            return read(value)
+        except (ValueError, OverflowError) as error:
+            what = self.name.split("_")[0]
+            raise damaged(self.file, f"{quoted(str(value))} is no {what} of its type") from error
+
+
+class KeyFiles(NamedTuple):
+    """The files of keys: numbers, or text and where each begins."""
+
+    numbers: str
+    text: str
+    starts: str
+
+
+def key_files(name: str) -> KeyFiles:
+    """Return the names of the files of keys."""
+    return KeyFiles(f"{name}_keys.npy", f"{name}_text.npy", f"{name}_text_starts.npy")
 
 
 def is_text(kind: str) -> bool:
-    """Tell whether actions of a type are saved as text or bytes."""
+    """Tell whether keys of a type are saved as text or bytes."""
     return kind in _TEXT or _DECIMAL.fullmatch(kind) is not None
 
 
@@ -86,13 +115,20 @@ def number_dtype(kind: str) -> str | None:
     return "int64" if _TIMESTAMP.fullmatch(kind) else _PLAIN.get(kind)
 
 
-def key_arrays(kind: str) -> dict[str, ArraySpec]:
-    """Return the arrays that actions of a type are in, by their field."""
+def key_arrays(kind: str, name: str = "action", many: str = "actions") -> dict[str, ArraySpec]:
+    """Return the arrays that keys of a type are in, by their field.
+
+    Args:
+        kind: The type.
+        name: What they are keys of, as in the names of their files.
+        many: The name of their number.
+    """
+    files = key_files(name)
     if is_text(kind):
-        text = ArraySpec(BYTES, "uint8", ("bytes",))
-        return {"text": text, "starts": ArraySpec(STARTS, "int64", ("actions + 1",), offsets_to="bytes")}
+        starts = ArraySpec(files.starts, "int64", (f"{many} + 1",), offsets_to="bytes")
+        return {"text": ArraySpec(files.text, "uint8", ("bytes",)), "starts": starts}
     most = {"bool": 1.0, "date32[day]": LAST_DAY}.get(kind, np.inf)
-    return {"numbers": ArraySpec(NUMBERS, str(number_dtype(kind)), ("actions",), most=most)}
+    return {"numbers": ArraySpec(files.numbers, str(number_dtype(kind)), (many,), most=most)}
 
 
 def check_kind(value: Any, where: str) -> None:
@@ -103,23 +139,21 @@ def check_kind(value: Any, where: str) -> None:
 
 def load_keys(folder: Path, kind: str) -> SavedKeys:
     """Return the actions of a saved policy: checked, unique and at least one."""
-    sizes: dict[str, int] = {}
-    arrays = {name: read_array(folder, spec, sizes, reading="whole") for name, spec in key_arrays(kind).items()}
-    keys = SavedKeys(kind, **arrays)
-    file = BYTES if keys.numbers is None else NUMBERS
+    keys = read_keys(folder, kind)
     values: Sequence[Any] = keys.values()
     if not values:
-        raise damaged(file, "has no actions")
+        raise damaged(keys.file, "has no actions")
     if len(set(values)) < len(values):
-        raise damaged(file, "action must be unique")
+        raise damaged(keys.file, "action must be unique")
     return keys
 
 
-def _read(read: Callable[[Any], Any], value: Any, file: str) -> Any:
-    try:
-        return read(value)
-    except (ValueError, OverflowError) as error:
-        raise damaged(file, f"{quoted(str(value))} is no action of its type") from error
+def read_keys(folder: Path, kind: str, name: str = "action", many: str = "actions") -> SavedKeys:
+    """Return keys of a saved policy; arguments as those of ``key_arrays``."""
+    sizes: dict[str, int] = {}
+    specs = key_arrays(kind, name, many)
+    arrays = {field: read_array(folder, spec, sizes, reading="whole") for field, spec in specs.items()}
+    return SavedKeys(kind, name=name, **arrays)
 
 
 def _reader_of_text(kind: str) -> Callable[[bytes], Any]:

@@ -6,37 +6,27 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warmstart.core import SourceError, UsageError, printable, quoted
+from warmstart.core import SourceError, UsageError, printable
 from warmstart.scoring.about import read_about, read_files, settings_of
+from warmstart.scoring.candidates import Candidates, Ints, Unknown
+from warmstart.scoring.chosen import Chosen
+from warmstart.scoring.deferring import DeferringPolicy, deferring_policy, load_ranked
 from warmstart.scoring.exploring import check_exploration, epsilon_greedy
 from warmstart.scoring.fields import FILE
 from warmstart.scoring.keys import load_keys
 from warmstart.scoring.kinds import load_actions, load_model
-from warmstart.scoring.models import Ints, Predictor, RewardModel, expected_rewards
-from warmstart.scoring.records import Records, columns_of, listed_values, rows_of_records
+from warmstart.scoring.models import Predictor, RewardModel, expected_rewards
+from warmstart.scoring.records import Records, columns_of, rows_of_records
 from warmstart.scoring.rows import SparseRows
 from warmstart.scoring.settings import FeatureSettings
 
 # So many pairs of contexts and actions are scored at a time.
 PAIRS_PER_BLOCK, CONTEXTS_PER_BLOCK = 200_000, 4_000
-Unknown = Literal["refuse", "leave-out"]
-
-
-@dataclass(frozen=True, eq=False)
-class Chosen:
-    """The action chosen in every context, None where there was nothing to choose among, and its expected reward.
-
-    ``probabilities``: of the actions, if they were drawn (``explore``): the propensities to log.
-    """
-
-    actions: list[Any]
-    scores: NDArray[np.float64]
-    probabilities: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,10 +69,8 @@ class ScoringPolicy:
             explore: the share of choices that explore.
             rng: a NumPy generator, the same one in every call.
         """
-        if unknown not in ("refuse", "leave-out"):
-            raise UsageError(f"unknown must be 'refuse' or 'leave-out', and is {quoted(unknown)}.")
         columns, size = columns_of(contexts, self.reads)
-        candidates = self._candidates(size, actions, unknown)
+        candidates = Candidates.read(self._places, size, actions, unknown)
         chosen, scores = np.full(size, -1), np.full(size, np.nan)
         for begin, end in _blocks(candidates.sizes):
             rows = self._rows(columns, begin, end)
@@ -100,7 +88,7 @@ class ScoringPolicy:
         best: Ints,
         scores: NDArray[np.float64],
         columns: Mapping[str, list[Any]],
-        candidates: _Candidates,
+        candidates: Candidates,
         exploration: tuple[float, np.random.Generator],
     ) -> Chosen:
         """Draw for every context that has candidates."""
@@ -139,78 +127,26 @@ class ScoringPolicy:
     def _places(self) -> dict[Any, int]:
         return {action: number for number, action in enumerate(self.actions)}
 
-    def _candidates(self, size: int, actions: Sequence[Sequence[Any]] | None, unknown: Unknown) -> _Candidates:
-        if actions is None:
-            every = np.arange(len(self.actions))
-            return _Candidates([every] * size, np.full(size, len(every)))
-        if len(actions) != size:
-            raise UsageError(
-                f"There are {size:,} contexts and {len(actions):,} lists of actions.", "Give one for each."
-            )
-        # The same list for many contexts is read once; what was read is held, so that no other has its identity.
-        known: dict[int, tuple[Any, Ints]] = {}
-        numbers = []
-        for row, listed in enumerate(actions):
-            if id(listed) not in known:
-                known[id(listed)] = (listed, self._numbers(listed, row, unknown))
-            numbers.append(known[id(listed)][1])
-        return _Candidates(numbers, np.array([len(mine) for mine in numbers], dtype=np.int64))
 
-    def _numbers(self, actions: Sequence[Any], row: int, unknown: Unknown) -> Ints:
-        if isinstance(actions, str | bytes):
-            raise UsageError(f"The actions of context {row} must be a list.")
-        listed = listed_values(actions)
-        try:
-            numbers = [self._places.get(action, -1) for action in listed]
-        except TypeError as error:
-            raise UsageError(f"The actions of context {row} must be a list of actions.") from error
-        if unknown == "refuse":
-            if not numbers:
-                raise UsageError(f"Context {row} has no action to choose among.")
-            if -1 in numbers:
-                action = quoted(listed[numbers.index(-1)])
-                hint = "Choose among those of the log, or leave such out with unknown='leave-out'."
-                raise UsageError(f"The policy does not know the action {action}.", hint)
-        return np.array([number for number in numbers if number >= 0], dtype=np.int64)
-
-
-@dataclass(frozen=True, eq=False)
-class _Candidates:
-    """The numbers of the candidates of every context, and how many they are."""
-
-    numbers: list[Ints]
-    sizes: Ints
-
-    def of(self, begin: int, end: int) -> tuple[Ints, Ints]:
-        """Return the candidates of some contexts one after another, and how many each has."""
-        return np.concatenate(self.numbers[begin:end]), self.sizes[begin:end]
-
-    def different(self, row: int) -> Ints:
-        """Return the different candidates of a context, in their order."""
-        mine = self.numbers[row]
-        first = np.unique(mine, return_index=True)[1]
-        return mine if len(first) == len(mine) else mine[np.sort(first)]
-
-
-def load(folder: str | Path) -> ScoringPolicy:
+def load(folder: str | Path) -> ScoringPolicy | DeferringPolicy:
     """Load a saved policy to choose with NumPy alone: everything is checked, and no code is run.
 
     Arrays are read into memory, so that a later change of the folder changes nothing. A damaged or changed folder, or
-    one of another version, is an error that names the file and the field. A policy learned with a model of your own has
-    decisions only, and a safe one acts in the contexts of its ranking only: both are refused.
+    one of another version, is an error that names the file and the field. A safe policy chooses None where it defers. A
+    policy learned with a model of your own has decisions only, and is refused.
     """
     path, where = Path(folder), printable(folder)
     if not (path / FILE).is_file():
         raise SourceError(f"{where} is no saved policy: it has no {FILE}.")
     about = read_about(path, where)
     read_files(path, about)
+    if about.get("defers"):
+        known = load_keys(path, about["action_type"]).values()
+        ranked = load_ranked(path, about["context_types"], len(known))
+        return deferring_policy(ranked, known, list(about["columns"]["context"]))
     if about["model"] is None:
         what = f"{where} was learned with a model of your own, which is not saved: it has decisions only."
         raise UsageError(what, "Look up its decisions.parquet, or score contexts with your model.")
-    if about.get("defers"):
-        # Its model would choose where the policy proved nothing.
-        what = f"{where} is a safe policy: it acts in the contexts of its ranking only, which is not read here."
-        raise UsageError(what, "Look up its decisions.parquet: in a context that it lacks, what you do now stands.")
     settings, of_actions = (settings_of(about[name]) for name in ("context_features", "action_features"))
     actions = load_keys(path, about["action_type"]).values()
     bits = (settings.bits, of_actions.bits)
