@@ -147,6 +147,8 @@ def test_where_bounds_do_not_decide_the_best_estimate_does_and_says_that_it_prov
     [more] = [text for text in verdict.settle if text.startswith("More log")]
     stated = int(re.search(r"about ([0-9,]+) events in all", more)[1].replace(",", ""))
     assert stated == pytest.approx(2_800 * times, rel=0.06)
+    split = replace(found, windows=replace(found.windows, train=found.windows.evaluated))
+    assert f"about {stated:,} evaluated events, instead of 2,800, would prove" in split.verdict.settle[0]
 
 
 def test_what_a_log_cannot_tell_it_does_not_and_exploration_would():

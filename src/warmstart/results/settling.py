@@ -113,9 +113,11 @@ def _more_log(times: float, evaluation: Evaluation, proves: str, *, far: str, se
         return f"Much more log, above {FAR} times these events{far}"
     if times < NEARLY:
         return f"A little more log: it is nearly proven that {proves}"
-    events = times * evaluation.windows.evaluated.events
-    needed = f"{round(events, 1 - math.floor(math.log10(events))):,.0f}"
-    return f"More log: about {needed} events in all would prove that {proves}, if {seems}"
+    now = evaluation.windows.evaluated.events
+    needed = f"{round(times * now, 1 - math.floor(math.log10(times * now))):,.0f}"
+    # The events of a training window do not count.
+    which = "events in all" if evaluation.windows.train is None else f"evaluated events, instead of {now:,},"
+    return f"More log: about {needed} {which} would prove that {proves}, if {seems}"
 
 
 def _times(estimate: ValueEstimate) -> float | None:
