@@ -103,3 +103,18 @@ def test_under_a_doubt_that_is_not_all_that_is_in_the_way_more_log_is_needed_too
     assert clear["constant:a1"].doubt.tipping > 1
     assert clear.verdict.settle[0] == "Less doubt: all that the logging policy used, put into the context"
     assert clear.verdict.settle[-1] == "Less doubt, for guard 'cost<=+0.05'"
+
+
+def test_where_propensities_are_modelled_and_fail_a_check_contexts_that_repeat_would_do_too():
+    table = log((0.2, 0.22))
+    table = table.set_column(0, "page", pa.array([f"{page} {i}" for i, page in enumerate(table["page"].to_pylist())]))
+    found = ws.evaluate("constant:a1", ws.read_events(table, **READ), propensities="model")
+    alarmed = replace(found, policies=(replace(found.policies[0], withheld="WS105"),))
+    fit, repeat = alarmed.verdict.settle[:2]
+    assert fit.startswith("Propensities that fit")
+    assert repeat.startswith("Contexts that repeat")
+
+
+def test_where_contexts_repeat_counts_would_do():
+    found = evaluated("cost<=+0.9", propensities="back-off")
+    assert found.verdict.settle[0].startswith("Propensities counted in these very events")

@@ -23,6 +23,10 @@ PLAN = "'warmstart plan' says where and for how long"
 CHANCE = "'warmstart plan' says how many for which chance"
 # No log is long enough for what a doubt leaves open.
 LESS_DOUBT = "Less doubt: all that the logging policy used, put into the context"
+# Where these are the source, contexts may not repeat.
+UNREPEATED = ("counts", "model", "mixture")
+REPEATING = "Contexts that repeat, so that propensities can be counted: fewer or coarser context columns"
+COUNTED = "Propensities counted in these very events, where contexts repeat (--propensities counts)"
 BY_CODE = {
     "WS105": "Propensities that fit: compare-propensities ranks the sources",
     "WS106": "Propensities that fit: compare-propensities ranks the sources",
@@ -41,8 +45,8 @@ def what_would_settle_it(evaluation: Evaluation, estimate: ValueEstimate) -> tup
     if estimate.withheld is not None:
         codes.append(estimate.withheld)
     settling += [BY_CODE[code] for code in dict.fromkeys(codes) if code in BY_CODE]
-    if certified is None and not settling:
-        settling.append("Contexts that repeat, so that propensities can be counted: fewer or coarser context columns")
+    if certified is None and not (settling and evaluation.propensities.counted):
+        settling.append(REPEATING if evaluation.propensities.name in UNREPEATED else COUNTED)
     if estimate.support.undecided > MOSTLY:
         learned = " (a learned policy: by features, contexts=... or --contexts FILE)" if "WS216" in codes else ""
         settling.append(f"Choices on the {percent(estimate.support.undecided)} of traffic where it makes none{learned}")
