@@ -1,14 +1,25 @@
-"""Document functions whose module has the same name: the function that users import (an extension of Griffe)."""
+"""Docstrings and names as the reference needs them: examples as code, and functions, not modules (for Griffe)."""
 
 from __future__ import annotations
 
+import re
+import textwrap
 from typing import Any
 
 import griffe
 
+DOCTEST = re.compile(r"^>>> .*?(?=\n[ \t]*\n|\Z)", re.DOTALL | re.MULTILINE)
+
 
 class PublicNames(griffe.Extension):
-    """Let names of the front door stand for functions where a module has the same name."""
+    """Show doctests as examples, and let names of the front door stand for functions, not for modules of that name."""
+
+    def on_instance(self, *, obj: griffe.Object, **_: Any) -> None:
+        """Give the doctests of a docstring the title that makes them code."""
+        if obj.docstring is not None:
+            obj.docstring.value = DOCTEST.sub(
+                lambda found: f"Examples:\n{textwrap.indent(found[0], '    ')}", obj.docstring.value
+            )
 
     def on_package(self, *, pkg: griffe.Module, loader: griffe.GriffeLoader, **_: Any) -> None:
         """Point ``warmstart.evaluate`` to the function ``warmstart.pipeline.evaluate.evaluate``, and so on."""

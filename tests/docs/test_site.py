@@ -44,6 +44,14 @@ def test_the_reference_shows_functions_and_classes_under_their_public_names(site
     assert "The hall:" not in text_of(page)
 
 
+def test_examples_of_docstrings_are_shown_as_code(site):
+    page = (site / "reference.html").read_text()
+    assert page.count("<strong>Examples:</strong>") + page.count("Examples:") >= 25
+    assert "<blockquote>" not in page  # what Markdown makes of >>>
+    assert "&gt;&gt;&gt; import" not in text_of(page)
+    assert ">>> import pyarrow as pa" in text_of(page)
+
+
 def test_formulas_are_mathml_and_fetch_nothing(site):
     page = (site / "concepts" / "methods.html").read_text()
     assert page.count('<math display="block"') >= 12

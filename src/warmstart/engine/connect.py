@@ -28,6 +28,9 @@ def connect(name: str = "duckdb", *, memory_limit: str | None = None, threads: i
 
     Pass it to ``read_events(..., engine=...)`` or ``join`` to limit memory and threads, as ``--memory-limit 4GB`` and
     ``--threads`` do on the command line: ``connect("duckdb", memory_limit="4GB", threads=2)``.
+
+    >>> connect(memory_limit="1GB", threads=1).name
+    'duckdb'
     """
     if threads is not None and not 1 <= threads <= MOST_THREADS:
         raise UsageError(f"threads must lie between 1 and {MOST_THREADS:,}, and is {threads:,}.")

@@ -33,6 +33,10 @@ def bias_bounds(
         E[V_hat]  <=  V + E[ I(pi(h(x)|x) >= tau) * sqrt(reg(x)) / tau ]
 
     ``policy`` is a table of zeros and ones.
+
+    >>> low, high = bias_bounds([1.0], [[0.5, 0.5]], [[0.4, 0.6]], [[1, 0]], [[0.2, 0.1]], tau=0.2)
+    >>> low < 0.2 < high
+    True
     """
     _check_tau(tau)
     x, pi, h = np.asarray(traffic, float), np.asarray(true, float), np.asarray(policy, float)

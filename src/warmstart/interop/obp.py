@@ -80,6 +80,12 @@ def to_obp(events: Events, *, tau: float, policy: Any = None, propensities: Sour
         tau: the clipping constant of propensities, in (0, 1].
         policy: a table of decisions (``policy_table`` makes one of any policy); without one, the logging policy.
         propensities: "counts", "logged", or "auto": logged ones if the log has them.
+
+    >>> import pyarrow as pa, warmstart as ws
+    >>> log = pa.table({"page": ["p", "p", "p", "q"], "ad": ["a", "b", "a", "a"], "click": [1, 0, 1, 0]})
+    >>> feedback = ws.to_obp(ws.read_events(log, context="page", action="ad", reward="click"), tau=0.05)
+    >>> sorted(feedback["pscore"].round(2).tolist())
+    [0.33, 0.67, 0.67, 1.0]
     """
     source = check_export(events, propensities, tau)
     with open_cells(events) as cells:

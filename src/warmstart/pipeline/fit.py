@@ -101,6 +101,13 @@ def fit(
         doubt: what the proof allows a hidden segment to do, as for ``evaluate``.
         utility: a weighted sum of outcomes to learn, and to prove, in the place of the reward: "quality - 50*cost".
         on_progress: called with the step, its share and a detail.
+
+    >>> import pyarrow as pa, warmstart as ws
+    >>> log = pa.table({"page": ["p", "q"] * 200, "ad": ["a", "a", "b", "b"] * 100, "click": [1, 0, 0, 1] * 100})
+    >>> events = ws.read_events(log, context="page", action="ad", reward="click")
+    >>> policy = ws.fit(events, model="cells")
+    >>> sorted((row["page"], row["ad"]) for row in policy.decisions.to_pylist())
+    [('p', 'a'), ('q', 'b')]
     """
     settings = FitSettings(
         fit_tau=fit_tau,

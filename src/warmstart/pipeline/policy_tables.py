@@ -38,6 +38,12 @@ def policy_table(
 
     In a log with epochs, ``uniform`` and learned policies choose anew in each of them: a column ``epoch`` says which.
     Other parameters are those of ``evaluate``.
+
+    >>> import pyarrow as pa, warmstart as ws
+    >>> log = pa.table({"page": ["p", "p", "q"], "ad": ["a", "b", "a"], "click": [1, 0, 1]})
+    >>> events = ws.read_events(log, context="page", action="ad", reward="click")
+    >>> sorted(tuple(row.values()) for row in ws.policy_table("uniform", events).to_pylist())
+    [('p', 'a', 0.5), ('p', 'b', 0.5), ('q', 'a', 1.0)]
     """
     check_events(events, *([] if train is None else [train]))
     feasible_from = feasible_window(feasible_from, train)

@@ -112,6 +112,15 @@ def load_policy(folder: str | Path) -> FittedPolicy:
     """Load a policy that was saved: every file and field is checked, and no code is run.
 
     A damaged or changed one, or one of another version, is an error that names the file and the field.
+
+    >>> import pyarrow as pa, tempfile, warmstart as ws
+    >>> log = pa.table({"page": ["p", "q"] * 200, "ad": ["a", "a", "b", "b"] * 100, "click": [1, 0, 0, 1] * 100})
+    >>> events = ws.read_events(log, context="page", action="ad", reward="click")
+    >>> pages = pa.table({"page": ["p", "q"], "about": ["news", "sport"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = ws.fit(events, contexts=pages, weight_bits=12).save(folder + "/policy")
+    ...     ws.load_policy(folder + "/policy").choose({"about": "sport"})[0]
+    'b'
     """
     path, where = Path(folder), printable(folder)
     if not is_saved_policy(path):

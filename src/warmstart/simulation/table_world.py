@@ -35,6 +35,14 @@ class TableWorld:
     ``learner``: chooses the actions instead, by the rewards of the log so far. ``logging`` is then its policy before
     the first update, and says what is available: an action of probability 0 cannot be shown in that context on that
     day. A user who keeps an action keeps that of the first visit, wherever and whenever it is available.
+
+    >>> import numpy as np, warmstart as ws
+    >>> every_other_day = np.array([[[1.0, 0.0]], [[0.0, 1.0]]])  # two days, a page, two ads
+    >>> world = ws.TableWorld(np.array([1.0]), np.array([[0.1, 0.3]]), every_other_day, events_per_day=5)
+    >>> world.draw(seed=0)["action"].to_pylist()[4:6]
+    ['ad-0', 'ad-1']
+    >>> world.true_value(np.array([[0.5, 0.5]]))
+    0.2
     """
 
     traffic: NDArray[np.float64]

@@ -50,6 +50,13 @@ def import_vw(
         from_export: keys and names are those that ``export`` wrote.
         skip_malformed: count lines that cannot be read instead of raising an error.
         on_progress: called with what is done and which share of it.
+
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     log = pathlib.Path(folder, "log.vw")
+    ...     _ = log.write_text("1:0:0.5 | monday news")
+    ...     import_vw(log, folder + "/tables").about["events"]
+    1
     """
     paths, out = named_files(sources), Path(out)
     kind = _detect_format(paths[0]) if format == "auto" else format
