@@ -164,6 +164,19 @@ def test_what_a_log_cannot_tell_it_does_not_and_exploration_would():
     assert evaluated(alone).verdict.evidence in ("unsupported", "estimated")
 
 
+def test_of_what_the_log_cannot_tell_that_with_evidence_comes_first():
+    """An estimate of a small loss says more than nothing does."""
+    found = evaluated(log(means=(0.4, 0.405), seed=2), ["constant:a1"])
+    one = found["constant:a1"]
+    assert (found.verdict.kind, found.verdict.evidence) == ("cannot-tell", "estimated")
+    loss = replace(one.gain.estimated, difference=-0.001, lower=-0.03, upper=0.03)
+    loses = replace(one, gain=replace(one.gain, estimated=loss))
+    silent = replace(one, policy="silent", gain=replace(one.gain, certified=None, estimated=None))
+    both = replace(found, policies=(silent, loses))
+    assert both.verdict_on(silent).evidence == "unsupported"
+    assert both.verdict.policy == "constant:a1"
+
+
 def test_where_a_policy_says_nothing_choices_would_settle_it_not_exploration():
     found = evaluated(log(means=(0.4, 0.4), events=1_500, only_one=0.8), [{"0": "a1"}])
     share = percent(found.policies[0].support.undecided)

@@ -23,7 +23,15 @@ if TYPE_CHECKING:
     from warmstart.results.evaluation import Evaluation
 
 # Which of several policies to speak of first, where none is proven to be the one to use.
-FIRST = ("better, certified", "better, estimated", "cannot tell", "better, but breaks a guard", "same", "worse")
+FIRST = (
+    "better, certified",
+    "better, estimated",
+    "cannot tell",
+    "cannot tell, unsupported",
+    "better, but breaks a guard",
+    "same",
+    "worse",
+)
 
 
 @dataclass(frozen=True)
@@ -113,7 +121,8 @@ def first_verdict(evaluation: Evaluation) -> Verdict | None:
 
 def _place(verdict: Verdict, estimate: ValueEstimate) -> int:
     if verdict.kind != "better":
-        return FIRST.index(verdict.kind.replace("-", " "))
+        unsupported = verdict.kind == "cannot-tell" and verdict.evidence == "unsupported"
+        return FIRST.index(verdict.kind.replace("-", " ") + ", unsupported" * unsupported)
     breaks = any(guard.status == "fails" for guard in estimate.guards)
     return FIRST.index("better, but breaks a guard" if breaks else verdict.words)
 
