@@ -192,6 +192,24 @@ TABLES = {
         formats={f"{name}: gain said, true": sequence(decimal(2, "+")) for name in ("argmax", "cautious", "safe")},
         corner="world",
     ),
+    "routers": Table(
+        "Routers: what the log says, and the truth (means over months)",
+        default=decimal(3),
+        formats={
+            **dict.fromkeys(("95 % interval", "certified"), sequence(decimal(3), separator=" to ")),
+            **dict.fromkeys(("true gain", "estimated gain"), decimal(3, "+")),
+            "certified gain": sequence(decimal(3, "+"), separator=" to "),
+        },
+        corner="logging router, context: policy",
+    ),
+    "routers-held": Table("Routers: intervals that hold the truth, bounds that miss it", corner="logging router"),
+    "routers-missed": Table("Routers: certified bounds that miss the truth", corner="logging router"),
+    "routers-learned": Table(
+        "Routers: learned and safe ones",
+        default=decimal(3, "+"),
+        formats={"learned - mixture": BIAS_RMSE},
+        corner="logging router",
+    ),
     "choose-tau": Table(
         'tau="auto" against the best tau in hindsight',
         formats=dict.fromkeys(("RMSE, auto", "RMSE, best"), decimal(5)),

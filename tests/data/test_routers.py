@@ -1,0 +1,59 @@
+"""The study of routers: its truths, and its bounds from sums by question, which are those of evaluate."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from studies.router_months import HALF, Pool
+from studies.router_sums import Events, gain_told, value_ends
+from studies.router_truths import Context, Truth
+from studies.routers import TAU, draw, fixed_policies, read
+
+import warmstart as ws
+
+DATA = Path(os.environ.get("WARMSTART_DATA", Path(__file__).parents[2].parent / "shared" / "data"))
+QUESTIONS = DATA / "llm_routing" / "mmlu_routing.csv.gz"
+
+
+def context(counts, means, shown):
+    arrays = (np.array(part, dtype=float) for part in (counts, means, shown))
+    counts, means, shown = arrays
+    return Context(np.arange(len(counts)), counts, means, shown, np.ones_like(means), np.ones_like(means))
+
+
+def test_without_hidden_segments_nothing_is_in_doubt_and_the_gain_is_that_of_the_supported_part():
+    log = context([[60, 40], [100, 0]], [[0.5, 0.7], [0.4, 0.9]], [[0.5, 0.7], [0.4, 0.9]])
+    large = Truth.of(log, np.array([1, 1]), 0.05)
+    assert large.doubt == 1
+    assert large.value == pytest.approx(0.8)
+    assert large.gain == pytest.approx(0.5 * (0.7 - 0.58) + 0.5 * 0.5)
+    assert large.sure_gain == pytest.approx(0.5 * (0.7 - 0.58))
+    defers = Truth.of(log, np.array([-1, -1]), 0.05)
+    assert (defers.gain, defers.departs) == (0, False)
+
+
+def test_the_true_doubt_is_where_the_bound_of_what_was_shown_meets_the_truth():
+    # Where the large one was shown it is right in .6, where it was not in .8: .7 in all.
+    log = context([[50, 50]], [[0.5, 0.7]], [[0.5, 0.6]])
+    rho = Truth.of(log, np.array([1]), 0.05).doubt
+    assert min(rho * 0.6, 1 - 0.4 / rho) == pytest.approx(0.8)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not QUESTIONS.exists(), reason="no llm_routing data")
+@pytest.mark.parametrize(("router", "doubt"), [("sticky", 1.0), ("prompt", 1.1)])
+def test_bounds_from_sums_by_question_are_those_of_evaluate(tmp_path, router, doubt):
+    pool = Pool.read(QUESTIONS, tmp_path / "grouping")
+    month = draw(pool, router, 0)
+    calls = month.only(month.time >= HALF)
+    options = {"tau": TAU, "live": False} | ({"doubt": doubt} if doubt > 1 else {})
+    found = ws.evaluate("constants", read(calls, pool, "subject"), **options)
+    for name in list(fixed_policies(pool, "subject"))[:2]:
+        events, one = Events.of(pool, calls, "subject", fixed_policies(pool, "subject")[name], TAU), found[name]
+        ends = one.certified_lower, one.certified_upper
+        assert value_ends(events, 0.05, doubt) == pytest.approx(ends, abs=0.003)
+        sure = one.gain.certified
+        for beyond, missed in ((-0.004, True), (0.004, False)):
+            assert gain_told(events, 0.05, doubt, sure.lower + beyond).missed[0] == missed
+            assert gain_told(events, 0.05, doubt, sure.upper - beyond).missed[1] == missed
