@@ -188,6 +188,7 @@ def test_a_page_is_small_and_says_what_it_found(plain):
     text = plain["audit"].read_text(encoding="utf-8")
     assert "How to read this" in text
     assert "Propensity" in text
+    assert "BSD-3-Clause" in text
 
 
 def test_a_page_without_times_or_choice_says_so(tmp_path):
