@@ -27,6 +27,7 @@ from warmstart.core import (
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, feature_rows
 from warmstart.policy.deferring import deferring_choice, deferring_choices
+from warmstart.policy.frames import Frame, as_given, as_table
 from warmstart.policy.ranked_choice import HINT, NOTHING_NEW, choose_from_ranking, ranked_first
 from warmstart.policy.ranking_store import RankingStore
 from warmstart.results import Learned, plain, read_record
@@ -160,16 +161,17 @@ class FittedPolicy:
 
     def choose_table(
         self,
-        contexts: pa.Table,
-        actions: pa.Table | None = None,
+        contexts: Frame,
+        actions: Any = None,
         *,
         explore: float | None = None,
         rng: np.random.Generator | None = None,
-    ) -> pa.Table:
+    ) -> Frame:
         """Return the best action for every row of a context table: the table's context columns, action and score.
 
         Args:
-            contexts: the columns of the context table; without one, those of the log, as for ``choose``.
+            contexts: a pandas, polars or Arrow table, and such a one comes back: the columns of the context table;
+                without one, those of the log, as for ``choose``.
             actions: a table of actions to choose among; all known ones, if None. An action that the training window
                 never had is scored by its features, if the table has them, and left out if not.
             explore: draws every row on its own, as ``choose`` does; ``probability`` is then the propensity to log.
@@ -177,6 +179,12 @@ class FittedPolicy:
 
         A policy learned with a model of your own chooses in contexts of its ranking, by their keys, and in no others.
         """
+        offered = None if actions is None else as_table(actions)
+        return as_given(self._choose_table(as_table(contexts), offered, explore, rng), contexts)
+
+    def _choose_table(
+        self, contexts: pa.Table, actions: pa.Table | None, explore: float | None, rng: np.random.Generator | None
+    ) -> pa.Table:
         if self.defers:
             self._check_no_draws(explore)
             return deferring_choices(self.ranking, self.columns, contexts, actions)
