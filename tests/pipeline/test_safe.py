@@ -2,6 +2,7 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import warmstart as ws
@@ -66,6 +67,24 @@ def test_only_a_part_that_ended_before_the_other_began_may_lean_to_what_logging_
     assert policy.learned.safe.split == split
     assert found == leans
     assert policy.learned.safe.simulated == leans[1]
+
+
+def test_an_action_that_stood_in_for_others_on_no_day_that_proved_anything_is_not_ranked():
+    policy, _ = safe_fit(table_of(events=4_000, gain=0.4))
+    assert policy.ranking["rank"].to_pylist() == [1] * policy.ranking.num_rows
+    assert policy.choose({"page": 0})[0] == 1
+    assert policy.choose({"page": 0}, [0, 2])[0] is None
+    # On the last two days ad 1 is gone: of the days that prove it is the best on some, and ad 2 or 0 on the others.
+    table = table_of(events=4_000, gain=0.4)
+    last = np.arange(len(table)) >= 0.8 * len(table)
+    gone = table.filter(~(last & (table["ad"].to_numpy() == 1)))
+    policy, _ = safe_fit(gone)
+    ranks = policy.ranking.group_by("page").aggregate([("rank", "max"), ("rank", "count")])
+    assert ranks["rank_max"].to_pylist() == ranks["rank_count"].to_pylist()
+    for page in acting(policy):
+        mine = policy.ranking.filter(pc.equal(policy.ranking["page"], page))
+        assert len(set(mine["ad"].to_pylist()) - {1}) <= 1
+        assert 1 not in mine["ad"].to_pylist() or mine.num_rows == 2
 
 
 @pytest.mark.slow

@@ -144,7 +144,21 @@ def _truth(world: AdWorld, policy: Any, shown: pa.Table, train: Events, test: Ev
         return value, dict.fromkeys(TAUS, value)
     table = policy if hasattr(policy, "column_names") else policy_table({"it": policy}, test, train=train)
     seen = {tau: world.true_value(_seen(policy, table, shown, tau), events=test) for tau in TAUS}
+    table = _with_logging(table, shown) if getattr(policy, "defers", False) else table
     return world.true_value(table, events=test), seen
+
+
+def _with_logging(table: pa.Table, logging: pa.Table) -> pa.Table:
+    """Return a policy that leaves to logging the days on which none of its ads can be shown."""
+    import numpy as np
+    import pyarrow as pa
+
+    chosen = table.group_by("page").aggregate([(PROBABILITY, "sum")])
+    rows = logging.join(chosen, "page")
+    rest = 1 - np.nan_to_num(to_numpy(rows[f"{PROBABILITY}_sum"]))
+    shares = to_arrow(np.maximum(rest, 0) * to_numpy(rows[PROBABILITY]))
+    left = rows.select(["page", "ad"]).append_column(PROBABILITY, shares)
+    return pa.concat_tables([table.select(left.column_names), left])
 
 
 def _seen(policy: Any, table: pa.Table, logging: pa.Table, tau: float) -> pa.Table:

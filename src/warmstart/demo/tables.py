@@ -63,7 +63,7 @@ def experiment_notes(experiment: Experiment) -> list[str]:
     if any(line.method == "safe" for line in experiment.lines):
         notes.append(
             "safe: departs from logging only where a part of the training events proves what another proposed, and "
-            "leaves the choice to logging elsewhere (fit --safe)."
+            "leaves the choice to logging elsewhere, and on days on which it has no proven ad (fit --safe)."
         )
     if experiment.sampled:
         notes.append(
@@ -92,8 +92,8 @@ def _conclusion(experiment: Experiment) -> list[str]:
     if safe is None:
         return [better, beware]
     never = (
-        f"CONCLUSION: The safe policy is worse than logging with a chance of 5 % at most; it earns {safe.truth:.4f} in "
-        f"truth, against {logging.truth:.4f} for what was shown and {learned.truth:.4f} for the learned one. By the "
-        f"log, it gains {_gain(safe)} an event."
+        f"CONCLUSION: On the events that proved it the safe policy is worse than logging with a chance of 5 % at most; "
+        f"later, it earns {safe.truth:.4f} in truth, against {logging.truth:.4f} for what was shown and "
+        f"{learned.truth:.4f} for the learned one. By the log, it gains {_gain(safe)} an event."
     )
     return [better, beware, never]

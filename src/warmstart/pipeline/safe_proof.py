@@ -6,9 +6,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warmstart.core import EPOCH, PROBABILITY, UsageError
+import numpy as np
+
+from warmstart.core import ACTION, EPOCH, PROBABILITY, UsageError, to_arrow
 from warmstart.engine import float_literal
 from warmstart.events import days_known, epochs_known, open_cells
+from warmstart.features import KeyEncoder
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import EvaluationInputs, prepare
 from warmstart.pipeline.trained import Training
@@ -127,14 +130,23 @@ class Proof:
         )
 
     def _acting(self, policy: PolicyTable, ranking: pa.Table, inputs: EvaluationInputs) -> pa.Table:
-        """Return the ranking of the contexts in which a policy acts."""
+        """Return the ranking of the contexts in which a policy acts, with the actions that it took there.
+
+        What only stood in for others, on no day that proved anything, is not proven: without these, logging chooses.
+        """
         columns, cells = inputs.cells.columns, inputs.cells
-        keys = list(columns.context_keys)
-        acting = cells.engine.fetch_arrow(policy.table.select(*keys).distinct())
-        names = list(columns.context)
-        acting = acting.rename_columns(names).cast(ranking.select(names).schema)
-        kept = ranking.join(acting, names, join_type="left semi")
-        return kept.sort_by([(name, "ascending") for name in (*names, "rank")])
+        taken = policy.table.filter(policy.table[PROBABILITY] > 0).select(*columns.context_keys, ACTION)
+        acting = cells.engine.fetch_arrow(taken.distinct())
+        names, rank = list(columns.context), ranking.column_names.index("rank")
+        acting = acting.rename_columns([*names, columns.action])
+        acting = acting.cast(ranking.select(acting.column_names).schema)
+        kept = ranking.join(acting, acting.column_names, join_type="left semi")
+        kept = kept.sort_by([(name, "ascending") for name in (*names, "rank")])
+        contexts = KeyEncoder.of(kept.select(names)).numbers(kept.select(names))
+        begins = np.flatnonzero(np.diff(contexts, prepend=-1))
+        of_first = np.repeat(begins, np.diff(np.append(begins, len(contexts))))
+        numbers = (np.arange(len(contexts)) - of_first + 1).astype(np.int32)
+        return kept.set_column(rank, "rank", to_arrow(numbers))
 
 
 def _check(inputs: EvaluationInputs) -> None:
