@@ -116,3 +116,14 @@ def test_contexts_that_never_repeat_borrow_everything(duckdb):
     with open_cells(opened(log, duckdb)) as cells, open_strata(cells) as strata:
         strengths, _ = best_strengths(cells.engine, strata.table, LEVELS)
     assert strengths[0] == STRENGTHS[-1]
+
+
+@pytest.mark.slow_on_spark
+def test_where_units_count_the_same_an_event_leaves_out_no_more_than_its_cell(engine):
+    log = two_columns(3, events=60).append_column("visitor", pa.array([i % 4 for i in range(60)]))
+    events = ws.read_events(
+        log, context="site", action="ad", reward="click", event_id="id", unit="visitor", engine=engine
+    )
+    found = ws.evaluate("uniform", events, per="unit", propensities="back-off", tau=0.1)
+    assert found.propensities.log_loss > 0
+    assert math.isfinite(found["uniform"].value)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import ibis
 
 from warmstart.core import ACTION, PROPENSITY
+from warmstart.engine import float_literal
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -69,10 +70,16 @@ def _best(
 
 
 def _counted(strata: ir.Table, levels: Levels) -> ir.Table:
-    """Add the other events of each level and of each level's action: all but one, in all folds."""
+    """Add the other events of each level and of each level's action: all but one, in all folds.
+
+    Where units count the same, an event counts at most 1 and at most as much as its cell: so much is left out.
+    """
+    cell = strata.n.sum().over(ibis.window(group_by=[*levels[0], ACTION]))
+    strata = strata.mutate(own=ibis.least(cell, float_literal(1)))
 
     def others(*keys: str) -> ir.Value:
-        return strata.n.sum().over(ibis.window(group_by=list(keys))) - 1.0
+        every = strata.n.sum().over(ibis.window(group_by=list(keys)))
+        return ibis.greatest(every - strata.own, float_literal(0))
 
     # Every event adds 1 / (events of its action): the number of actions.
     strata = strata.mutate(part=strata.n / strata.n.sum().over(ibis.window(group_by=ACTION)))
