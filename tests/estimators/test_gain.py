@@ -1,8 +1,10 @@
 """The certified gain: its level where outcomes are enumerated, mutations that are caught, and the reward's origin."""
 
 import math
+from datetime import date
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from scipy import stats
 from tests.support import betting
@@ -164,3 +166,16 @@ def test_the_number_of_bins_is_bounded():
 
     sizes = math.log(1 / SMALLEST) * 2 + math.log(1 / 0.0005)
     assert (LEVELS + 1) * sizes / math.log(RATIO) < 20_000
+
+
+@pytest.mark.parametrize("divided", [{"unit": "u"}, {"unit": "u", "epoch": "day"}, {}])
+def test_of_a_policy_that_does_as_logging_does_hidden_segments_leave_everything_possible(divided):
+    """Nothing varies without doubt, so that no bet can be planned."""
+    log = {"x": ["p"] * 40, "a": ["a", "b"] * 20, "r": [1, 0, 0, 1] * 10, "u": [f"u{i // 4}" for i in range(40)]}
+    log["day"] = [date(2026, 10, 1 + i // 20) for i in range(40)]
+    half = pa.table({"x": ["p", "p"], "a": ["a", "b"], "probability": [0.5, 0.5]})
+    events = ws.read_events(pa.table(log), context="x", action="a", reward="r", time="day", **divided)
+    options = {"propensities": "counts", "tau": 0.1, "doubt": 1.5}
+    gain = ws.evaluate({"half": half}, events, **options)["half"].gain.certified
+    assert gain.difference == pytest.approx(0)
+    assert -0.5 <= gain.lower < 0 < gain.upper <= 0.5

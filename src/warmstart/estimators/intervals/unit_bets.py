@@ -205,15 +205,20 @@ def lower_unit_gain(parts: Sequence[UnitTotals], traffic: float, limit: float) -
     """Return the last gain that is ruled out: roughly by all bets, then by the few that won most there.
 
     To leave bets out of an average makes it smaller, so that whatever is chosen by what they won, nothing is ruled out
-    that the average of all does not rule out.
+    that the average of all does not rule out. Where no unit's gain could vary without doubt, no bet can be planned: the
+    end is what is possible at the least.
 
     Args:
         parts: The units; several ways to sum them that each have some of the rates, under doubt.
         traffic: T_B, the events that a gain is told for.
         limit: The logarithm of what bets must win: ln(2 / delta).
     """
-    won = gain_evidence(parts, traffic, limit)
+    if traffic <= 0:
+        return 0.0
     start, end = min(part.span(traffic)[0] for part in parts), max(part.span(traffic)[1] for part in parts)
+    if any(part.independent <= 0 for part in parts):
+        return start
+    won = gain_evidence(parts, traffic, limit)
     rough = last_ruled_out(lambda m: log_sum(won(m)) >= limit, start, end, steps=ROUGH_STEPS)
     best = np.argsort(won(rough))[-FEW:]
     beyond = min(rough + (end - start) / 2**ROUGH_STEPS, end)
