@@ -56,8 +56,8 @@ COMMANDS = {
 }
 
 
-def build(folder):
-    """Write the inputs."""
+def build(folder, *, policy=True):
+    """Write the inputs, with or without a policy."""
     rng = np.random.default_rng(0)
     events = 2_000
     click = (rng.random(events) < 0.2).astype(np.int8)
@@ -69,8 +69,9 @@ def build(folder):
         pa.table({"id": columns["id"][click > 0], "at": at.filter(pa.array(click > 0))}), folder / "clicks.parquet"
     )
     (folder / "small.vw").write_text("1:-1:0.5 | a b\n2:0:0.5 | b c\n" * 300)
-    log = ws.read_events(str(folder / "log.parquet"), context="page", action="ad", reward="click", time="at")
-    ws.save_policy(ws.fit(log, contexts=str(folder / "pages.parquet")), folder / "policy")
+    if policy:
+        log = ws.read_events(str(folder / "log.parquet"), context="page", action="ad", reward="click", time="at")
+        ws.save_policy(ws.fit(log, contexts=str(folder / "pages.parquet")), folder / "policy")
     return folder
 
 

@@ -76,6 +76,7 @@ class DuckDBEngine(LocalEngine):
     def __init__(self, backend: Backend, *, room: float = math.inf) -> None:
         self.backend = backend
         self.room = room
+        self._abandoned: list[str] = []
 
     @classmethod
     def embedded(cls, *, memory_limit: str | None = None, threads: int | None = None) -> DuckDBEngine:
@@ -102,7 +103,18 @@ class DuckDBEngine(LocalEngine):
         return cls(backend, room=math.inf if memory_limit is None else ROOM * (size_of(memory_limit) or 0.0))
 
     def open_files(self, paths: Sequence[str], kind: FileKind, *, as_text: bool = False) -> SourceTable:
-        """Return files of one kind as one table, without copying them; ``as_text`` keeps CSV columns as strings."""
+        """Return files of one kind as one table, without copying them; ``as_text`` keeps CSV columns as strings.
+
+        Ibis makes a view for them, which goes once no expression refers to it: when the next files are opened, since
+        another query may be running at the moment.
+        """
+        while self._abandoned:
+            self.backend.con.execute(f'DROP VIEW IF EXISTS "{self._abandoned.pop()}"')
+        source = self._opened(paths, kind, as_text=as_text)
+        weakref.finalize(source.table.op(), self._abandoned.append, source.table.get_name())
+        return source
+
+    def _opened(self, paths: Sequence[str], kind: FileKind, *, as_text: bool) -> SourceTable:
         try:
             if kind == "parquet":
                 table = self.backend.read_parquet(list(paths), hive_partitioning=any(map(partition_root, paths)))
