@@ -1,15 +1,15 @@
 """Whatever is written where something is parsed: a value, or a typed error; never a traceback."""
 
 import json
-import os
 import tempfile
 from contextlib import suppress
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as some
+from tests.attack.fuzzing import fuzzed, grammar
 
 import warmstart as ws
 from warmstart.core.window import microseconds
@@ -18,19 +18,6 @@ from warmstart.events.read import parse_ranges
 from warmstart.events.utility import Utility
 from warmstart.policy.parse import parse_policies
 from warmstart.results.guards import Guard
-
-# make attack asks for many.
-EXAMPLES = int(os.environ.get("WARMSTART_EXAMPLES", "8"))
-fuzzed = settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=list(HealthCheck), database=None)
-
-
-def grammar(*words):
-    """Text made of the words of a language and of anything else."""
-    piece = some.one_of(
-        some.sampled_from(words), some.sampled_from(words), some.text(max_size=4), some.floats().map(str)
-    )
-    return some.lists(piece, max_size=12).map("".join)
-
 
 PARSERS = {
     "range": (lambda text: parse_ranges([text]), grammar("cost", "=", ":", "0", "-1", "1e308", "nan", "inf", ".")),

@@ -12,7 +12,16 @@ from typing import Any, Literal, NamedTuple, get_args
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from warmstart.core import PROBABILITY, DataError, UsageError, printable, quoted, write_output, write_parquet
+from warmstart.core import (
+    PROBABILITY,
+    DataError,
+    SavedFileError,
+    UsageError,
+    printable,
+    quoted,
+    write_output,
+    write_parquet,
+)
 from warmstart.interop.export_log import companion
 from warmstart.interop.features import ROWS
 from warmstart.interop.lines import BadLineError, LogFile, named_files
@@ -129,7 +138,13 @@ class _ExportedKeys:
     def open(cls, exported: Path) -> _ExportedKeys:
         paths = [companion(exported, "contexts.parquet"), companion(exported, "actions.parquet")]
         named_files(paths, hint="Name the file that export wrote; its keys lie beside.")
-        contexts, actions = pq.read_schema(paths[0]), pq.read_table(paths[1])
+        try:
+            contexts, actions = pq.read_schema(paths[0]), pq.read_table(paths[1])
+        except (OSError, pa.ArrowException) as error:
+            raise _no_keys(exported) from error
+        indices = contexts.field(FEASIBLE).type if FEASIBLE in contexts.names else pa.list_(pa.int64())
+        if actions.num_columns != 1 or not (pa.types.is_list(indices) and pa.types.is_integer(indices.value_type)):
+            raise _no_keys(exported)
         fields = [field for field in contexts if field.name != FEASIBLE]
         schema = pa.schema([*fields, *actions.schema, pa.field(PROBABILITY, pa.float64())])
         names = tuple(field.name for field in fields)
@@ -140,6 +155,12 @@ class _ExportedKeys:
         with pq.ParquetFile(self.paths[0]) as file:
             for group in range(file.num_row_groups):
                 yield from file.read_row_group(group).to_pylist()
+
+
+def _no_keys(exported: Path) -> SavedFileError:
+    return SavedFileError(
+        f"The keys beside {printable(exported)} are not what an export wrote.", "Export the log again."
+    )
 
 
 def _first_number(summary: _Summary, keys: _ExportedKeys, stated: Literal[0, 1] | None, path: Path) -> int:
