@@ -21,6 +21,8 @@ from warmstart.core.version import __version__
 if TYPE_CHECKING:
     import pyarrow as pa
 
+# Whether a folder may be renamed onto an empty one: not on Windows.
+REPLACES_FOLDERS = os.name != "nt"
 # What a Parquet file's metadata and a page's head say when this tool wrote them.
 PARQUET_MARK, PAGE_MARK = b"warmstart", b'<meta name="generator" content="warmstart'
 # Files on this machine as Spark and database drivers name them.
@@ -57,6 +59,8 @@ def write_output(
         if folder:
             temporary.mkdir(parents=True)
         yield temporary
+        if folder and not REPLACES_FOLDERS and path.is_dir():
+            path.rmdir()
         temporary.replace(path)
     except OSError as error:
         hint = "Nothing was left there. Free space, or name a place."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from warmstart.core.errors import EngineError, WarmstartError
@@ -41,6 +42,16 @@ def is_exhausted(error: Exception) -> bool:
 def free_memory() -> int | None:
     """Return how many bytes are free: of the machine, of the container, and of a limit of the address space."""
     return min((free for free in (_of_machine(), _of_container(), _of_limit()) if free is not None), default=None)
+
+
+def peak_gigabytes() -> float | None:
+    """Return the most memory that this process has used; None on systems that do not say."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    # macOS counts bytes, other systems kilobytes.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024 ** (3 if sys.platform == "darwin" else 2)
 
 
 def _of_machine() -> int | None:

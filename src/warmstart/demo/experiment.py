@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import resource
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -12,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import PROBABILITY, __version__, silent, to_arrow, to_numpy, write_output
+from warmstart.core import PROBABILITY, __version__, peak_gigabytes, silent, to_arrow, to_numpy, write_output
 from warmstart.engine import is_partitioned
 from warmstart.events import Events, read_events
 from warmstart.pipeline import audit, evaluate, fit, policy_table
@@ -65,7 +64,7 @@ class Stage:
 
     name: str
     seconds: float
-    peak_gigabytes: float
+    peak_gigabytes: float | None
 
 
 @dataclass(frozen=True)
@@ -90,8 +89,7 @@ def run_experiment(
         on_progress(name)
         start = time.perf_counter()
         yield
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024**2
-        stages.append(Stage(name, time.perf_counter() - start, peak))
+        stages.append(Stage(name, time.perf_counter() - start, peak_gigabytes()))
 
     with stage("simulating the month"):
         world = simulate(out / "month", scale=scale, seed=seed, on_progress=on_progress, **numbers)
@@ -232,7 +230,10 @@ def _write(out: Path, done: Experiment) -> None:
     }
     with write_output(out / "results.json", force=True) as temporary:
         temporary.write_text(json.dumps(results, indent=2, allow_nan=False), encoding="utf-8")
-    with write_output(out / "results.csv", force=True) as temporary, temporary.open("w", encoding="utf-8") as file:
+    with (
+        write_output(out / "results.csv", force=True) as temporary,
+        temporary.open("w", encoding="utf-8", newline="") as file,
+    ):
         writer = csv.DictWriter(file, list(asdict(done.lines[0])))
         writer.writeheader()
         writer.writerows(asdict(line) for line in done.lines)

@@ -38,7 +38,8 @@ def save_result(result: Result, path: str | Path, *, force: bool = False) -> Pat
         _check_rows(out)
     with write_output(out, inputs=inputs, force=force) as temporary:
         if ending == ".toml":
-            temporary.write_text(str(settings), encoding="utf-8")
+            # The hash in its first line is of these bytes, on every system.
+            temporary.write_text(str(settings), encoding="utf-8", newline="\n")
         elif ending == ".json":
             temporary.write_text(result.to_json() + "\n", encoding="utf-8")
         else:

@@ -55,7 +55,7 @@ def simulate(
         np.save(truth / "starts.npy", logger.start, allow_pickle=False)
         np.save(truth / "stops.npy", np.minimum(logger.stop, settings.days).astype(np.int16), allow_pickle=False)
         about = {"format": FORMAT, "scale": population.scale, "settings": settings.to_dict()}
-        (truth / "world.json").write_text(json.dumps(about, indent=2) + "\n")
+        (truth / "world.json").write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
     return AdWorld.open(out)
 
 

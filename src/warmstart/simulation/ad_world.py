@@ -55,7 +55,7 @@ class AdWorld:
         folder = Path(folder)
         truth = folder / "truth"
         try:
-            about = json.loads((truth / "world.json").read_text())
+            about = json.loads((truth / "world.json").read_text(encoding="utf-8"))
             if about["format"] > FORMAT:
                 raise LaterVersionError(f"{printable(folder)} was written by a later version of warmstart.")
             population = Population.load(truth, AdSettings.from_dict(about["settings"]), about["scale"])
