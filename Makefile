@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 TIMES ?= 10
+EXAMPLES ?= 3000
+# RECORD=--record keeps the counts of attacks for docs/reliability.md.
+RECORD ?=
 
 .DEFAULT_GOAL := help
 # Compiled modules are kept: each of three test processes would compile them anew.
@@ -31,9 +34,10 @@ test-spark: $(VENV)/.dev
 test-slow: $(VENV)/.dev ## Run the long statistical tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
-attack: $(VENV)/.dev ## Fuzz the parsers; kill, interrupt and starve every command that writes
-	WARMSTART_EXAMPLES=3000 $(BIN)/python -m pytest tests/attack/test_fuzz.py
-	$(BIN)/python -m tests.attack --times $(TIMES)
+attack: $(VENV)/.dev ## Fuzz the parsers; kill, starve and cut off every command; compare engines with plain Python
+	WARMSTART_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/attack/test_fuzz.py tests/attack/test_fuzz_files.py
+	$(BIN)/python -m tests.attack --times $(TIMES) $(RECORD)
+	$(BIN)/python -m tests.differential $(RECORD)
 
 check: $(VENV)/.dev ## Lint, format, types, layers
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""``python -m benchmarks.tables``: write the tables of docs/benchmarks.md from the files in benchmarks/results.
+"""``python -m benchmarks.tables``: write the tables of docs/benchmarks.md and docs/reliability.md from records.
 
 A table stands in the page between ``<!-- table: NAME -->`` and ``<!-- end -->``. It is the newest record with its
 settings; the line below it says when and where that was measured.
@@ -16,7 +16,7 @@ from benchmarks import records
 from benchmarks.measure import ROOT
 from benchmarks.records import Record, Rows
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE, RELIABILITY = ROOT / "docs" / "benchmarks.md", ROOT / "docs" / "reliability.md"
 PAPER = {"events": 54_000_000}
 MARKED = re.compile(r"(<!-- table: (?P<name>[\w-]+) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 
@@ -101,9 +101,6 @@ TABLES = {
     ),
     "learning-fit": Table(
         "fit, from cells and from events", formats={"true value": decimal(4)}, settings={"events": 3_000_000}
-    ),
-    "fit-scale": Table(
-        "fit at the paper's size", formats={"peak memory, MB": memory}, corner="model", settings={"scale": "paper"}
     ),
     "learning-scoring": Table("Scoring among 880 k actions, relative to one feasible cell", default=decimal(3)),
     "scoring": Table("warmstart.scoring, 100 feasible actions a context", corner="model"),
@@ -217,6 +214,11 @@ TABLES = {
         'tau="auto" against the best tau in hindsight',
         formats=dict.fromkeys(("RMSE, auto", "RMSE, best"), decimal(5)),
     ),
+    "attacks": Table("Commands that write, killed, interrupted and starved", corner="command"),
+    "load": Table("Load", formats={"MB more": lambda x: f"{x:.1f}"}),
+    "lost-postgres": Table("Connections cut at every query", corner="command"),
+    "lost-cluster": Table("A worker killed in a command", corner="command"),
+    "differential": Table("Random small logs", corner="engine"),
 }
 
 
@@ -280,10 +282,11 @@ def rewritten(page: str, folder: Path = records.RESULTS) -> str:
 
 
 def main() -> None:
-    page = PAGE.read_text()
-    new = rewritten(page)
-    PAGE.write_text(new)
-    print(f"{PAGE.relative_to(ROOT)}: {'rewritten' if new != page else 'as it was'}")
+    for path in (PAGE, RELIABILITY):
+        page = path.read_text()
+        new = rewritten(page)
+        path.write_text(new)
+        print(f"{path.relative_to(ROOT)}: {'rewritten' if new != page else 'as it was'}")
 
 
 if __name__ == "__main__":

@@ -7,16 +7,18 @@ import pytest
 from benchmarks import records, tables
 
 PAGE = tables.PAGE.read_text()
+PAGES = [PAGE, tables.RELIABILITY.read_text()]
 
 
-def test_the_page_has_the_tables_of_the_files():
-    assert tables.rewritten(PAGE) == PAGE, "run: python -m benchmarks.tables"
+@pytest.mark.parametrize("page", PAGES)
+def test_the_page_has_the_tables_of_the_files(page):
+    assert tables.rewritten(page) == page, "run: python -m benchmarks.tables"
 
 
 def test_every_table_of_the_page_is_a_marked_one():
     outside = tables.MARKED.sub("", PAGE)
     assert not re.findall(r"^\|", outside, flags=re.MULTILINE)
-    assert {match["name"] for match in tables.MARKED.finditer(PAGE)} == set(tables.TABLES)
+    assert {match["name"] for page in PAGES for match in tables.MARKED.finditer(page)} == set(tables.TABLES)
 
 
 @pytest.mark.parametrize("path", sorted(records.RESULTS.glob("*.json")), ids=lambda path: path.stem)

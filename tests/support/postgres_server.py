@@ -106,3 +106,19 @@ def _answering(server, process, log):
         else:
             return server
     raise AssertionError(f"Postgres does not answer: {log.read_text()}")
+
+
+@contextmanager
+def server_with_reader():
+    """Start a server that a reader may connect to; the password is in the environment meanwhile."""
+    before = os.environ.get("PGPASSWORD")
+    os.environ["PGPASSWORD"] = PASSWORD
+    try:
+        with running_server() as server:
+            with server.admin() as admin:
+                admin.execute(f"CREATE ROLE {READER} LOGIN PASSWORD '{PASSWORD}'")
+            yield server
+    finally:
+        os.environ.pop("PGPASSWORD")
+        if before is not None:
+            os.environ["PGPASSWORD"] = before
