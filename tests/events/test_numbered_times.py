@@ -65,6 +65,17 @@ def test_steps_say_what_came_first_and_no_more():
         ws.read_events(log(np.arange(1_000)), **NAMES, epoch="day")
 
 
+def test_windows_of_steps_are_shown_as_steps(tmp_path):
+    events = ws.read_events(log(np.arange(3_000)), **NAMES)
+    before, after = events.split(fraction=0.5)
+    spans = ("1,500 events, steps 0 to 1,499", "1,500 events, steps 1,500 to 2,999")
+    assert (str(before.window), str(after.window)) == spans
+    result = ws.evaluate("uniform", after, train=before, tau=0.1)
+    assert f"{spans[1]}." in str(result)
+    assert "1970" not in str(result) + str(ws.audit(events))
+    assert ws.load_result(result.save(tmp_path / "result.json")).windows == result.windows
+
+
 def test_hours_of_numbered_days_are_refused():
     with pytest.raises(ws.UsageError, match="number days, so that there are no such epochs"):
         ws.read_events(log(DAYS), **NAMES, epoch="hour")

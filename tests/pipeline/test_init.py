@@ -88,6 +88,8 @@ def test_what_is_written_is_a_settings_file_that_evaluates(tmp_path):
         ({"request_id": [f"r{i}" for i in range(N)]}, "event_id", ["request_id"]),
         ({"creativeName": np.arange(N) % 4, "banner": ["x", "y"] * (N // 2)}, "action", None),
         ({"visitorId": np.arange(N)}, "unit", []),
+        ({"visitorId": np.arange(N), "uid": np.arange(N) % 90}, "unit", ["uid"]),
+        ({"Zeit": [f"{1 + i % 28}.03.2026 14:00" for i in range(N)], "EventTime": ["x"] * N}, "time", ["Zeit"]),
     ],
 )
 def test_candidates_are_taken_if_they_are_clear_and_refused_if_not(columns, role, expected):
@@ -171,12 +173,12 @@ def test_without_a_column_for_a_role_that_is_needed_nothing_is_taken_for_granted
         ws.init(numbers, context="x1", accept=True)
 
 
-@pytest.mark.parametrize("times", [[f"{1 + i % 28:02}.03.2026 14:00" for i in range(N)], np.arange(N) / 24 + 46_000.5])
+@pytest.mark.parametrize("times", [[f"3/{1 + i % 28}/2026 2:00 PM" for i in range(N)], np.arange(N) / 24 + 46_000.5])
 def test_times_that_cannot_be_read_are_named_and_are_no_context(times):
     proposal = ws.init(shop(EventTime=times))
     assert proposal["time"].columns == ()
     assert "EventTime" not in proposal["context"].columns + proposal["context"].alternatives
-    assert any("'EventTime' is named like a time and cannot be read" in note for note in proposal.notes)
+    assert any("'EventTime' looks like a time and cannot be read" in note for note in proposal.notes)
     assert not any("cannot be read" in note for note in ws.init(shop(EventTime=times), time="none").notes)
 
 
@@ -207,6 +209,54 @@ def test_all_that_is_unclear_is_said_at_once():
 def test_of_few_actions_each_is_a_policy(actions, policies):
     toml = ws.init(shop(creativeName=[f"c{i % actions}" for i in range(N)])).toml
     assert tomllib.loads(toml)["policies"] == policies
+
+
+def test_numbers_that_hardly_repeat_are_named_and_are_the_context_where_nothing_repeats():
+    rng = np.random.default_rng(4)
+    features = {f"f{i}": rng.normal(size=N) for i in range(3)}
+    notes = ws.init(shop(**features)).notes
+    assert any("Not in the context" in note and "f0, f1, f2" in note for note in notes)
+    log = {"step": np.arange(N), **features, "arm": np.arange(N) % 4, "reward": np.arange(N) % 2}
+    proposal = ws.init(pa.table(log))
+    assert proposal["context"].columns == ("f0", "f1", "f2")
+    assert not proposal["context"].sure
+    assert any("propensities come from a model" in note for note in proposal.notes)
+    assert ws.init(pa.table(log), ask=lambda *_: "f1")["context"].columns == ("f1",)
+    with pytest.raises(ws.UsageError, match="No column looks like a context") as refused:
+        ws.init(pa.table({name: log[name] for name in ("step", "arm", "reward")}))
+    assert "log['everyone'] = 1" in refused.value.hint
+    with pytest.raises(ws.UsageError, match="No column looks like a context"):
+        ws.init(pa.table(log), context="none")
+
+
+@pytest.mark.parametrize(
+    ("values", "said", "hint"),
+    [
+        (["ja", "nein"], "'ja', 'nein'", "log['won'] == 'ja'"),
+        (["$0.50", "$1,250.00"], "'\\$0.50'", "str.replace"),
+        ([datetime(2026, 1, 1), datetime(2026, 1, 2)], "has type timestamp", "name another column"),
+    ],
+)
+def test_a_reward_that_is_no_number_is_refused_though_it_was_named(values, said, hint):
+    log = shop(won=values * (N // 2)).drop_columns(["did_purchase"])
+    with pytest.raises(ws.UsageError, match=f"The reward 'won' .*{said}") as refused:
+        ws.init(log, reward="won")
+    assert hint in refused.value.hint
+
+
+def test_records_are_no_columns_and_how_to_flatten_them_is_said():
+    nested = pa.table({"shown": [{"ad": "x"}, {"ad": "y"}] * 50, "page": ["p", "q"] * 50, "r": [0, 1] * 50})
+    with pytest.raises(ws.UsageError, match="not clear which column is the action") as refused:
+        ws.init(nested, context="page")
+    assert "Make columns of what is in 'shown'" in refused.value.hint
+    with pytest.raises(ws.ColumnError, match=r"'shown' has type struct.*cannot be the action"):
+        ws.init(nested, action="shown")
+
+
+def test_outcomes_of_the_same_kind_as_the_reward_are_no_context():
+    kept = pa.table({"version": ["a", "b"] * 50, "retention_1": [True, False] * 50, "retention_7": [False, True] * 50})
+    kept = kept.append_column("page", pa.array(["p", "q", "q", "q"] * 25))
+    assert ws.init(kept, action="version", reward="retention_7")["context"].columns == ("page",)
 
 
 def test_a_context_with_nulls_is_left_out_and_named():

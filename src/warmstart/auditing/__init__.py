@@ -1,7 +1,7 @@
 """Can this log tell anything about other policies? One file a question; the answers are sums over cells."""
 
 from warmstart.auditing.checks import assumption_checks
-from warmstart.auditing.column_profiles import ColumnProfile, profile_columns
+from warmstart.auditing.column_profiles import ColumnProfile, profile_columns, says_yes
 from warmstart.auditing.column_roles import Candidate, Roles, find_roles, is_sure
 from warmstart.auditing.continuation import Continuation, UnitVisits
 from warmstart.auditing.drift import action_churn, context_drift
@@ -48,6 +48,7 @@ __all__ = [
     "repeats",
     "reward_days",
     "round_ratio",
+    "says_yes",
     "unique_columns",
     "unit_counts",
     "unit_facts",

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from warmstart.events import missing, ticks_per_day
+from warmstart.events import missing, text_as_time, ticks_per_day
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -18,10 +19,13 @@ FEW = 12
 # Above so many rows values are counted approximately, where the engine can.
 MANY_ROWS = 2_000_000
 # Values of text that say yes or no, in pairs.
-YES = frozenset("yes y true t clicked click 1 converted bought success positive on".split())  # noqa: SIM905
-NO = frozenset(
-    {"no", "n", "false", "f", "not clicked", "none", "0", "skipped", "ignored", "failure", "negative", "off"}
-)
+YES_WORDS = "yes y true t clicked click 1 converted bought success positive on ja j oui si sí sim tak"
+NO_WORDS = "no n false f not_clicked none 0 skipped ignored failure negative off nein nej nee non não nao nie"
+YES, NO = frozenset(YES_WORDS.split()), frozenset(NO_WORDS.split())
+# Text that holds numbers, with currencies, per cent or separators of thousands; and text that holds dates.
+NUMBER_TEXT = re.compile(r"^[-+]?\W{0,4}[0-9][0-9.,' ]*\W{0,4}[A-Z]{0,3}$")
+DATE_TEXT = re.compile(r"^\s*[0-9]{1,4}([./-])[0-9]{1,2}\1[0-9]{1,4}\b")
+EXAMPLES = 3
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,7 @@ class ColumnProfile:
     """A column: its name, what it holds, its rows, nulls and distinct values, and the ends of numbers.
 
     ``values``: all of them, as text, if they are few. ``times``: the share of text that can be read as a time.
+    ``examples``: of text, some values.
     """
 
     name: str
@@ -41,6 +46,7 @@ class ColumnProfile:
     most: float | None = None
     values: tuple[str, ...] = ()
     times: float = 0.0
+    examples: tuple[str, ...] = ()
 
     @property
     def repeats(self) -> float:
@@ -50,8 +56,18 @@ class ColumnProfile:
     @property
     def is_yes_or_no(self) -> bool:
         """Tell whether it is text of two values that say yes and no."""
-        words = {value.strip().lower() for value in self.values}
+        words = set(map(_word, self.values))
         return self.kind == "text" and len(words) == 2 and bool(words & YES) and bool(words & NO)
+
+    @property
+    def looks_like_numbers(self) -> bool:
+        """Tell whether it is text that holds numbers, as '$1,250.00' or '12 %'."""
+        return bool(self.examples) and all(NUMBER_TEXT.match(one.strip()) for one in self.examples)
+
+    @property
+    def looks_like_dates(self) -> bool:
+        """Tell whether it is text that holds dates, in whatever form."""
+        return bool(self.examples) and all(DATE_TEXT.match(one) for one in self.examples)
 
     @property
     def is_zero_or_one(self) -> bool:
@@ -69,6 +85,19 @@ class ColumnProfile:
         )
 
 
+def says_yes(value: str) -> bool:
+    """Tell whether a text says yes.
+
+    >>> says_yes("Ja"), says_yes("nein")
+    (True, False)
+    """
+    return _word(value) in YES
+
+
+def _word(value: str) -> str:
+    return value.strip().lower().replace(" ", "_")
+
+
 def profile_columns(engine: Engine, opened: SourceTable) -> list[ColumnProfile]:
     """Return the columns of a source, in one pass, and another one over those with few values."""
     table = opened.table
@@ -84,7 +113,7 @@ def profile_columns(engine: Engine, opened: SourceTable) -> list[ColumnProfile]:
         if kind in ("whole", "number"):
             sums |= {f"least_{i}": known.min().cast("float64"), f"most_{i}": known.max().cast("float64")}
         if kind == "text":
-            sums[f"times_{i}"] = column.try_cast("timestamp('UTC')").count()
+            sums[f"times_{i}"] = text_as_time(column.cast("string")).count()
     totals = engine.fetch(table.agg(**sums))[0] if sums and rows else {}
     return [
         _profile(engine, table, (i, *column), rows, totals) for i, column in enumerate(columns)
@@ -100,6 +129,10 @@ def _profile(
     if kind == "text" and 0 < distinct <= FEW:
         own = table.select(value=values).filter(lambda part: part["value"].notnull()).distinct().limit(FEW)
         few = tuple(sorted(str(row["value"]) for row in engine.fetch(own)))
+    first = few[:EXAMPLES]
+    if kind == "text" and distinct > FEW:
+        known_values = table.select(value=values).filter(lambda part: part["value"].notnull()).limit(EXAMPLES)
+        first = tuple(str(row["value"]) for row in engine.fetch(known_values))
     return ColumnProfile(
         name=name,
         kind=kind,
@@ -111,6 +144,7 @@ def _profile(
         most=totals.get(f"most_{i}"),
         values=few,
         times=(totals.get(f"times_{i}") or 0) / known if known else 0.0,
+        examples=first,
     )
 
 

@@ -10,7 +10,7 @@ from warmstart.auditing.column_profiles import ColumnProfile
 from warmstart.auditing.possible_units import HANDFUL, IDS, LEAST_EVENTS, names_a_unit
 from warmstart.results import COSTLY
 
-WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+WORD = re.compile(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿ]+")
 WORDS = {
     "action": "action arm ad ads advert item product creative banner variant treatment model offer campaign article "
     "recommendation recommended content video song track template choice decision headline layout coupon route movie "
@@ -18,7 +18,7 @@ WORDS = {
     "reward": "reward click clicked clicks conversion converted convert purchase purchased bought buy order ordered "
     "success outcome label target response responded rating score revenue liked like upvote engaged engagement watched "
     "completed opened subscribed signup sale sales profit payoff feedback booked correct won win accepted solved visit "
-    "call called callback reply replied answered hired y r",
+    "call called callback reply replied answered hired retention retained churned renewed survived y r",
     "time": "time timestamp ts date day datetime at when step round t epoch hour week month moment",
     "propensity": "propensity propensities pscore prob probability",
     "epoch": "version policy release deployment phase",
@@ -138,7 +138,7 @@ def _that_repeat(
     """
     profiles = {one.name: one for one in columns}
     cells, context, left_out = 1.0, list[Candidate](), list[Candidate]()
-    for one in sorted(others, key=lambda o: (profiles[o.name].nulls > 0, o.score <= 1, profiles[o.name].distinct)):
+    for one in sorted(others, key=lambda o: (profiles[o.name].nulls > 0, o.score <= 1, _variety(profiles[o.name]))):
         profile = profiles[one.name]
         together = cells * (profile.distinct + (profile.nulls > 0))
         if context and profile.nulls:
@@ -149,6 +149,11 @@ def _that_repeat(
         else:
             left_out.append(one)
     return context, left_out
+
+
+def _variety(profile: ColumnProfile) -> int:
+    """Return how many values a column has; where hardly any comes again, all are alike, and stay in their order."""
+    return profile.rows if _is_near_unique(profile) else profile.distinct
 
 
 def _named(profile: ColumnProfile, role: str) -> float:
@@ -216,9 +221,11 @@ def _time(profile: ColumnProfile) -> tuple[float, str]:
 
 def _unread_time(profile: ColumnProfile) -> tuple[float, str]:
     words = words_of(profile.name)
-    if profile.kind not in ("text", "number") or not set(words[-1:]) & CLOCK or set(words) & (NOT_WHEN | AFTER):
+    if profile.kind not in ("text", "number") or set(words) & (NOT_WHEN | AFTER) or profile.distinct <= HANDFUL:
         return 0.0, ""
-    return (1.0, "its name is that of a time") if profile.distinct > HANDFUL else (0.0, "")
+    if profile.looks_like_dates:
+        return 2.0, "its text looks like dates"
+    return (1.0, "its name is that of a time") if set(words[-1:]) & CLOCK else (0.0, "")
 
 
 def _unit(profile: ColumnProfile) -> tuple[float, str]:
@@ -260,7 +267,11 @@ def _also(profile: ColumnProfile) -> tuple[float, str]:
 
 
 def _context(profile: ColumnProfile) -> tuple[float, str]:
-    wrong = profile.kind in ("time", "other") or profile.distinct < 2 or _is_near_unique(profile)
+    wrong = profile.kind in ("time", "other") or profile.distinct < 2
+    # Numbers that hardly repeat may be what the logging policy looked at; text and integers that do not are ids.
+    named = _named(profile, "context")
+    if _is_near_unique(profile) and not (profile.kind == "number" or (profile.kind == "text" and named >= 3)):
+        wrong = True
     if (
         wrong
         or (names_a_unit(profile.name) and profile.distinct > HANDFUL)
@@ -272,5 +283,4 @@ def _context(profile: ColumnProfile) -> tuple[float, str]:
         return 0.0, ""
     if profile.kind == "number" and profile.distinct > 50:
         return 0.5, f"it has {profile.distinct:,} different numbers"
-    named = _named(profile, "context")
     return 1 + named, f"it has {profile.distinct:,} values, {profile.repeats:,.0f} events each"

@@ -53,11 +53,13 @@ def possible_units(events: Events) -> tuple[PossibleUnit, ...]:
 def names_a_unit(name: str) -> bool:
     """Tell whether a column's name is that of someone or something that comes back, or of its id.
 
-    >>> [names_a_unit(name) for name in ("user_id", "fullVisitorId", "Customer Number", "USERID", "session")]
+    >>> [names_a_unit(name) for name in ("user_id", "fullVisitorId", "Customer Number", "USERID", "uid")]
     [True, True, True, True, True]
     >>> [names_a_unit(name) for name in ("user_agent", "device_type", "clicks_per_user", "page", "id", "abuser")]
     [False, False, False, False, False, False]
     """
+    if name.lower() == "uid":
+        return True
     words = [part for word in WORD.findall(name) for part in _parted(word.lower())]
     nouns = [word for word in words if word in NOUNS]
     if not nouns:

@@ -39,7 +39,7 @@ _door = Door.to(
         "temporaries": "remove temporary_path",
         "text": "counted first_lines more percent printable quoted shortened",
         "version": "__version__",
-        "window": "Moment Window date_of iso microseconds minute timestamp",
+        "window": "Moment Window date_of iso microseconds minute span timestamp",
     },
 )
 __all__ = [*_door.homes]  # noqa: PLE0604

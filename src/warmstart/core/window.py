@@ -17,7 +17,8 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 class Window:
     """Events from ``start`` (inclusive) to ``stop`` (exclusive), in microseconds since 1970; None is unbounded.
 
-    ``first`` and ``last`` are the times of its first and last event.
+    ``first`` and ``last`` are the times of its first and last event. ``steps``: times are numbers that only say what
+    came first.
     """
 
     events: int
@@ -25,6 +26,7 @@ class Window:
     stop: int | None = None
     first: int | None = None
     last: int | None = None
+    steps: bool = False
 
     def overlaps(self, other: Window) -> bool:
         """Tell whether an event could lie in both windows."""
@@ -33,13 +35,26 @@ class Window:
 
     def to_dict(self) -> dict[str, int | str | None]:
         """Return a window for JSON: ``from`` its first event ``until`` its last, and its ends."""
-        ends = {"start": iso(self.start), "stop": iso(self.stop)}
+        ends: dict[str, str | bool | None] = {"start": iso(self.start), "stop": iso(self.stop)}
+        ends |= {"steps": True} if self.steps else {}
         return {"events": self.events, "from": iso(self.first), "until": iso(self.last), **ends}
 
     def __str__(self) -> str:
         if self.first is None or self.last is None:
             return counted(self.events, "event")
-        return f"{counted(self.events, 'event')}, {minute(self.first)} to {minute(self.last)} UTC"
+        return f"{counted(self.events, 'event')}, {span(self.first, self.last, steps=self.steps)}"
+
+
+def span(first: int | str, last: int | str, *, steps: bool) -> str:
+    """Show from when to when, in UTC, or from which step to which.
+
+    >>> span(0, 1_200, steps=True), span(0, 86_400_000_000, steps=False)
+    ('steps 0 to 1,200', '1970-01-01 00:00 to 1970-01-02 00:00 UTC')
+    """
+    if not steps:
+        return f"{minute(first)} to {minute(last)} UTC"
+    numbers = [microseconds(time) if isinstance(time, str) else time for time in (first, last)]
+    return f"steps {numbers[0]:,} to {numbers[1]:,}"
 
 
 def minute(time: int | str) -> str:

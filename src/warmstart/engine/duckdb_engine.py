@@ -31,7 +31,7 @@ from warmstart.core import (
 from warmstart.engine.engine import BATCH, FileKind, LocalEngine, Row, SourceTable, StoredTable
 from warmstart.engine.files import parquet_schema, partition_root
 from warmstart.engine.memory_limit import size_of
-from warmstart.engine.text_files import literal, nested_too_deeply, text_columns
+from warmstart.engine.text_files import decimal_separator, literal, nested_too_deeply, text_columns, unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -124,12 +124,13 @@ class DuckDBEngine(LocalEngine):
             if kind == "json":
                 table = self.backend.read_json(list(paths))
             else:
-                types = {} if as_text or len(paths) == 1 else {"dtypes": list(columns.values())}
+                types: dict[str, Any] = {} if as_text or len(paths) == 1 else {"dtypes": list(columns.values())}
+                types |= {"decimal_separator": ","} if decimal_separator(self.backend.con, paths[0]) == "," else {}
                 table = self.backend.read_csv(list(paths), all_varchar=as_text, **types)
         except RecursionError as error:
             raise nested_too_deeply(paths[0]) from error
         except duckdb.Error as error:
-            raise SourceError(f"Cannot read {printable(paths[0])}: {first_lines(error, 3)}") from error
+            raise unreadable(paths[0], error) from error
         return SourceTable(table, (*columns, *table.columns[len(columns) :]))
 
     def open_table(self, stored: StoredTable) -> SourceTable:

@@ -55,7 +55,7 @@ def kind_of(path: str) -> FileKind:
             return kind
     raise SourceError(
         f"{printable(path)}: the format is told by the ending, and this one is not known.",
-        f"Known endings: {', '.join(SUFFIXES)}.",
+        f"Known endings: {', '.join(SUFFIXES)}. A spreadsheet is saved as CSV (UTF-8) first.",
     )
 
 

@@ -30,7 +30,7 @@ from warmstart.engine.engine import BATCH, FileKind, LocalEngine, Row, SourceTab
 from warmstart.engine.files import partition_root
 from warmstart.engine.memory_limit import size_of
 from warmstart.engine.partitioned import PART
-from warmstart.engine.text_files import csv_dialect, text_columns
+from warmstart.engine.text_files import csv_dialect, decimal_separator, text_columns
 
 if TYPE_CHECKING:
     import ibis.expr.schema as sch
@@ -143,9 +143,11 @@ class SparkEngine(LocalEngine):
         opened = DuckDBEngine.embedded().open_files(paths, "csv", as_text=as_text)
         separator, quote, escape = csv_dialect(duckdb.connect(), paths[0])
         dialect: dict[str, Any] = {"sep": separator, "quote": quote, "escape": escape or quote, "multiLine": True}
-        schema = PySparkSchema.from_ibis(opened.table.schema())
+        types, point = opened.table.schema(), decimal_separator(duckdb.connect(), paths[0])
+        commas = [name for name, kind in types.items() if kind.is_floating() and point == ","]
+        schema = PySparkSchema.from_ibis(ibis.schema({**types, **dict.fromkeys(commas, "string")}))
         frame = self.session.read.csv(list(paths), header=True, schema=schema, **dialect)
-        return SourceTable(self.open_frame(frame), opened.names)
+        return SourceTable(self.open_frame(_with_points(frame, commas)), opened.names)
 
     @classmethod
     def of_session(cls, session: Any) -> SparkEngine:
@@ -246,6 +248,14 @@ def _in_spark_types(frame: pa.Table) -> pa.Table:
     cast = [column.cast(casts[name]) if name in casts else column for name, column in columns.items()]
     table: pa.Table = duckdb.connect().from_arrow(frame).select(*cast).to_arrow_table()
     return table.rename_columns(frame.column_names)
+
+
+def _with_points(frame: DataFrame, names: Sequence[str]) -> DataFrame:
+    """Return a frame whose columns of text with decimal commas are numbers."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    columns = {name: frame[f"`{name.replace('`', '``')}`"] for name in names}
+    return frame.withColumns({name: F.regexp_replace(own, ",", ".").cast("double") for name, own in columns.items()})
 
 
 def _with_durations_in_seconds(frame: DataFrame) -> DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import re
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from warmstart.core import SourceError, printable, quoted
+from warmstart.core import SourceError, counted, first_lines, printable, quoted, shortened
 from warmstart.engine.engine import FileKind
 from warmstart.engine.files import different_schemas
 
@@ -49,6 +50,26 @@ def csv_dialect(connection: duckdb.DuckDBPyConnection, path: str) -> tuple[str, 
     return _dialect(_rows(connection, f"FROM sniff_csv({literal(path)})")[0])
 
 
+def decimal_separator(connection: duckdb.DuckDBPyConnection, path: str) -> str:
+    """Return the decimal separator of a CSV file: a comma where it makes more of its columns numbers, else a point."""
+    return "," if _sniffed(connection, path)[1] else "."
+
+
+def _sniffed(connection: duckdb.DuckDBPyConnection, path: str) -> tuple[dict[str, Any], bool]:
+    """Return what DuckDB tells of a CSV file, and whether its numbers have decimal commas."""
+    sniffed: dict[str, Any] = _rows(connection, f"FROM sniff_csv({literal(path)})")[0]
+    if sniffed["Delimiter"] == "," or all(column["type"] != "VARCHAR" for column in sniffed["Columns"]):
+        return sniffed, False
+    query = f"FROM sniff_csv({literal(path)}, delim = {literal(sniffed['Delimiter'])}, decimal_separator = ',')"
+    european = _rows(connection, query)[0]
+    more = _numbers(european) > _numbers(sniffed)
+    return (european, True) if more else (sniffed, False)
+
+
+def _numbers(sniffed: dict[str, Any]) -> int:
+    return sum(column["type"] in _NUMBERS for column in sniffed["Columns"])
+
+
 def _dialect(sniffed: dict[str, Any]) -> tuple[str, str, str]:
     delimiter, quote, escape = (sniffed[name].replace("(empty)", "") for name in ("Delimiter", "Quote", "Escape"))
     return delimiter, quote, escape
@@ -56,19 +77,67 @@ def _dialect(sniffed: dict[str, Any]) -> tuple[str, str, str]:
 
 def _csv_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, str]:
     """Return names as the header line has them, with types; DuckDB renames columns that differ in case only."""
-    sniffed = _rows(connection, f"FROM sniff_csv({literal(path)})")[0]
+    sniffed, _ = _sniffed(connection, path)
     types = [column["type"] for column in sniffed["Columns"]]
     names = [column["name"] for column in sniffed["Columns"]]
-    if sniffed["HasHeader"]:
-        dialect = zip(("delim", "quote", "escape"), _dialect(sniffed), strict=True)
-        options = [f"{name} = {literal(value)}" for name, value in dialect]
-        options += ["header = false", "all_varchar = true", "null_padding = true", f"skip = {sniffed['SkipRows'] or 0}"]
-        # One row is read, by one thread: several cannot pad rows where quoted values hold line breaks, as prompts do.
-        options.append("parallel = false")
-        header = _rows(connection, f"FROM read_csv({literal(path)}, {', '.join(options)}) LIMIT 1")
-        if header and len(header[0]) == len(names):
-            names = [written or name for written, name in zip(header[0].values(), names, strict=True)]
+    # Where no delimiter fits all lines, DuckDB takes whole lines for values.
+    if len(names) == 1 and (ragged := _ragged(path)):
+        raise ragged
+    dialect = zip(("delim", "quote", "escape"), _dialect(sniffed), strict=True)
+    options = [f"{name} = {literal(value)}" for name, value in dialect]
+    options += ["header = false", "all_varchar = true", "null_padding = true", f"skip = {sniffed['SkipRows'] or 0}"]
+    # One row is read, by one thread: several cannot pad rows where quoted values hold line breaks, as prompts do.
+    options.append("parallel = false")
+    header = _rows(connection, f"FROM read_csv({literal(path)}, {', '.join(options)}) LIMIT 1")
+    if header and not sniffed["HasHeader"]:
+        raise _no_header(path, [value or "" for value in header[0].values()])
+    if header and len(header[0]) == len(names):
+        names = [written or name for written, name in zip(header[0].values(), names, strict=True)]
     return _paired(path, names, types)
+
+
+def _no_header(path: str, first: Sequence[str]) -> SourceError:
+    return SourceError(
+        f"{printable(path)} seems to have no header: its first line is like the others ({shortened(','.join(first))}).",
+        "Columns are known by their names: put a line with them at the top of the file.",
+    )
+
+
+def unreadable(path: str, error: Exception) -> SourceError:
+    """Return what is wrong with a CSV or JSON file that DuckDB cannot read, with what to do about it."""
+    said = first_lines(error, 3)
+    if "not utf-8 encoded" in said:
+        return SourceError(
+            f"{printable(path)} is not written in UTF-8.",
+            "Write it anew, in a shell: iconv -f windows-1252 -t utf-8 OLD.csv > NEW.csv (or -f utf-16); in a "
+            "spreadsheet as 'CSV UTF-8'.",
+        )
+    odd = _ragged(path) if "sniffing file" in said else None
+    return odd or SourceError(f"Cannot read {printable(path)}: {said}")
+
+
+def _ragged(path: str) -> SourceError | None:
+    """Return the error of a CSV file in which a line has another number of values than the header, None if none has."""
+    if (odd := _odd_line(path)) is None:
+        return None
+    line, fields, first = odd
+    return SourceError(
+        f"Cannot read {printable(path)}: line {line:,} has {counted(fields, 'value')}, the header {first:,}.",
+        "Every line needs a value for every column: mend the lines that have more or fewer.",
+    )
+
+
+def _odd_line(path: str) -> tuple[int, int, int] | None:
+    """Return the first line of a CSV file with another number of values than its header, and both numbers."""
+    with gzip.open(path) if path.endswith(".gz") else Path(path).open("rb") as file, suppress(OSError, EOFError):
+        text = file.read(CHECKED).decode("utf-8-sig", errors="replace")
+    header = text.partition("\n")[0]
+    delimiter = max(",;\t|", key=header.count)
+    rows = csv.reader(text.splitlines(keepends=True), delimiter=delimiter)
+    with suppress(csv.Error):
+        first = len(next(rows))
+        return next(((rows.line_num, len(row), first) for row in rows if row and len(row) != first), None)
+    return None
 
 
 def _json_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, str]:

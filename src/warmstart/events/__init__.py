@@ -38,7 +38,8 @@ _door = Door.to(
         "deferring": "AS_LOGGING with_deferral",
         "daily": "DailyCells open_daily_cells",
         "folds": "Folds with_key_folds",
-        "log_table": "Numbered TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing ticks_per_day",
+        "log_table": "Numbered TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing text_as_time "
+        "ticks_per_day",
         "outcomes": "Fill IF_NEGATIVE maximized outcome_view with_outcomes",
         "numbered_times": "unit_of_integers",
         "read": "parse_ranges read_events",

@@ -60,7 +60,7 @@ def check_log(log: LogTable, *, drop_nulls: bool) -> tuple[LogTable, Window, int
     if log.epoch_integers:
         log = unit_of_integers(log, summary["first"], summary["last"], summary["rows"])
         ends = {end: log.microseconds(summary[end]) for end in ("first", "last")}
-        window = replace(window, **ends)
+        window = replace(window, **ends, steps=log.numbered == "step")
     return replace(log, rows=summary["rows"]), window, dropped
 
 

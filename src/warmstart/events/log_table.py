@@ -39,6 +39,8 @@ Numbered = Literal["day", "step"]
 WHOLE = re.compile(r"-?\d+$")
 # The text of times, kept until they are checked, so that a message can show what cannot be read.
 TIME_AS_WRITTEN = "time_as_written"
+# Dates as Central Europe writes them: with points, the day is first everywhere. With slashes nobody could tell.
+DAY_FIRST = r"^ *([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})[ T]*(.*)$"
 # What another model would have chosen, where a policy asks for that: it may be null.
 FURTHER = "further_"
 
@@ -219,13 +221,18 @@ def as_number(column: ir.Value, given: str, where: str, *, what: str = "reward")
     raise ColumnError(f"{where}: the {what} {quoted(given)} has type {kind}.", hint)
 
 
+def text_as_time(column: ir.StringValue) -> ir.Value:
+    """Return text as times: ISO 8601, or days first with points between (31.12.2026 14:30); null if it is neither."""
+    return column.re_replace(DAY_FIRST, r"\3-\2-\1 \4").strip().try_cast("timestamp('UTC')")
+
+
 def as_time(engine: Engine, column: ir.Value, given: str, where: str) -> dict[str, ir.Value]:
     """Return times as microseconds since 1970, or integers in their own unit, and the text of times that are text."""
     kind = column.type()
     if kind.is_timestamp() or kind.is_date():
         return {TIME: engine.epoch_microseconds(column)}
     if kind.is_string():
-        return {TIME: engine.epoch_microseconds(column.try_cast("timestamp('UTC')")), TIME_AS_WRITTEN: column}
+        return {TIME: engine.epoch_microseconds(text_as_time(column)), TIME_AS_WRITTEN: column}
     if kind.is_integer():
         return {TIME: column.cast("int64")}
     raise ColumnError(

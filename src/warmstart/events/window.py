@@ -117,8 +117,8 @@ class Events:
                     f"The log runs from {iso(self.window.first)} to {iso(self.window.last)}.",
                 )
         whole = self.window
-        before = Window(cut.earlier, whole.start, cut.time, whole.first, cut.last_earlier)
-        after = Window(cut.later, cut.time, whole.stop, cut.first_later, whole.last)
+        before = replace(whole, events=cut.earlier, stop=cut.time, last=cut.last_earlier)
+        after = replace(whole, events=cut.later, start=cut.time, first=cut.first_later)
         return replace(self, window=before), replace(self, window=after)
 
     def until(self, moment: Moment) -> Events:

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from warmstart.core import EPOCH, REWARD, TIME, EmptyWindowError, UsageError, Window, quoted
+from warmstart.core import EPOCH, REWARD, TIME, EmptyWindowError, UsageError, quoted
 from warmstart.estimators import EpochState, Levels, step
 from warmstart.events import COLUMN, Epochs, Events, epoch_label, epoch_of, epochs_known, open_cells
 from warmstart.pipeline.checks import check_epochs
@@ -91,7 +91,8 @@ def epoch_windows(events: Events) -> list[EpochWindow]:
             )
         is_column = epochs.kind == COLUMN
         label = str(row[EPOCH]) if is_column else epoch_label(epochs.kind, row[EPOCH])
-        window = Window(row["n"], start, stop, row["first"], row["last"])
+        span = {"start": start, "stop": stop, "first": row["first"], "last": row["last"]}
+        window = replace(events.window, events=row["n"], **span)
         number, own = place if is_column else row[EPOCH], replace(events, window=window)
         windows.append(EpochWindow(label, number, own, float(row["rewards"]), float(row["squares"])))
     if not windows:
@@ -103,7 +104,7 @@ def together(windows: Sequence[EpochWindow]) -> Events:
     """Return the events of epochs that follow one another as one window."""
     first, last = windows[0].events.window, windows[-1].events.window
     number = sum(one.events.window.events for one in windows)
-    return replace(windows[0].events, window=Window(number, first.start, last.stop, first.first, last.last))
+    return replace(windows[0].events, window=replace(first, events=number, stop=last.stop, last=last.last))
 
 
 def take_steps(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import counted, minute, more, percent
+from warmstart.core import counted, more, percent, span
 from warmstart.report import charts
 from warmstart.report.decision import assumptions_section
 from warmstart.report.glossary import glossary
@@ -34,8 +34,9 @@ def audit_page(audit: Audit) -> Page:
     in_the_log = Section("What is in the log", words.about_the_log(audit), None, [tables.log_table(audit)])
     sections += [_power(audit), _explore(audit), *assumptions_section(audit.assumptions), in_the_log]
     log = audit.log
-    span = "" if log.first is None else f", {minute(log.first)} to {minute(log.last or log.first)} UTC"
-    source = f"{log.source}: {counted(log.events, 'event')}{span}, {counted(log.contexts, 'context')}"
+    steps = log.numbered == "step"
+    lasted = "" if log.first is None else f", {span(log.first, log.last or log.first, steps=steps)}"
+    source = f"{log.source}: {counted(log.events, 'event')}{lasted}, {counted(log.contexts, 'context')}"
     return Page(
         title="What this log can tell about other policies",
         source=f"{source}, {counted(log.actions, 'action')}",

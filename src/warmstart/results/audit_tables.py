@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from warmstart.core import counted, more, percent, shortened
+from warmstart.core import counted, more, percent, shortened, span
 from warmstart.results.assumptions import assumptions_table
 from warmstart.results.display import TextTable
 
@@ -40,7 +40,10 @@ def log_table(audit: Audit) -> TextTable:
         ("mean reward", f"{log.reward_rate:.5g}"),
     ]
     if log.first is not None and log.last is not None:
-        rows.append(("from, to (UTC)", f"{log.first[:16].replace('T', ' ')}, {log.last[:16].replace('T', ' ')}"))
+        if log.numbered == "step":
+            rows.append(("times", span(log.first, log.last, steps=True)))
+        else:
+            rows.append(("from, to (UTC)", f"{log.first[:16].replace('T', ' ')}, {log.last[:16].replace('T', ' ')}"))
     rows += [
         ("events per context", spread(log.events_per_context)),
         ("events per action", spread(log.events_per_action)),

@@ -119,6 +119,7 @@ FORMS: dict[type, Form] = {
     Window: Form(
         names={"first": "from", "last": "until"},
         types=dict.fromkeys(("start", "stop", "first", "last"), Time | None),
+        optional=("steps",),
     ),
 }
 

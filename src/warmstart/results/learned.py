@@ -123,7 +123,8 @@ class Learned(Result):
         """Return what to do: evaluate the policy first, unless its departures are proven."""
         later, safe = "later events than those it learned from", self.safe
         if self.window.last is not None:
-            later = f"events after {minute(self.window.last)} UTC, where its training ends"
+            last = f"step {self.window.last:,}" if self.window.steps else f"{minute(self.window.last)} UTC"
+            later = f"events after {last}, where its training ends"
         evaluate = f"evaluate it on {later}: warmstart evaluate, with --policy and its folder."
         if safe is None:
             title = "Learned, not evaluated: nothing here says what the policy would earn"

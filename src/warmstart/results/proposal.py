@@ -88,11 +88,20 @@ def left_out_note(columns: tuple[str, ...]) -> str:
     )
 
 
+def modelled_note() -> str:
+    """Say what follows from contexts that do not repeat."""
+    return (
+        "Hardly any context comes again, so that propensities come from a model of these columns, and nothing is "
+        "certified. Leave out what the system did not look at, and what came after it chose: name the rest (--context)."
+    )
+
+
 def nulls_note(nulls: dict[str, int], events: int) -> str:
     """Say which columns have nulls, and what that will do."""
     return (
         f"WARNING: There are nulls: {_shares(nulls, events)}. Commands will refuse the log: fill them (an unknown city "
-        "is a city called unknown), or leave these rows out knowingly: drop_nulls = true. (WS210)"
+        "is a city called unknown; in pandas log['city'] = log['city'].fillna('unknown')), or leave these rows out "
+        "knowingly: drop_nulls = true. (WS210)"
     )
 
 
@@ -110,16 +119,20 @@ def _shares(nulls: dict[str, int], events: int) -> str:
 
 def only_known_note(reward: str) -> str:
     """Say what to do about a reward that is the same wherever it is known, and empty elsewhere."""
+    name = shortened(reward)
     return (
         f"WARNING: {quoted(reward)} is empty or always the same. If empty means that nothing came of it, fill it with "
-        "0 first: to leave these rows out would leave nothing to compare. (WS210)"
+        f"0 first, in pandas by log[{name!r}] = log[{name!r}].fillna(0): to leave these rows out would leave nothing "
+        "to compare. (WS210)"
     )
 
 
-def unread_time_note(name: str) -> str:
-    """Say that a column is named like a time, and cannot be read as one."""
+def unread_time_note(name: str, *, is_text: bool) -> str:
+    """Say that a column is named or written like a time, and cannot be read as one."""
+    column = shortened(name)
+    recipe = f", in pandas by log[{column!r}] = pandas.to_datetime(log[{column!r}])" if is_text else ""
     return (
-        f"{quoted(name)} is named like a time and cannot be read as one, so that nothing is split by time. Write times "
-        "as 2026-03-01 14:30 (ISO 8601), or as integers since 1970, and run this again; or say that there is none: "
-        "--time none."
+        f"{quoted(name)} looks like a time and cannot be read as one, so that nothing is split by time. Write times as "
+        f"2026-03-01 14:30 (ISO 8601){recipe}, or as integers since 1970, and run this again; or say that there is "
+        "none: --time none."
     )
