@@ -97,4 +97,4 @@ def test_forms_name_fields_that_exist():
     for record, form in FORMS.items():
         names = set(record.__dataclass_fields__)
         assert {*form.names, *form.types, *form.moved} <= names
-        assert set(form.optional) <= set(form.derived)
+        assert set(form.optional) <= set(form.derived) | names

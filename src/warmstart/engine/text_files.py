@@ -90,7 +90,7 @@ def _csv_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, 
     options.append("parallel = false")
     header = _rows(connection, f"FROM read_csv({literal(path)}, {', '.join(options)}) LIMIT 1")
     if header and not sniffed["HasHeader"]:
-        raise _no_header(path, [value or "" for value in header[0].values()])
+        raise _ragged(path) or _no_header(path, [value or "" for value in header[0].values()])
     if header and len(header[0]) == len(names):
         names = [written or name for written, name in zip(header[0].values(), names, strict=True)]
     return _paired(path, names, types)

@@ -40,7 +40,7 @@ WHOLE = re.compile(r"-?\d+$")
 # The text of times, kept until they are checked, so that a message can show what cannot be read.
 TIME_AS_WRITTEN = "time_as_written"
 # Dates as Central Europe writes them: with points, the day is first everywhere. With slashes nobody could tell.
-DAY_FIRST = r"^ *([0-9]{1,2})\.([0-9]{1,2})\.([0-9]{4})[ T]*(.*)$"
+DAY_FIRST = "^ *([0-9]{1,2})[.]([0-9]{1,2})[.]([0-9]{4})[ T]*(.*)$"
 # What another model would have chosen, where a policy asks for that: it may be null.
 FURTHER = "further_"
 
@@ -223,7 +223,9 @@ def as_number(column: ir.Value, given: str, where: str, *, what: str = "reward")
 
 def text_as_time(column: ir.StringValue) -> ir.Value:
     """Return text as times: ISO 8601, or days first with points between (31.12.2026 14:30); null if it is neither."""
-    return column.re_replace(DAY_FIRST, r"\3-\2-\1 \4").strip().try_cast("timestamp('UTC')")
+    day, month, year, clock = (column.re_extract(DAY_FIRST, place) for place in (1, 2, 3, 4))
+    written = year + "-" + month + "-" + day + " " + clock
+    return column.re_search(DAY_FIRST).ifelse(written.strip(), column).try_cast("timestamp('UTC')")
 
 
 def as_time(engine: Engine, column: ir.Value, given: str, where: str) -> dict[str, ir.Value]:

@@ -90,7 +90,8 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
             "format": FORMAT,
             "warmstart_version": __version__,
             "columns": asdict(policy.columns),
-            "window": asdict(policy.window),
+            # Only logs whose times are steps say so.
+            "window": {name: value for name, value in asdict(policy.window).items() if name != "steps" or value},
             "folds": None if policy.folds is None else asdict(policy.folds),
             "model": model,
             "action_type": key_type(policy.actions),

@@ -138,12 +138,13 @@ _COLUMNS = {
     **dict.fromkeys(("time", "propensity", "event_id", "epoch"), _name),
     **dict.fromkeys(("unit", "also"), listed(text)),
 }
+_WINDOW = {"events": whole(), **dict.fromkeys(("start", "stop", "first", "last"), _time), "steps": flag}
 _ABOUT = record(
     {
         "format": whole(FORMAT, FORMAT),
         "warmstart_version": text,
         "columns": record(_COLUMNS),
-        "window": record({"events": whole(), **dict.fromkeys(("start", "stop", "first", "last"), _time)}),
+        "window": record(_WINDOW, absent=("steps",)),
         "folds": optional(_folds),
         "model": optional(_model),
         "action_type": check_kind,
