@@ -73,6 +73,25 @@ assert ws.evaluate("uniform", events, tau=0.1)["uniform"].value == 0.5
     assert not loaded_by(code) & {"pandas", "sklearn", "numba", "scipy"}
 
 
+def test_the_command_that_evaluates_a_small_log_loads_only_what_that_log_needs(tmp_path):
+    code = f"""
+import pathlib, sys
+path = pathlib.Path({str(tmp_path)!r}) / "log.csv"
+rows = [f"{{i % 3}},{{'ab'[i // 3 % 2]}},{{i % 5 // 4}},2026-10-{{1 + i // 40:02}} 12:00" for i in range(400)]
+path.write_text("\\n".join(["page,ad,click,at", *rows, ""]))
+columns = ["--context", "page", "--action", "ad", "--reward", "click", "--time", "at"]
+sys.argv = ["warmstart", "evaluate", str(path), *columns, "--policy", "uniform", "--policy", "logging"]
+from warmstart.cli import main
+try: main()
+except SystemExit as end: assert not end.code
+"""
+    loaded = loaded_by(code)
+    assert "warmstart.policy.daily_uniform" in loaded
+    assert not loaded & {"pandas", "sklearn", "numba", "scipy", "pyarrow.compute"}
+    rooms = {"auditing.units", "policy.asked", "policy.fitted", "policy.naive", "results.forms", "simulation"}
+    assert not loaded & {f"warmstart.{room}" for room in rooms}
+
+
 def test_learning_and_guessing_never_load_pandas(tmp_path):
     code = f"""
 import warmstart as ws, pathlib

@@ -23,13 +23,13 @@ def to_numpy(column: pa.Array | pa.ChunkedArray, *, null: float = math.nan) -> N
     [1.0, 2.0, 3.0, nan]
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
+    # pyarrow.compute, which takes a while to import, only where something has to be cast or looked for.
     whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if pa.types.is_decimal(whole.type):
-        whole = pc.cast(whole, pa.float64())
+        whole = whole.cast(pa.float64())
     if pa.types.is_boolean(whole.type):
-        return to_numpy(pc.cast(whole, pa.int8()), null=null) if whole.null_count else _truths(whole)
+        return to_numpy(whole.cast(pa.int8()), null=null) if whole.null_count else _truths(whole)
     if not whole.null_count:
         return np.from_dlpack(whole)
     values = pa.Array.from_buffers(whole.type, len(whole), [None, whole.buffers()[1]], offset=whole.offset)

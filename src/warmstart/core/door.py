@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -25,3 +27,14 @@ class Door:
         if name not in self.homes:
             raise AttributeError(f"module {self.package!r} has no attribute {name!r}")
         return getattr(import_module(f"{self.package}.{self.homes[name]}"), name)
+
+    def over_modules(self) -> None:
+        """Show the function ``fit``, not the module ``fit`` that Python puts there when it is imported."""
+        homes = self.homes
+
+        class _Room(ModuleType):
+            def __setattr__(self, name: str, value: Any) -> None:
+                is_home = isinstance(value, ModuleType) and name in homes
+                super().__setattr__(name, getattr(value, name) if is_home else value)
+
+        sys.modules[self.package].__class__ = _Room

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
-from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from warmstart.core import Door
 
@@ -68,14 +66,4 @@ _door = Door.to(
 )
 __all__ = [*_door.homes]  # noqa: PLE0604
 __getattr__ = _door.resolve
-
-
-class _Door(ModuleType):
-    """Shows the function ``fit``, not the module ``fit`` that Python puts there when it is imported."""
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        is_home = isinstance(value, ModuleType) and name in _door.homes
-        super().__setattr__(name, getattr(value, name) if is_home else value)
-
-
-sys.modules[__name__].__class__ = _Door
+_door.over_modules()

@@ -1,39 +1,44 @@
 """Who could have chosen instead: every policy is a table (context, action, probability)."""
 
-from warmstart.policy.build import build_policy
-from warmstart.policy.contexts import described_columns, described_contexts
-from warmstart.policy.fitted import FittedPolicy
-from warmstart.policy.naive import NaivePolicy
-from warmstart.policy.parse import CONSTANT, CONSTANTS, NamedPolicy, parse_policies
-from warmstart.policy.policy_table import PolicyTable
-from warmstart.policy.protocol import Policy
-from warmstart.policy.ranking import ranked_policy
-from warmstart.policy.ranking_store import RankingInEngine, RankingInMemory, RankingStore
-from warmstart.policy.storage import is_saved_policy, load_policy, save_policy
-from warmstart.policy.unfamiliar import unfamiliar
-from warmstart.policy.uniform import share_of_each
-from warmstart.policy.unknown import unknown_share
+from __future__ import annotations
 
-__all__ = [
-    "CONSTANT",
-    "CONSTANTS",
-    "FittedPolicy",
-    "NaivePolicy",
-    "NamedPolicy",
-    "Policy",
-    "PolicyTable",
-    "RankingInEngine",
-    "RankingInMemory",
-    "RankingStore",
-    "build_policy",
-    "described_columns",
-    "described_contexts",
-    "is_saved_policy",
-    "load_policy",
-    "parse_policies",
-    "ranked_policy",
-    "save_policy",
-    "share_of_each",
-    "unfamiliar",
-    "unknown_share",
-]
+from typing import TYPE_CHECKING
+
+from warmstart.core import Door
+
+if TYPE_CHECKING:
+    from warmstart.policy.build import *  # noqa: F403
+    from warmstart.policy.contexts import *  # noqa: F403
+    from warmstart.policy.fitted import *  # noqa: F403
+    from warmstart.policy.naive import *  # noqa: F403
+    from warmstart.policy.parse import *  # noqa: F403
+    from warmstart.policy.policy_table import *  # noqa: F403
+    from warmstart.policy.protocol import *  # noqa: F403
+    from warmstart.policy.ranking import *  # noqa: F403
+    from warmstart.policy.ranking_store import *  # noqa: F403
+    from warmstart.policy.storage import *  # noqa: F403
+    from warmstart.policy.unfamiliar import unfamiliar as unfamiliar
+    from warmstart.policy.uniform import *  # noqa: F403
+    from warmstart.policy.unknown import *  # noqa: F403
+
+_door = Door.to(
+    __name__,
+    {
+        "build": "build_policy",
+        "contexts": "described_columns described_contexts",
+        "fitted": "FittedPolicy",
+        "naive": "NaivePolicy",
+        "parse": "CONSTANT CONSTANTS NamedPolicy is_saved_policy parse_policies",
+        "policy_table": "PolicyTable",
+        "protocol": "Policy",
+        "ranking": "ranked_policy",
+        "ranking_store": "RankingInEngine RankingInMemory RankingStore",
+        "storage": "load_policy save_policy",
+        "unfamiliar": "unfamiliar",
+        "uniform": "share_of_each",
+        "unknown": "unknown_share",
+    },
+)
+__all__ = [*_door.homes]  # noqa: PLE0604
+__getattr__ = _door.resolve
+_door.over_modules()

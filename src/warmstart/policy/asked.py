@@ -15,11 +15,11 @@ import ibis
 import pyarrow as pa
 
 from warmstart.core import ACTION, PROBABILITY, DecisionError, Progress, UsageError, quoted, shortened, to_arrow
-from warmstart.engine import FRAME_LIBRARIES, is_partitioned
+from warmstart.engine import is_partitioned
 from warmstart.policy.answers import Answer, Question, contexts_as_text
 from warmstart.policy.contexts import as_frame, described_contexts, frame_kind, renamed
 from warmstart.policy.policy_table import PolicyTable
-from warmstart.policy.protocol import Policy
+from warmstart.policy.protocol import Policy, predicts
 from warmstart.policy.unknown import check_actions
 
 if TYPE_CHECKING:
@@ -81,15 +81,6 @@ class Asked:
         return False
 
 
-def can_be_asked(source: Any) -> bool:
-    """Tell whether a source is a policy in Python: it has ``predict``, ``predict_proba`` or ``table``, or is called."""
-    # A frame has its columns as attributes, whatever they are called.
-    library = type(source).__module__.split(".", maxsplit=1)[0]
-    if isinstance(source, type) or library in (*FRAME_LIBRARIES, "ibis", "pyspark"):
-        return False
-    return isinstance(source, Policy) or callable(source) or hasattr(source, "predict_proba") or _predicts(source)
-
-
 def asked_policy(
     cells: Cells,
     source: Any,
@@ -122,15 +113,11 @@ def asked_policy(
     return policy
 
 
-def _predicts(source: Any) -> bool:
-    return callable(getattr(source, "predict", None))
-
-
 def _asked(cells: Cells, source: Any, name: str) -> Asked:
     columns, function = cells.columns, source
     if isinstance(source, Policy):
         function = source.table
-    elif _predicts(source):
+    elif predicts(source):
         function = source.predict
     elif hasattr(source, "predict_proba"):
         function = source.predict_proba
@@ -138,8 +125,8 @@ def _asked(cells: Cells, source: Any, name: str) -> Asked:
     kind = cells.table[ACTION].type().to_pyarrow()
     classes = getattr(owner, "classes_", None)
     question = Question(name, columns.context, columns.action, kind, None if classes is None else list(classes))
-    predicts = _predicts(owner) or hasattr(owner, "predict_proba")
-    return Asked(function, frame_kind(cells.evaluated.log.origin, predicts=predicts), question)
+    predicting = predicts(owner) or hasattr(owner, "predict_proba")
+    return Asked(function, frame_kind(cells.evaluated.log.origin, predicts=predicting), question)
 
 
 def _ask_here(

@@ -3,25 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warmstart.core import ColumnError, Progress, UsageError, WindowName, quoted, silent
 from warmstart.events import Cells, Strata
-from warmstart.policy.asked import asked_policy
-from warmstart.policy.by_epoch import uniform_all_by_epoch, uniform_by_epoch
-from warmstart.policy.column import column_policy
 from warmstart.policy.constant import constant_policy
-from warmstart.policy.decisions import decided_policy
-from warmstart.policy.deferring import with_logging_elsewhere
-from warmstart.policy.fitted import FittedPolicy
 from warmstart.policy.logging import logging_policy
-from warmstart.policy.lookup import lookup_table
-from warmstart.policy.naive import NaivePolicy, naive_policy
 from warmstart.policy.parse import CONSTANT, CONSTANTS, NamedPolicy
 from warmstart.policy.policy_table import PolicyTable
-from warmstart.policy.ranking import ranked_policy
 from warmstart.policy.uniform import MOST_ROWS, uniform_all_policy, uniform_policy
-from warmstart.policy.unseen import BestOfKnown
+
+if TYPE_CHECKING:
+    from warmstart.policy.fitted import FittedPolicy
 
 
 def build_policy(
@@ -79,8 +72,13 @@ def _given_policy(
 ) -> PolicyTable:
     """Build a policy that has no keyword, from what the user gave; parameters as above."""
     name, source = named.name, named.source
-    if isinstance(source, NaivePolicy | FittedPolicy):
-        return _learned_policy(source, cells, live=live, name=name, strata=strata, contexts=contexts)
+    if named.fitted is not None:
+        return _learned_policy(named.fitted, source, cells, live=live, name=name, strata=strata, contexts=contexts)
+    from warmstart.policy.asked import asked_policy
+    from warmstart.policy.column import column_policy
+    from warmstart.policy.decisions import decided_policy
+    from warmstart.policy.lookup import lookup_table
+
     options: dict[str, Any] = {"name": name, "allow_unknown": allow_unknown}
     if named.column is not None:
         return column_policy(cells, **options)
@@ -93,22 +91,35 @@ def _given_policy(
 
 
 def _by_epoch(keyword: str, strata: Strata, *, feasible_from: WindowName, live: bool, name: str) -> PolicyTable:
+    from warmstart.policy.by_epoch import uniform_all_by_epoch, uniform_by_epoch
+
     if keyword == "uniform":
         return uniform_by_epoch(strata, feasible_from=feasible_from, live=live, name=name)
     return uniform_all_by_epoch(strata, live=live, name=name, most=MOST_ROWS)
 
 
 def _learned_policy(
-    source: NaivePolicy | FittedPolicy, cells: Cells, *, live: bool, name: str, strata: Strata | None, contexts: Any
+    fitted: FittedPolicy,
+    source: Any,
+    cells: Cells,
+    *,
+    live: bool,
+    name: str,
+    strata: Strata | None,
+    contexts: Any,
 ) -> PolicyTable:
-    if isinstance(source, NaivePolicy):
-        _check_columns(source.fitted, cells)
+    from warmstart.policy.deferring import with_logging_elsewhere
+    from warmstart.policy.naive import naive_policy
+    from warmstart.policy.ranking import ranked_policy
+    from warmstart.policy.unseen import BestOfKnown
+
+    _check_columns(fitted, cells)
+    if source is not fitted:
         return naive_policy(cells, source, name=name, contexts=contexts)
-    _check_columns(source, cells)
-    chooses_anywhere = contexts is not None and source.model is not None and not source.defers
-    unseen = BestOfKnown(source, contexts, live=live) if chooses_anywhere else None
-    ranked = ranked_policy(cells, source.ranked, live=live, name=name, strata=strata, unseen=unseen)
-    return with_logging_elsewhere(ranked, source.ranked, cells, strata) if source.defers else ranked
+    chooses_anywhere = contexts is not None and fitted.model is not None and not fitted.defers
+    unseen = BestOfKnown(fitted, contexts, live=live) if chooses_anywhere else None
+    ranked = ranked_policy(cells, fitted.ranked, live=live, name=name, strata=strata, unseen=unseen)
+    return with_logging_elsewhere(ranked, fitted.ranked, cells, strata) if fitted.defers else ranked
 
 
 def _check_columns(fitted: FittedPolicy, cells: Cells) -> None:

@@ -7,15 +7,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from warmstart.core import SourceError, UsageError, quoted
 from warmstart.engine import FRAME_LIBRARIES, check_url, has_scheme
-from warmstart.policy.asked import can_be_asked
-from warmstart.policy.fitted import FittedPolicy
-from warmstart.policy.naive import NaivePolicy
-from warmstart.policy.protocol import Policy
-from warmstart.policy.storage import is_saved_policy, load_policy
+from warmstart.policy.protocol import Policy, can_be_asked
+from warmstart.scoring import FILE
+
+if TYPE_CHECKING:
+    from warmstart.policy.fitted import FittedPolicy
 
 # Each action of the log as a policy of its own.
 CONSTANTS = "constants"
@@ -40,18 +40,18 @@ class NamedPolicy:
     @property
     def is_ranking(self) -> bool:
         """Tell whether it is a learned policy, which ranks what was feasible in the contexts of training."""
-        return isinstance(self.source, FittedPolicy)
+        fitted, is_naive = learned_policy(self.source)
+        return fitted is not None and not is_naive
 
     @property
     def defers(self) -> bool:
         """Tell whether it is a learned policy that leaves some contexts to logging."""
-        return isinstance(self.source, FittedPolicy) and self.source.defers
+        return self.is_ranking and bool(self.source.defers)
 
     @property
     def fitted(self) -> FittedPolicy | None:
         """Return the learned policy behind it, if there is one."""
-        source = self.source.fitted if isinstance(self.source, NaivePolicy) else self.source
-        return source if isinstance(source, FittedPolicy) else None
+        return learned_policy(self.source)[0]
 
     @property
     def is_decisions(self) -> bool:
@@ -79,6 +79,26 @@ class NamedPolicy:
         """Return the keyword, or None for decisions."""
         is_keyword = isinstance(self.source, str) and (self.source in KEYWORDS or self.source.startswith(CONSTANT))
         return self.source if is_keyword else None
+
+
+def learned_policy(source: Any) -> tuple[FittedPolicy | None, bool]:
+    """Return the learned policy behind a source, if there is one, and whether it ranks all actions (naive).
+
+    Text is none: what learned policies need is not loaded for it.
+    """
+    if isinstance(source, str | Path):
+        return None, False
+    from warmstart.policy.fitted import FittedPolicy
+    from warmstart.policy.naive import NaivePolicy
+
+    is_naive = isinstance(source, NaivePolicy)
+    learned = source.fitted if is_naive else source
+    return (learned, is_naive) if isinstance(learned, FittedPolicy) else (None, False)
+
+
+def is_saved_policy(source: Any) -> bool:
+    """Tell whether a path is a folder that ``save_policy`` wrote."""
+    return isinstance(source, str | Path) and (Path(source) / FILE).is_file()
 
 
 def parse_policies(policies: Any) -> list[NamedPolicy]:
@@ -156,19 +176,26 @@ def _check_source(policy: NamedPolicy) -> None:
 
 def _loaded(source: Any) -> Any:
     """Open a folder that fit wrote; ``naive:FOLDER`` ranks all actions, not only those feasible in the context."""
-    if isinstance(source, str) and source.startswith(NAIVE):
-        folder = source.removeprefix(NAIVE)
-        if has_scheme(folder):
-            check_url(folder)
-        return NaivePolicy(load_policy(folder))
-    return load_policy(source) if is_saved_policy(source) else source
+    is_naive = isinstance(source, str) and source.startswith(NAIVE)
+    if not is_naive and not is_saved_policy(source):
+        return source
+    from warmstart.policy.naive import NaivePolicy
+    from warmstart.policy.storage import load_policy
+
+    if not is_naive:
+        return load_policy(source)
+    folder = source.removeprefix(NAIVE)
+    if has_scheme(folder):
+        check_url(folder)
+    return NaivePolicy(load_policy(folder))
 
 
 def _parse(policy: Any, position: int) -> NamedPolicy:
     if isinstance(policy, NamedPolicy):
         return policy
-    if isinstance(policy, FittedPolicy | NaivePolicy):
-        kind = "fitted" if isinstance(policy, FittedPolicy) else "naive"
+    fitted, is_naive = learned_policy(policy)
+    if fitted is not None:
+        kind = "naive" if is_naive else "fitted"
         return NamedPolicy(kind if position == 0 else f"{kind}_{position}", policy)
     if not isinstance(policy, str | Path):
         return NamedPolicy(_name_of(policy, position), policy)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol, runtime_checkable
 
+from warmstart.engine import FRAME_LIBRARIES
+
 
 @runtime_checkable
 class Policy(Protocol):
@@ -30,3 +32,17 @@ class Policy(Protocol):
         A context without rows, and a null action, is undecided. Probabilities of a context sum to at most 1.
         """
         ...
+
+
+def can_be_asked(source: Any) -> bool:
+    """Tell whether a source is a policy in Python: it has ``predict``, ``predict_proba`` or ``table``, or is called."""
+    # A frame has its columns as attributes, whatever they are called.
+    library = type(source).__module__.split(".", maxsplit=1)[0]
+    if isinstance(source, type) or library in (*FRAME_LIBRARIES, "ibis", "pyspark"):
+        return False
+    return isinstance(source, Policy) or callable(source) or hasattr(source, "predict_proba") or predicts(source)
+
+
+def predicts(source: Any) -> bool:
+    """Tell whether a source is a model with ``predict``."""
+    return callable(getattr(source, "predict", None))

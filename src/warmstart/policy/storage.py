@@ -31,6 +31,7 @@ from warmstart.core import (
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, plain_column
 from warmstart.policy.fitted import FittedPolicy
+from warmstart.policy.parse import is_saved_policy
 from warmstart.policy.ranking_store import RANK, SCORE, RankingFile
 from warmstart.policy.saved_actions import arrays_of, arrow_of_actions, key_type, saved_keys
 from warmstart.policy.saved_deferring import check_ranked, ranked_arrays, ranked_in
@@ -53,11 +54,6 @@ from warmstart.scoring import (
     sha256,
 )
 from warmstart.scoring import ProductModel as SavedProduct
-
-
-def is_saved_policy(source: Any) -> bool:
-    """Tell whether a path is a folder that ``save_policy`` wrote."""
-    return isinstance(source, str | Path) and (Path(source) / FILE).is_file()
 
 
 def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
