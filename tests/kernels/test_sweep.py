@@ -1,9 +1,11 @@
 """The sweep over days, against adding up day by day."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 
-from warmstart.kernels import CellsInOrder, DailySweep, whole_contexts
+from warmstart.kernels import CellsInOrder, DailySweep, Traffic, whole_contexts
 
 
 def random_contexts(rng, contexts):
@@ -36,7 +38,7 @@ def test_shares_are_what_adding_up_day_by_day_gives(seed):
     cells, traffic, expected = random_contexts(rng, 60)
     cuts = np.sort(rng.choice(len(expected), 7))
     batches = zip(*(np.split(column, cuts) for column in cells), strict=True)
-    sweep, shares, rows = DailySweep(*traffic), [], []
+    sweep, shares, rows = DailySweep(Traffic(*traffic)), [], []
     for block in whole_contexts(batches):
         shares.append(sweep.shares(block))
         rows.append(block.row)
@@ -50,9 +52,38 @@ def test_traffic_of_other_contexts_is_noticed():
     cells, (day, events), _ = random_contexts(np.random.default_rng(0), 10)
     more = events.copy()
     more[3] += 1
-    assert DailySweep(day, more).shares(cells) is None
-    assert DailySweep(day[:-1], events[:-1]).shares(cells) is None
-    assert DailySweep(day[:0], events[:0]).shares(cells) is None
-    longer = DailySweep(np.append(day, day[-1]), np.append(events, events[-1]))
+    assert DailySweep(Traffic(day, more)).shares(cells) is None
+    assert DailySweep(Traffic(day[:-1], events[:-1])).shares(cells) is None
+    assert DailySweep(Traffic(day[:0], events[:0])).shares(cells) is None
+    longer = DailySweep(Traffic(np.append(day, day[-1]), np.append(events, events[-1])))
     assert longer.shares(cells) is not None
     assert not longer.is_done
+
+
+def test_traffic_counts_the_events_of_every_context_and_day_in_their_order():
+    rng = np.random.default_rng(3)
+    bits, contexts, days = 5, np.sort(rng.choice(1 << 40, 30, replace=False)), np.arange(20)
+    keys = [(int(rng.choice(contexts)), int(rng.choice(days))) for _ in range(500)]
+    parts = [
+        Traffic.of_keys(
+            np.array([(c << bits) | d for c, d in keys if (c > contexts[9]) == later], dtype=np.uint64), bits
+        )
+        for later in (False, True)
+    ]
+    found, counted = Traffic.together(parts), sorted(Counter(keys).items())
+    assert found.contexts == len({context for context, _ in keys})
+    assert found.day.tolist() == [day for (_, day), _ in counted]
+    assert found.events.tolist() == [n for _, n in counted]
+    nothing = Traffic.of_keys(np.empty(0, dtype=np.uint64), bits)
+    assert (len(nothing.day), len(nothing.events), nothing.contexts) == (0, 0, 0)
+
+
+def test_two_contexts_in_the_place_of_one_are_noticed_although_their_events_agree():
+    """Days 5 and 7 of two contexts with one key: the first would get the day of the second."""
+    cells = CellsInOrder(*(np.array(column) for column in ([0, 1], [1, 1], [1, 1], [1, 1], [0, 0], [9, 9])))
+    merged = Traffic.of_keys(np.array([(3 << 4) | 7, (3 << 4) | 5], dtype=np.uint64), 4)
+    sweep = DailySweep(merged)
+    assert sweep.shares(cells) is None or not sweep.is_done
+    apart = DailySweep(Traffic.of_keys(np.array([(4 << 4) | 7, (3 << 4) | 5], dtype=np.uint64), 4))
+    assert apart.shares(cells).tolist() == [1.0, 1.0]
+    assert apart.is_done

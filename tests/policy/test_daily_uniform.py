@@ -8,6 +8,7 @@ from tests.support.logs import moment, random_log, read, table
 
 import warmstart as ws
 from warmstart.engine import connect
+from warmstart.policy import daily_traffic
 
 
 def test_uniform_chooses_each_day_among_live_actions_and_is_undecided_where_there_is_none(engine):
@@ -36,6 +37,30 @@ def test_the_sweep_here_and_the_sweep_in_the_engine_agree(feasible_from, monkeyp
     for table in tables[1:]:
         assert tables[0] == pytest.approx(table, abs=1e-12)
     assert len(tables[0]) > 20
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4, 8])
+def test_the_traffic_is_the_same_in_parts_and_where_contexts_share_a_hash(parts, monkeypatch):
+    """A log that is read in eight parts would be read too often: then the engine orders it."""
+    engine = connect()
+    early, late = read(random_log(5, events=900, contexts=40, actions=7, days=20), engine).split(at=moment(9))
+    asked, read_in = [], []
+    numbers = daily_traffic._numbers
+    monkeypatch.setattr(daily_traffic, "BYTES_AN_EVENT", parts * 0.9 * 1e6 / len(late))
+    monkeypatch.setattr(daily_traffic, "_numbers", lambda *given: read_in.append(1) or numbers(*given))
+    tables = []
+    for room in (1e6, 0.0):
+        monkeypatch.setattr(engine, "room", room)
+        tables.append(ws.policy_table("uniform", late, train=early).to_pylist())
+    assert len(read_in) == (parts if parts <= daily_traffic.MOST_PARTS else 0)
+    monkeypatch.setattr(engine, "room", 1e6)
+    few = engine.key_hash
+    monkeypatch.setattr(engine, "key_hash", lambda keys: asked.append(1) or few(keys) >> 60 << 60)
+    tables.append(ws.policy_table("uniform", late, train=early).to_pylist())
+    assert len(asked) == (2 if parts <= daily_traffic.MOST_PARTS else 0)
+    first, *others = [{(row["context"], row["action"]): row["probability"] for row in table} for table in tables]
+    for other in others:
+        assert first == pytest.approx(other, abs=1e-12)
 
 
 @pytest.mark.parametrize("room", [math.inf, 0.0])

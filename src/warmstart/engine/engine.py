@@ -93,5 +93,8 @@ class LocalEngine(Engine, Protocol):
     def open_columns(self, columns: Mapping[str, NDArray[Any]]) -> ir.Table:
         """Return NumPy arrays of numbers as a table of the engine, if it is in this process."""
 
+    def key_hash(self, keys: Sequence[ir.Value]) -> ir.Value:
+        """Return 64 bits for columns, the same for equal ones, if the engine is in this process."""
+
     def materialise(self, expression: ir.Table) -> ir.CachedTable:
         """Run an expression once and keep its result in the engine until it is released."""

@@ -58,6 +58,11 @@ def clipped(rows: ir.Table, tau: Clip, propensity: str = PROPENSITY) -> ir.Value
     """Return the clipped importance weight, probability / max(propensity, tau)."""
     if propensity == PROPENSITY and (known := _column(clipped, tau)) in rows.columns:
         return rows[known]
+    if not isinstance(tau, TauByEpoch) and tau > 0:
+        # The same in half the time, since nothing can be divided by zero.
+        p = rows[propensity]
+        most = (p >= float_literal(tau)).ifelse(p, float_literal(tau))
+        return p.isnull().ifelse(0.0, rows[PROBABILITY] / most)
     return importance_weight(rows[PROBABILITY], rows[propensity], tau_of(rows, tau))
 
 
@@ -86,6 +91,8 @@ def supporting(rows: ir.Table) -> ir.Value:
 def is_supported(rows: ir.Table, tau: Clip) -> ir.BooleanValue:
     """Tell where the propensity is known and at least tau (overlap, positivity)."""
     p = supporting(rows)
+    if not isinstance(tau, TauByEpoch) and tau > 0:
+        return (p >= float_literal(tau)).fill_null(False)
     return ((p > 0) & (p >= tau_of(rows, tau))).fill_null(False)
 
 
@@ -93,7 +100,7 @@ def supported_ratio(rows: ir.Table, tau: Clip) -> ir.Value:
     """Return probability / propensity where it is supported, else zero."""
     if (known := _column(supported_ratio, tau)) in rows.columns:
         return rows[known]
-    return is_supported(rows, tau).ifelse(unclipped(rows), 0.0)
+    return is_supported(rows, tau).ifelse(rows[PROBABILITY] / supporting(rows).nullif(0.0), 0.0)
 
 
 def weight_columns(rows: ir.Table, taus: Sequence[Clip]) -> dict[str, ir.Value]:

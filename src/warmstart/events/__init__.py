@@ -34,7 +34,7 @@ _door = Door.to(
         "choices": "NO_CHOICE NO_VALUE with_choices with_context",
         "epoch_history": "N_BEFORE RATE_BEFORE REWARD_SUM_BEFORE EpochHistory",
         "epoch_strata": "open_epoch_strata",
-        "epochs": "COLUMN DAYS_BEFORE_MONDAY EpochList Epochs HOUR KEYWORDS epoch_label epoch_of epoch_start",
+        "epochs": "COLUMN DAYS_BEFORE_MONDAY EpochList Epochs HOUR KEYWORDS day_of epoch_label epoch_of epoch_start",
         "deferring": "AS_LOGGING with_deferral",
         "daily": "DailyCells open_daily_cells",
         "folds": "Folds with_key_folds",

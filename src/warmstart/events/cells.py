@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import ibis
 import ibis.expr.types as ir
 
 from warmstart.core import ACTION, DAY, EPOCH, MICROSECONDS_PER_DAY, TIME, Columns, EngineError, WindowName
-from warmstart.engine import LocalEngine
+from warmstart.engine import LocalEngine, Row
 from warmstart.events.epochs import day_of, epoch_of
 from warmstart.events.outcomes import (
     IF_NEGATIVE,
@@ -57,6 +58,29 @@ class Cells:
         rows = by_context_and_day(self.evaluated) if self.traffic is None else self.traffic
         keys = {name: rows[name].cast(self.table[name].type()) for name in self.columns.context_keys}
         return rows.select(**keys, day=rows[DAY], n=rows.n)
+
+    @cached_property
+    def totals(self) -> Row:
+        """Return sums over all cells, asked for once: their number, contexts, evaluated events and rewards.
+
+        Of the evaluated events ``alone`` are in contexts with a single action, and ``again`` in contexts seen more than
+        once; ``mean_k`` is the mean of the k-th further outcome where it is known.
+        """
+        table = self.table
+        total, in_context = window_counts(table, "all")
+        outcomes = range(1, len(self.evaluated.log.outcomes))
+        known = {k: table[f"n_of_{k}"] if f"n_of_{k}" in table.columns else table.n for k in outcomes}
+        sums = table.agg(
+            # Every event adds 1 / (events of its context): the contexts, without grouping by them.
+            contexts=(total / in_context).sum(),
+            cells=table.count(),
+            evaluated=table.n.sum(),
+            alone=(table.context_actions == 1).ifelse(table.n, 0.0).sum(),
+            again=(table.context_n > 1).ifelse(table.n, 0.0).sum(),
+            rewards=table.reward_sum.sum(),
+            **{f"mean_{k}": table[f"reward_sum_of_{k}"].sum() / known[k].sum() for k in outcomes},
+        )
+        return self.engine.fetch(sums)[0]
 
     def of_outcome(self, k: int, fill: Fill, total: float) -> Cells:
         """Return the same cells with the k-th outcome, known in so many events, in the place of the reward."""

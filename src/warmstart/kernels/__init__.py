@@ -14,7 +14,7 @@ _door = Door.to(
     __name__,
     {
         "product": "LOGISTIC SQUARED best_of_all predict step_size train",
-        "sweep": "CellsInOrder DailySweep whole_contexts",
+        "sweep": "CellsInOrder DailySweep Traffic whole_contexts",
     },
 )
 __all__ = [*_door.homes]  # noqa: PLE0604

@@ -42,18 +42,45 @@ def whole_contexts(batches: Iterable[Sequence[Array]]) -> Iterator[CellsInOrder]
         rest = [column[whole:] for column in cells]
 
 
+class Traffic(NamedTuple):
+    """Events by context and ascending day, the days of a context together; how many contexts, if that is known."""
+
+    day: Array
+    events: Array
+    contexts: int | None = None
+
+    @classmethod
+    def of_keys(cls, keys: NDArray[np.uint64], bits: int) -> Traffic:
+        """Count events by key, which is sorted in place: the context's above so many bits, and the day in these.
+
+        Sorting numbers takes a third of the time of grouping and ordering them in an engine.
+        """
+        keys.sort()
+        first = np.flatnonzero(np.concatenate([keys[:1] == keys[:1], keys[1:] != keys[:-1]]))
+        found = keys[first]
+        contexts = int(np.count_nonzero(np.diff(found >> np.uint64(bits)))) + min(len(found), 1)
+        day = (found & np.uint64((1 << bits) - 1)).astype(np.int32)
+        return cls(day, np.diff(first, append=len(keys)).astype(np.uint32), contexts)
+
+    @classmethod
+    def together(cls, parts: Sequence[Traffic]) -> Traffic:
+        """Join the traffic of contexts with that of others."""
+        days, events, contexts = zip(*parts, strict=True)
+        return cls(np.concatenate(days), np.concatenate(events), sum(contexts))
+
+
 class DailySweep:
     """Goes through the contexts of a log once, in the order of their traffic: events by ascending day."""
 
-    def __init__(self, day: Array, events: Array) -> None:
-        self._day, self._events = day, events
-        self._so_far = np.cumsum(events, dtype=np.int64)
-        self._done = 0
+    def __init__(self, traffic: Traffic) -> None:
+        self._day, self._events, self._contexts = traffic
+        self._so_far = np.cumsum(self._events, dtype=np.int64)
+        self._done = self._contexts_done = 0
 
     @property
     def is_done(self) -> bool:
         """Whether all of the traffic was that of contexts swept so far."""
-        return self._done == len(self._day)
+        return self._done == len(self._day) and self._contexts in (None, self._contexts_done)
 
     def shares(self, cells: CellsInOrder) -> NDArray[np.float64] | None:
         """Return h(a|x) = (1 / n_x) * sum over days d with a live of n_xd / k_xd; k_xd: feasible actions live on d.
@@ -71,7 +98,7 @@ class DailySweep:
         days = slice(self._done, int(last_day[-1]) + 1)
         number = np.repeat(np.arange(len(first)), np.diff(last_day, prepend=self._done - 1))
         context = np.repeat(np.arange(len(first)), cells.context_cells[first])
-        self._done = days.stop
+        self._done, self._contexts_done = days.stop, self._contexts_done + len(first)
         return _shares(cells, context, number, self._day[days], self._events[days])
 
 

@@ -26,7 +26,6 @@ from warmstart.events import (
     in_one_engine,
     open_cells,
     per_unit,
-    window_counts,
     with_utility,
 )
 from warmstart.pipeline.assumptions import LogChecks, evaluation_assumptions
@@ -235,23 +234,10 @@ def _texts(given: str | Sequence[str]) -> Sequence[str]:
 
 def _summary(cells: Cells) -> LogSummary:
     table, outcomes = cells.table, cells.evaluated.log.outcomes
-    total, in_context = window_counts(table, "all")
-    numbers = range(1, len(outcomes))
-    known = {k: table[f"n_of_{k}"] if f"n_of_{k}" in table.columns else table.n for k in numbers}
-    totals = cells.engine.fetch(
-        table.agg(
-            # Every event adds 1 / (events of its context): the contexts, without grouping by them.
-            contexts=(total / in_context).sum(),
-            cells=table.count(),
-            evaluated=table.n.sum(),
-            alone=(table.context_actions == 1).ifelse(table.n, 0.0).sum(),
-            rewards=table.reward_sum.sum(),
-            **{f"mean_{k}": table[f"reward_sum_of_{k}"].sum() / known[k].sum() for k in numbers},
-        )
-    )[0]
+    totals = cells.totals
     actions = table.select(ACTION).distinct()
     kinds = cells.engine.fetch(actions.agg(actions=actions.count()))[0]["actions"]
-    means = [totals["rewards"] / totals["evaluated"], *(totals[f"mean_{k}"] for k in numbers)]
+    means = [totals["rewards"] / totals["evaluated"], *(totals[f"mean_{k}"] for k in range(1, len(outcomes)))]
     means = [one.low + one.width * (mean or 0.0) for one, mean in zip(outcomes, means, strict=True)]
     same_log = cells.train is None or cells.train.log is cells.evaluated.log
     dropped = cells.evaluated.dropped + (0 if same_log or cells.train is None else cells.train.dropped)

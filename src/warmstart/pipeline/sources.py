@@ -56,15 +56,12 @@ def check_folds(strata: Strata) -> None:
 
 def is_enough(cells: Cells) -> bool:
     """Tell whether there are cells enough to learn from some what others earn."""
-    return bool(cells.engine.fetch(cells.table.agg(cells=cells.table.count()))[0]["cells"] >= ENOUGH_CELLS)
+    return bool(cells.totals["cells"] >= ENOUGH_CELLS)
 
 
 def repeating_share(cells: Cells) -> float:
     """Return the share of the evaluated traffic that lies in contexts seen more than once."""
-    table = cells.table
-    again = (table.context_n > 1).ifelse(table.n, 0.0).sum()
-    totals = cells.engine.fetch(table.agg(again=again, events=table.n.sum()))[0]
-    return float(totals["again"]) / float(totals["events"])
+    return float(cells.totals["again"]) / float(cells.totals["evaluated"])
 
 
 def contexts_repeat(cells: Cells) -> bool:

@@ -6,22 +6,27 @@ h(a|x) = (1 / n_x) * sum over days d with a live of n_xd / k_xd,   k_xd = feasib
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING, Any
 
 import ibis
 import ibis.expr.types as ir
 import numpy as np
 
-from warmstart.core import DAY, PROBABILITY, EngineError, WindowName, to_numpy
-from warmstart.engine import fetch_columns, float_literal
+from warmstart.core import DAY, PROBABILITY, WindowName, to_numpy
+from warmstart.engine import float_literal
 from warmstart.events import Cells
 from warmstart.kernels import DailySweep, whole_contexts
+from warmstart.policy.daily_traffic import CHANGED, ROW, orders
 from warmstart.policy.feasible import feasible_cells, is_feasible
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from warmstart.kernels import Traffic
 
 # Running sums are exact to about 1e-15 of a context's traffic; below this a probability is rounding.
 ROUNDING = 1e-12
-ROW = "row"
 CELLS_AT_A_TIME, BYTES_A_CELL = 250_000, 50
-CHANGED, READ_AGAIN = "The log changed while it was read.", "Read it again."
 
 
 def fits_here(cells: Cells) -> bool:
@@ -29,39 +34,44 @@ def fits_here(cells: Cells) -> bool:
     room = cells.engine.room
     if not 0 < room < math.inf:
         return room > 0
-    return bool(cells.engine.fetch(cells.table.agg(rows=cells.table.count()))[0]["rows"] * BYTES_A_CELL <= room)
+    return bool(cells.totals["cells"] * BYTES_A_CELL <= room)
 
 
 def swept_here(cells: Cells, feasible_from: WindowName) -> ir.Table:
     """Sweep in this process: the engine hands over days and counts in the order of the contexts, and no keys."""
-    contexts = list(cells.columns.context_keys)
-    table = cells.table.mutate(**{ROW: cells.table.rowid()})
-    table = table.filter(table.context_n > 0)
-    in_context = table.context_actions_all if "n_train" in table.columns else table.context_actions
-    ordered = table.order_by(contexts).select(
+    for ordered, traffic in orders(cells):
+        found = _chosen(cells, ordered, traffic, feasible_from)
+        if found is not None:
+            h = cells.engine.open_columns(found)
+            table = cells.table.mutate(**{ROW: cells.table.rowid()})
+            return table.join(h, ROW).drop(ROW, "live_from", "live_until")
+    raise CHANGED
+
+
+def _chosen(
+    cells: Cells, ordered: ir.Table, traffic: Traffic, feasible_from: WindowName
+) -> dict[str, NDArray[Any]] | None:
+    """Return the rows of the cells that are chosen, and how often; None if the traffic is not that of the contexts."""
+    in_context = ordered.context_actions_all if "n_train" in ordered.columns else ordered.context_actions
+    columns = ordered.select(
         ROW,
         context_cells=in_context.cast("int32"),
-        context_events=table.context_n.cast("uint32"),
-        feasible=is_feasible(table, feasible_from).cast("int8"),
-        live_from=table.live_from.cast("int32"),
-        live_until=table.live_until.cast("int32"),
+        context_events=ordered.context_n.cast("uint32"),
+        feasible=is_feasible(ordered, feasible_from).cast("int8"),
+        live_from=ordered.live_from.cast("int32"),
+        live_until=ordered.live_until.cast("int32"),
     )
-    daily = cells.daily_traffic.order_by([*contexts, DAY])
-    traffic = daily.select(day=daily[DAY].cast("int32"), events=daily.n.cast("uint32"))
-    sweep = DailySweep(*fetch_columns(cells.engine, traffic))
+    sweep = DailySweep(traffic)
     rows, shares = [np.zeros(0, dtype=np.int64)], [np.zeros(0)]
-    batches = cells.engine.stream(ordered, CELLS_AT_A_TIME)
+    batches = cells.engine.stream(columns, CELLS_AT_A_TIME)
     for block in whole_contexts([to_numpy(column) for column in batch.columns] for batch in batches):
         of_block = sweep.shares(block)
         if of_block is None:
-            raise EngineError(CHANGED, READ_AGAIN)
+            return None
         chosen = of_block > ROUNDING
         rows.append(block.row[chosen])
         shares.append(of_block[chosen])
-    if not sweep.is_done:
-        raise EngineError(CHANGED, READ_AGAIN)
-    h = cells.engine.open_columns({ROW: np.concatenate(rows), PROBABILITY: np.concatenate(shares)})
-    return table.join(h, ROW).drop(ROW, "live_from", "live_until")
+    return {ROW: np.concatenate(rows), PROBABILITY: np.concatenate(shares)} if sweep.is_done else None
 
 
 def swept_in_engine(cells: Cells, feasible_from: WindowName) -> ir.Table:
