@@ -50,13 +50,13 @@ def load(times, processes):
     return {"one process": one, f"{processes} processes at once": {"evaluations": processes, "files left": 0}}
 
 
-def lost(part):
-    """Cut connections to a database, or kill a worker of a cluster; return a row by command."""
+def lost(part, names):
+    """Cut connections to a database, or kill a worker of a cluster, in some commands or all; return a row by command."""
     if part == "postgres":
         with server_with_reader() as server:
-            found = attack_postgres(server)
+            found = attack_postgres(server, names)
         return {f"Postgres, {name}": counted(errors, same) for name, (errors, same) in found.items()}
-    found = attack_cluster()
+    found = attack_cluster(names)
     return {f"Spark, {name}": counted(sum(map(bool, codes)), codes.count(0)) for name, codes in found.items()}
 
 
@@ -67,7 +67,7 @@ def counted(errors, same):
 def main():
     parts = [*COMMANDS, "load", "postgres", "cluster"]
     parser = argparse.ArgumentParser(prog="python -m tests.attack")
-    parser.add_argument("parts", nargs="*", default=parts, metavar="PART", help=", ".join(parts))
+    parser.add_argument("parts", nargs="*", default=parts, metavar="PART", help=f"{', '.join(parts)}, cluster:COMMAND")
     parser.add_argument("--times", type=int, default=10, help="random moments for each signal and command")
     parser.add_argument("--evaluations", type=int, default=1_000, help="in one process")
     parser.add_argument("--processes", type=int, default=16, help="at once")
@@ -84,9 +84,10 @@ def main():
     if "load" in asked.parts:
         publish("load", load(asked.evaluations, asked.processes), {}, record=asked.record)
     for part, present in (("postgres", programs() is not None), ("cluster", shutil.which("java") is not None)):
-        if part in asked.parts and present:
-            publish(f"lost-{part}", lost(part), {}, record=asked.record)
-        elif part in asked.parts:
+        names = [one.partition(":")[2] for one in asked.parts if one.startswith(f"{part}:")]
+        if (part in asked.parts or names) and present:
+            publish(f"lost-{part}", lost(part, names), {}, record=asked.record)
+        elif part in asked.parts or names:
             sys.stdout.write(f"NOT TRIED for want of it: {part}\n")
 
 

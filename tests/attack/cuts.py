@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import time
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -121,28 +122,32 @@ ON_A_CLUSTER = {
 }
 
 
-def attack_cluster(names=(), after=(4.0, 8.0, 12.0)):
-    """Kill a worker at moments of commands on a cluster of three; return by command its exit codes."""
+def attack_cluster(names=(), shares=(0.5, 0.7, 0.9)):
+    """Kill a worker of three after shares of the time that commands take; return by command its exit codes."""
     codes = {}
     with TemporaryDirectory() as place:
         folder = build(Path(place), policy=False)
         for name in names or ON_A_CLUSTER:
             verb, *options = ON_A_CLUSTER[name]
             words = [sys.executable, "-m", "warmstart", verb, "log.parquet", *COLUMNS, *options]
-            here = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True)
+            here = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=True).stdout
+            code, said, failed, whole = on_a_cluster([*words, "--engine"], folder)
+            assert code == 0, failed
+            assert alike(json.loads(said), json.loads(here)), name
             codes[name] = []
-            for seconds in after:
-                code, said, failed = killed_after([*words, "--engine"], folder, seconds)
+            for share in shares:
+                code, said, failed, _ = on_a_cluster([*words, "--engine"], folder, share * whole)
                 assert "Traceback" not in failed, failed
                 assert code in (0, 1), (code, failed)
-                assert code or alike(json.loads(said), json.loads(here.stdout)), (name, seconds)
+                assert code or alike(json.loads(said), json.loads(here)), (name, share)
                 codes[name].append(code)
     return codes
 
 
-def killed_after(words, folder, seconds):
-    """Run a command on a cluster of which a worker dies after so many seconds."""
+def on_a_cluster(words, folder, until=None):
+    """Run a command on a cluster of which a worker may die after so many seconds; return how it ended and how long."""
     with Cluster(workers=3) as cluster:
+        start = time.monotonic()
         process = subprocess.Popen(
             [*words, cluster.master],
             cwd=folder,
@@ -152,8 +157,8 @@ def killed_after(words, folder, seconds):
             text=True,
         )
         try:
-            process.wait(seconds)
+            said, failed = process.communicate(timeout=until or 600)
         except subprocess.TimeoutExpired:
             cluster.kill_worker(0)
-        said, failed = process.communicate(timeout=300)
-    return process.returncode, said, failed
+            said, failed = process.communicate(timeout=600)
+        return process.returncode, said, failed, time.monotonic() - start

@@ -85,6 +85,17 @@ def test_what_is_nearly_proven_is_said_to_be():
     assert nearly.verdict.settle == ("A little more log: it is nearly proven that it raises 'click'",)
 
 
+def test_what_rounding_leaves_of_no_change_asks_for_no_log():
+    found = evaluated("cost<=+0.9", clicks=(0.4, 0.44))
+    one = found["constant:a1"]
+    gain = replace(one.gain.certified, difference=-1e-18)
+    rounded = replace(found, policies=(replace(one, gain=replace(one.gain, certified=gain)),))
+    assert not any("log" in settle for settle in rounded.verdict.settle)
+    less = replace(gain, difference=-1e-6)
+    rounded = replace(found, policies=(replace(one, gain=replace(one.gain, certified=less, estimated=None)),))
+    assert any("Much more log" in settle for settle in rounded.verdict.settle)
+
+
 def test_an_outcome_with_nulls_has_to_be_known_in_more_events():
     table = log((0.2, 0.22))
     cost = [None if i % 10 == 0 else one for i, one in enumerate(table["cost"].to_pylist())]

@@ -34,6 +34,8 @@ BY_CODE = {
     "WS109": "Units that lie in one epoch each, as with --first-epochs",
     "WS110": "Epochs that follow each other in time",
 }
+# Of the width of the interval.
+ROUNDING = 1e-12
 
 
 def what_would_settle_it(evaluation: Evaluation, estimate: ValueEstimate) -> tuple[str, ...]:
@@ -129,8 +131,9 @@ def _times(estimate: ValueEstimate) -> float | None:
     certified, estimated = estimate.gain.certified, estimate.gain.estimated
     if certified is None or certified.joint_lower is None or certified.joint_upper is None:
         return None
-    gain = certified.difference
-    if not gain or (estimated is not None and gain * estimated.difference < 0):
+    gain, width = certified.difference, certified.joint_upper - certified.joint_lower
+    # What rounding leaves of none, which differs between engines, is none.
+    if gain is None or abs(gain) <= ROUNDING * width or (estimated is not None and gain * estimated.difference < 0):
         # More log would prove the opposite, where the policy is supported, of what the estimate says of all traffic.
         return None
     end = certified.joint_lower if gain > 0 else certified.joint_upper
