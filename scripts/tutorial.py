@@ -1,15 +1,19 @@
-"""Run the tutorial's notebook, keep what it shows, and write the same as a page: python scripts/tutorial.py"""
+"""Run the notebooks of the documentation, keep what they show, and write the same as pages.
+
+``python scripts/tutorial.py [NAME ...]``: tutorial, routers, or both.
+"""
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
 
-NOTEBOOK = Path(__file__).parents[1] / "docs" / "tutorial.ipynb"
-PAGE = NOTEBOOK.with_suffix(".md")
+DOCS = Path(__file__).parents[1] / "docs"
+NOTEBOOKS = {name: DOCS / f"{name}.ipynb" for name in ("tutorial", "routers")}
 PATIENCE_SECONDS = 120
 
 
@@ -24,9 +28,9 @@ def run(notebook: Any, folder: Path) -> Any:
     return done
 
 
-def markdown(notebook: Any) -> str:
+def markdown(notebook: Any, name: str) -> str:
     """Return a notebook as Markdown: its text, its code, and what that showed."""
-    parts = ["<!-- Written from tutorial.ipynb by scripts/tutorial.py. -->"]
+    parts = [f"<!-- Written from {name}.ipynb by scripts/tutorial.py. -->"]
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
             parts.append(cell.source)
@@ -46,10 +50,12 @@ def shown(output: Any) -> str:
 
 
 def main() -> None:
-    """Run the notebook and write both."""
-    done = run(nbformat.read(NOTEBOOK, as_version=4), NOTEBOOK.parent)
-    nbformat.write(done, NOTEBOOK)
-    PAGE.write_text(markdown(done), encoding="utf-8")
+    """Run the notebooks and write both forms."""
+    for name in sys.argv[1:] or NOTEBOOKS:
+        path = NOTEBOOKS[name]
+        done = run(nbformat.read(path, as_version=4), path.parent)
+        nbformat.write(done, path)
+        path.with_suffix(".md").write_text(markdown(done, name), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -62,8 +62,7 @@ def test_progressive(folder):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--policy", "uniform", "--progressive"], "or ask for --progressive"),
-        ([], "or ask for --progressive"),
+        (["--policy", "uniform", "--progressive"], "--progressive learns its policies itself"),
         (["--progressive", "--select"], "takes one tau"),
         (["--progressive", "--propensities", "model"], "takes one tau"),
         (["--policy", "uniform", "--every", "2"], "--every is for --progressive"),

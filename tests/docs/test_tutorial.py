@@ -1,15 +1,12 @@
-"""The tutorial: it runs from top to bottom, shows what is stored in it, and its page says the same."""
+"""The notebooks: they run from top to bottom, show what is stored in them, and their pages say the same."""
 
 import re
 
 import nbformat
 import pytest
-from scripts.tutorial import NOTEBOOK, PAGE, markdown, run
+from scripts.tutorial import NOTEBOOKS, markdown, run
 
-
-@pytest.fixture(scope="module")
-def stored():
-    return nbformat.read(NOTEBOOK, as_version=4)
+STORED = {name: nbformat.read(path, as_version=4) for name, path in NOTEBOOKS.items()}
 
 
 def shown(notebook):
@@ -24,23 +21,43 @@ def shown(notebook):
 
 
 @pytest.mark.filterwarnings("ignore")  # of Jupyter's own
-def test_the_notebook_runs_and_shows_what_is_stored(stored, tmp_path):
-    done = run(stored, tmp_path)
-    assert shown(done) == shown(stored)
+@pytest.mark.parametrize("name", ["tutorial", pytest.param("routers", marks=pytest.mark.slow)])
+def test_a_notebook_runs_and_shows_what_is_stored(name, tmp_path):
+    done = run(STORED[name], tmp_path)
+    assert shown(done) == shown(STORED[name])
     assert not list(tmp_path.iterdir())
 
 
-def test_the_notebook_shows_results_as_pages_do_and_ends_with_a_decision(stored):
-    rich = [
-        output for cell in stored.cells for output in cell.get("outputs", []) if "text/html" in output.get("data", ())
-    ]
-    assert len(rich) >= 3
-    said = str(stored)
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_notebooks_show_results_as_pages_do_and_are_small(name):
+    outputs = [output for cell in STORED[name].cells for output in cell.get("outputs", [])]
+    assert len([output for output in outputs if "text/html" in output.get("data", ())]) >= 3
+    assert NOTEBOOKS[name].stat().st_size < 100_000
+
+
+def test_the_tutorial_ends_with_a_decision():
+    said = str(STORED["tutorial"])
     assert "SELECTED: 'learned'" in said
     assert "Use it there, and keep the rule elsewhere." in said
     assert '"probability": 0.925' in said.replace("\\", "")
-    assert NOTEBOOK.stat().st_size < 100_000
 
 
-def test_the_page_is_the_notebook(stored):
-    assert PAGE.read_text() == markdown(stored), "run python scripts/tutorial.py"
+def test_of_routers_the_log_says_what_is_true_and_what_was_left_out():
+    said = str(STORED["routers"])
+    for reason in ("answers from a cache", "failed calls", "No prompt is stored"):
+        assert reason in said
+    outputs = [
+        output.text for cell in STORED["routers"].cells for output in cell.get("outputs", []) if "text" in output
+    ]
+    line = r"^(\S+) +truth ([.\d]+), best estimate [.\d]+ \(([.\d]+) to ([.\d]+)\)$"
+    lines = [found.groups() for found in re.finditer(line, "".join(outputs), re.MULTILINE)]
+    assert [name for name, *_ in lines] == ["learned", "safe", "constant:large", "constant:small"]
+    assert all(float(low) <= float(truth) <= float(high) for _, truth, low, high in lines)
+    truths = {name: float(truth) for name, truth, *_ in lines}
+    assert truths["learned"] > max(truths["constant:large"], truths["constant:small"])
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_the_page_is_the_notebook(name):
+    path = NOTEBOOKS[name].with_suffix(".md")
+    assert path.read_text() == markdown(STORED[name], name), "run python scripts/tutorial.py"

@@ -96,6 +96,8 @@ LITELLM = [
     spend("chatcmpl-1"),
     _PLAIN,
     spend("chatcmpl-1_cache_hit1759320000.1", 20, cache_hit="True", spend=0.0),
+    # Answered from a cache inside of the call: the id alone says so.
+    spend("chatcmpl-1_cache_hit1759320000.25", 25, cache_hit="False", spend=0.0),
     spend("chatcmpl-3", 30, status="failure", meta={"status": "failure"}, model="gpt-4o", spend=0),
     spend("chatcmpl-4", 40, meta={"billed_retry_attempt": True}, model="gpt-4o"),
     spend("chatcmpl-5", 50, meta={"attempted_fallbacks": 1, "original_model_group": "auto"}),
@@ -108,7 +110,7 @@ LITELLM = [
     spend("chatcmpl-1"),
     {"request_id": "old-1", "startTime": iso(120), "model": "gpt-4o"},
 ]
-LITELLM_LEFT_OUT = {CACHED: 1, FAILED: 2, FALLBACK: 1, NO_ANSWER: 1, INTERNAL: 2, INCOMPLETE: 2, REPEATED: 1}
+LITELLM_LEFT_OUT = {CACHED: 2, FAILED: 2, FALLBACK: 1, NO_ANSWER: 1, INTERNAL: 2, INCOMPLETE: 2, REPEATED: 1}
 
 
 def observation(name, trace, second=0, **changed):

@@ -44,7 +44,7 @@ def evaluate(
             context), uniform-all (over all live actions), constant:ACTION, constants (one for every action of the log,
             up to 12), a folder that fit wrote, naive:FOLDER (the best of all actions, shown there or not), a file of
             decisions (context columns, action[, probability]), or column:NAME, a column of the log with another
-            model's choice at each event. May be repeated.
+            model's choice at each event. May be repeated. Without any: constants.
         progressive: Instead of --policy: learn from the log itself, and value in each epoch the policy learned from all
             earlier ones.
         every (K): With --progressive, learn anew in every K-th epoch.
@@ -76,10 +76,13 @@ def evaluate(
     """
     from warmstart import pipeline
     from warmstart.core import write_tables
-    from warmstart.policy import parse_policies
+    from warmstart.policy import CONSTANTS, parse_policies
     from warmstart.report import ProgressDisplay, save_report
 
     check_kind(policy, every, progressive=progressive)
+    if not policy and not progressive:
+        policy = [CONSTANTS]
+        typer.echo("No policy is named: each action of the log is one (--policy constants).", err=True)
     contexts = settings.contexts
     for out, other in ((html, supported_out), (supported_out, html)):
         check_paths(out, policy or [], [log.events, contexts], force=force, other=other)
@@ -142,11 +145,11 @@ def print_result(result: Evaluation | Progressive, selected: Selection | None, *
 
 
 def check_kind(policy: list[str] | None, every: int, *, progressive: bool) -> None:
-    """Refuse policies with --progressive, and neither."""
+    """Refuse policies with --progressive."""
     from warmstart.core import UsageError
 
-    if bool(policy) == progressive:
-        raise UsageError("Name a policy (--policy), or ask for --progressive.", "One of the two.")
+    if policy and progressive:
+        raise UsageError("--progressive learns its policies itself.", "Leave out --policy, or --progressive.")
     if every != 1 and not progressive:
         raise UsageError("--every is for --progressive.", "Leave it out.")
 

@@ -30,7 +30,7 @@ def _each(named: Sequence[NamedPolicy], events: Events) -> list[NamedPolicy]:
     shown = table.group_by(name=table[ACTION].cast("string")).agg(n=table.count())
     rows = events.engine.fetch(shown.order_by([shown.n.desc(), shown.name]).limit(MOST + 1))
     if len(rows) > MOST:
-        hint = "Name those to compare: constant:ACTION."
+        hint = "Name those to compare (constant:ACTION), or other policies (uniform, a file of decisions)."
         raise UsageError(f"'constants' is for logs of up to {MOST} actions, and this one has more.", hint)
     given = {one for policy in named for one in (policy.name, policy.keyword)}
     sources = [f"{CONSTANT}{row['name']}" for row in rows]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -39,6 +40,8 @@ ANSWERS = (
 # Flags in the metadata of calls that answered nobody's request.
 ITS_OWN = ("internal_call_origin", "is_silent_experiment", "litellm_roi_estimator")
 UNKNOWN_MODEL = "unknown-model"
+# How ids of answers from a cache end; some have that and no ``cache_hit``.
+OF_CACHE = re.compile(r"_cache_hit\d+(\.\d+)?$")
 
 
 def read_litellm(row: Record) -> Iterator[Item]:
@@ -90,7 +93,7 @@ def read_litellm(row: Record) -> Iterator[Item]:
 
 def _why_not(row: Record, metadata: Record, model: str | None) -> Dropped | None:
     """Return why a row is no event: the model that was chosen did not answer somebody's prompt."""
-    if truth(row, "cache_hit"):
+    if truth(row, "cache_hit") or OF_CACHE.search(text(row, "request_id") or ""):
         return Dropped(CACHED)
     if (text(row, "call_type") or "acompletion") not in ANSWERS:
         return Dropped(NO_ANSWER)
