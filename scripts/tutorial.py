@@ -24,8 +24,21 @@ def run(notebook: Any, folder: Path) -> Any:
     for cell in done.cells:
         # When it ran, and on which Python, is nobody's business.
         cell.metadata.pop("execution", None)
+        if cell.cell_type == "code":
+            cell.outputs = joined(cell.outputs)
     done.metadata.pop("language_info", None)
     return done
+
+
+def joined(outputs: list[Any]) -> list[Any]:
+    """Return outputs of a cell with what it printed in one piece; a busy machine sends it in several."""
+    found: list[Any] = []
+    for output in outputs:
+        if found and output.output_type == "stream" and found[-1].get("name") == output.name:
+            found[-1].text += output.text
+        else:
+            found.append(output)
+    return found
 
 
 def markdown(notebook: Any, name: str) -> str:

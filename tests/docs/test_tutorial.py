@@ -4,7 +4,8 @@ import re
 
 import nbformat
 import pytest
-from scripts.tutorial import NOTEBOOKS, markdown, run
+from nbformat.v4 import new_output
+from scripts.tutorial import NOTEBOOKS, joined, markdown, run
 
 STORED = {name: nbformat.read(path, as_version=4) for name, path in NOTEBOOKS.items()}
 
@@ -55,6 +56,13 @@ def test_of_routers_the_log_says_what_is_true_and_what_was_left_out():
     assert all(float(low) <= float(truth) <= float(high) for _, truth, low, high in lines)
     truths = {name: float(truth) for name, truth, *_ in lines}
     assert truths["learned"] > max(truths["constant:large"], truths["constant:small"])
+
+
+def test_what_a_cell_prints_is_one_output_in_however_many_pieces_it_came():
+    pieces = [new_output("stream", name="stdout", text=text) for text in ("a", "\n", "b\n")]
+    shows = new_output("execute_result", data={"text/plain": "c"})
+    found = joined([*pieces, shows, new_output("stream", name="stdout", text="d")])
+    assert [one.get("text") for one in found] == ["a\nb\n", None, "d"]
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
