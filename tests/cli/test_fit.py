@@ -68,6 +68,8 @@ def test_wrong_commands(world, tmp_path, monkeypatch, capsys):
         (["--fit-tau", "often"], "--fit-tau must be auto or a number"),
         (["--learn-from", "rows"], "cannot learn from"),
         (["--train-until", "2026-10-05", "--train-fraction", "0.5"], "exclude each other"),
+        (["--safe", "--also", "clicks", "--guard", "clicked<=+1%"], "which is no outcome of the log"),
+        (["--safe", "--range", "click=0:0.5", "--guard", "click>=-1%"], "needs a range"),
     ):
         code, _, err = run(monkeypatch, capsys, *base, *extra)
         assert code == 2

@@ -66,7 +66,7 @@ def check(
             )
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
-        events = settings.window(open_guarded(log, connected, settings.guards or []))
+        events = settings.window(open_guarded(log, connected, settings.guards, settings.utility))
         named = parse_policies(policy)
         train, evaluated = pipeline.evaluation_windows(
             events, named, test_from=windows.test_from, test_fraction=windows.test_fraction

@@ -89,7 +89,7 @@ def evaluate(
     check_table(supported_out, progressive=progressive)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress, ExitStack() as resources:
-        events = open_guarded(log, connected, settings.guards or [])
+        events = open_guarded(log, connected, settings.guards, settings.utility)
         progress("splitting")
         events = settings.window(events)
         if progressive:
@@ -119,16 +119,19 @@ def evaluate(
     print_result(result, selected, json=json)
 
 
-def open_guarded(log: LogSettings, engine: LocalEngine, guards: list[str]) -> Events:
-    """Open the log; a guard on an outcome whose range nobody stated, and which needs one, is a wrong command."""
+def open_guarded(log: LogSettings, engine: LocalEngine, guards: list[str] | None, utility: str | None) -> Events:
+    """Open the log. A guard on an outcome that is not named, or has values outside its range, is a wrong command."""
     from warmstart.core import RewardRangeError, UsageError, quoted
-    from warmstart.results import guarded_outcome
+    from warmstart.results import Guard, guarded_outcome
 
+    if utility is None:
+        for text in guards or ():
+            Guard.parse(text, [log.reward, *(log.also or ())])
     try:
         return log.open(engine)
     except RewardRangeError as error:
-        about = next((text for text in guards if guarded_outcome(text) == error.outcome), None)
-        if about is None or error.outcome in (log.ranges or {}):
+        about = next((text for text in guards or () if guarded_outcome(text) == error.outcome), None)
+        if about is None:
             raise
         raise UsageError(f"The guard {quoted(about)} needs a range: {error.message}", error.hint) from error
 

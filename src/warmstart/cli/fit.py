@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any, cast
 
 from warmstart.cli.completion import LOSSES, MODELS, PASSES, option
+from warmstart.cli.evaluate import open_guarded
 from warmstart.cli.options import ForceOption, HtmlOption, Only, Without, command
 from warmstart.cli.pages import check_paths
 from warmstart.pipeline import AUTO, EngineSettings, LogSettings, WindowSettings, parse_tau
@@ -88,7 +89,7 @@ def fit(
     with ProgressDisplay(connected) as progress:
         policy = pipeline.fit(
             pipeline.training_window(
-                log.open(connected), train_until=windows.train_until, train_fraction=windows.train_fraction
+                open_guarded(log, connected, guard, utility), train_until=windows.train_until, train_fraction=windows.train_fraction
             ),
             contexts=contexts,
             actions=actions,

@@ -20,7 +20,7 @@ from warmstart.pipeline.safe_proof import Proof, Proven, check_safe
 from warmstart.pipeline.safe_report import Outcome, report_of
 from warmstart.pipeline.sources import contexts_repeat
 from warmstart.policy import FittedPolicy, RankingInMemory
-from warmstart.results import fields_of
+from warmstart.results import Guard, fields_of
 from warmstart.reward import Estimated, Examples, learn_estimated
 
 if TYPE_CHECKING:
@@ -141,7 +141,8 @@ def _check(events: Events, settings: SafeSettings) -> None:
         raise UsageError("A safe fit needs epochs that are fixed.", "Name hour, day, week or a column.")
     if epochs is not None and events.columns.time is None:
         raise UsageError("Without times nobody knows which epoch came first.", "Name a time column: time=... (--time).")
-    if reward.minimize and any(guard.strip().startswith(reward.name) for guard in settings.guards):
+    guards = [Guard.parse(text, [outcome.name for outcome in events.log.outcomes]) for text in settings.guards]
+    if reward.minimize and any(guard.outcome == reward.name for guard in guards):
         raise UsageError("The reward is made small, and cannot be guarded too.", "Guard other outcomes.")
 
 
