@@ -3,6 +3,7 @@
 import copy
 import importlib.util
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -98,3 +99,12 @@ def test_forms_name_fields_that_exist():
         names = set(record.__dataclass_fields__)
         assert {*form.names, *form.types, *form.moved} <= names
         assert set(form.optional) <= set(form.derived) | names
+
+
+def test_the_reference_names_every_key_of_an_evaluation():
+    page = (ROOT / "docs" / "reference.md").read_text()
+    [section] = re.findall(r"^## The JSON of `evaluate`\n(.*?)^## ", page, flags=re.DOTALL | re.MULTILINE)
+    named = set(re.findall(r"`\.?(\w+)(?:\[\])?`", section))
+    parts = ("Evaluation", "ValueEstimate", "GuardResult", "Doubt", "DoubtedLimit", "Verdict")
+    told = {key for part in parts for key in result_schema()["$defs"][part]["properties"]}
+    assert told - named == {"warmstart_version"}

@@ -12,14 +12,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from warmstart.core import ACTION, PROBABILITY
-from warmstart.results import CertifiedGain, Doubt, DoubtPoint, EstimatedGain, LeftOutColumn
+from warmstart.results import CertifiedGain, Doubt, DoubtedLimit, DoubtPoint, EstimatedGain, LeftOutColumn
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
 
     from warmstart.engine import LocalEngine
     from warmstart.estimators.doubted import DoubtedGain
-    from warmstart.estimators.gain import Levels
+    from warmstart.estimators.gain import Levels, Threshold
     from warmstart.events import Cells, Strata
 
 # Of the events that an action was not shown to, so many must be in contexts where others were shown it.
@@ -50,9 +50,10 @@ def doubted_certified(
         return gain, None
     above = gain.joint_lower > 0
     sure = above or gain.joint_upper < 0
-    tipping = doubted.tipping(levels.choice, above=above) if sure else None
+    tipping = (doubted.tipping(levels.choice, above=above) or 1.0) if sure else None
+    limits = tuple(_doubted_limit(gain, doubted, one, levels) for one in levels.thresholds)
     if levels.doubt == 1:
-        return gain, Doubt(1.0, gain.joint_lower, gain.joint_upper, tipping, "finite-sample")
+        return gain, Doubt(1.0, gain.joint_lower, gain.joint_upper, tipping, "finite-sample", limits=limits)
     factors = sorted({*CURVE, levels.doubt})
     curve = _curve(gain, doubted, levels.choice, factors)
     joint = next(point for point in curve if point.factor == levels.doubt)
@@ -62,9 +63,19 @@ def doubted_certified(
     own = joint
     if levels.choice != levels.delta:
         own = _curve(gain, doubted, levels.delta, [factor for factor in factors if factor <= levels.doubt])[-1]
-    found = Doubt(levels.doubt, joint.lower, joint.upper, tipping, "finite-sample", curve=curve)
+    found = Doubt(levels.doubt, joint.lower, joint.upper, tipping, "finite-sample", curve=curve, limits=limits)
     gain = replace(gain, lower=own.lower, upper=own.upper, relative=None)
     return replace(gain, joint_lower=joint.lower, joint_upper=joint.upper), found
+
+
+def _doubted_limit(gain: CertifiedGain, doubted: DoubtedGain, limit: Threshold, levels: Levels) -> DoubtedLimit:
+    """Return where it is no longer sure that a gain keeps a limit: it may be none of the smaller doubts."""
+    if gain.share <= 0:
+        return DoubtedLimit(limit.gain, limit.above, None)
+    at = limit.gain / gain.share
+    return DoubtedLimit(
+        limit.gain, limit.above, doubted.tipping(limit.part * levels.choice, above=limit.above, threshold=at)
+    )
 
 
 def _curve(gain: CertifiedGain, doubted: DoubtedGain, delta: float, factors: Sequence[float]) -> tuple[DoubtPoint, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -48,8 +49,8 @@ class DoubtedGain(Protocol):
         """Return the ends of the gain if hidden segments are no larger than a doubt."""
         ...
 
-    def tipping(self, delta: float, *, above: bool) -> float | None:
-        """Return the largest doubt at which, and at all smaller ones, the gain is above 0, or below it."""
+    def tipping(self, delta: float, *, above: bool, threshold: float = 0.0) -> float | None:
+        """Return the largest doubt at which, and at all smaller ones, the gain is above a threshold, or below it."""
         ...
 
 
@@ -63,9 +64,9 @@ class ByEvent:
         """Return the ends of the gain at a doubt."""
         return doubted_gain_ends(self.bins, doubt, delta)
 
-    def tipping(self, delta: float, *, above: bool) -> float | None:
+    def tipping(self, delta: float, *, above: bool, threshold: float = 0.0) -> float | None:
         """Return where the gain tips."""
-        return tipping_point(self.bins, delta, above=above)
+        return tipping_point(self.bins, delta, above=above, threshold=threshold)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,15 +84,15 @@ class ByUnit:
         above = [part.flipped for part in below] if same else self._parts(doubt, above=False)
         return lower_unit_gain(below, self.traffic, limit), -lower_unit_gain(above, self.traffic, limit)
 
-    def tipping(self, delta: float, *, above: bool) -> float | None:
+    def tipping(self, delta: float, *, above: bool, threshold: float = 0.0) -> float | None:
         """Return where the gain tips."""
-        limit = math.log(2 / delta)
+        limit, least = math.log(2 / delta), threshold if above else -threshold
 
         def is_sure(doubt: float) -> bool:
             evidence = gain_evidence(self._parts(doubt, above=above), self.traffic, limit)
-            return log_sum(evidence(0.0)) >= limit
+            return log_sum(evidence(least)) >= limit
 
-        return last_sure(is_sure, FEW_DOUBTS.round(2).tolist())
+        return _last_sure(is_sure)
 
     def _parts(self, doubt: float, *, above: bool) -> list[UnitTotals]:
         """Return the units at the worst that a doubt leaves possible; of 1 - reward for what lies below 0."""
@@ -112,14 +113,20 @@ class ByEpoch:
         below, above = (self._lower(doubt, delta, above=side) for side in (True, False))
         return below / self.traffic, -above / self.traffic
 
-    def tipping(self, delta: float, *, above: bool) -> float | None:
+    def tipping(self, delta: float, *, above: bool, threshold: float = 0.0) -> float | None:
         """Return where the gain tips."""
-        return last_sure(lambda doubt: self._lower(doubt, delta, above=above) > 0, FEW_DOUBTS.round(2).tolist())
+        least = self.traffic * (threshold if above else -threshold)
+        return _last_sure(lambda doubt: self._lower(doubt, delta, above=above) > least)
 
     def _lower(self, doubt: float, delta: float, *, above: bool) -> float:
         """Return the lower end of the gain, or that of 1 - reward: the best of the lines in question, for its share."""
         ways = self.sums.doubted_gains(doubt, _of_side(self.rate, above=above), above=above)
         return max(EpochTotals.of(points).ends(delta / len(ways))[0] for points in ways)
+
+
+def _last_sure(is_sure: Callable[[float], bool]) -> float | None:
+    """Return the last of a few doubts up to which something is sure; None if it is not without any."""
+    return last_sure(is_sure, FEW_DOUBTS.round(2).tolist()) if is_sure(1.0) else None
 
 
 def _of_side(rate: float | None, *, above: bool) -> float | None:

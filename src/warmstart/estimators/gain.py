@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import ibis
 import numpy as np
@@ -98,6 +98,14 @@ def _ends(
     return gain_ends(replace(gains.plain, sign=sign), delta)
 
 
+class Threshold(NamedTuple):
+    """A gain per event of all traffic which a guard asks to be above, or below, with a ``part`` of delta."""
+
+    gain: float
+    above: bool
+    part: float
+
+
 @dataclass(frozen=True)
 class Levels:
     """``delta``: the share of intervals that may miss; ``looks``: how many policies and taus share it in joint ends.
@@ -106,7 +114,8 @@ class Levels:
     window, if any. ``outcomes``: how many of them are told of each policy. Where guards are relative to logging's mean:
     ``limits``, theirs; ``against``, what is known of that mean; ``part``, of a look's delta, that the gain has if the
     mean needs an interval of its own. ``doubt``: what certified bounds allow for; 1 for none (see intervals.doubt).
-    ``sign``: only whether the gain is above zero is asked.
+    ``sign``: only whether the gain is above zero is asked. ``thresholds``: what guards ask of the gain, to tell at
+    which doubt they tip.
     """
 
     delta: float
@@ -119,10 +128,11 @@ class Levels:
     limits: tuple[float, ...] = ()
     doubt: float = 1.0
     sign: bool = False
+    thresholds: tuple[Threshold, ...] = ()
 
     def of_segments(self, segments: int) -> Levels:
         """Return the levels of so many segments, of which guards say nothing."""
-        return replace(self, looks=self.looks * segments, outcomes=1, part=1.0, against=None)
+        return replace(self, looks=self.looks * segments, outcomes=1, part=1.0, against=None, thresholds=())
 
     @property
     def joint(self) -> float:

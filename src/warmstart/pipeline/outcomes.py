@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from warmstart.core import EmptyWindowError, quoted
-from warmstart.estimators import LoggingTotals, estimate_policy
+from warmstart.estimators import LoggingTotals, Threshold, estimate_policy
 from warmstart.events import outcome_view
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import EvaluationInputs, Learning
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from warmstart.events import Fill
     from warmstart.policy import PolicyTable
     from warmstart.results import Guard, IntervalName, ValueEstimate
+
+    Ends = tuple[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +119,27 @@ def open_outcomes(
         own = guarded_levels(own, outcome, views["known"], guards)
         found.append(OutcomeInputs(k, outcome, known / total, own, views))
     return found
+
+
+def with_thresholds(inputs: OutcomeInputs, guards: Sequence[Guard], logging: Ends | None) -> Levels:
+    """Return an outcome's levels with what guards ask of its gain: to keep each, then to break it.
+
+    Args:
+        inputs: The outcome.
+        guards: The guards on all outcomes.
+        logging: The ends of logging's mean, if there are any.
+    """
+    found, levels, outcome = [], inputs.levels, inputs.outcome
+    for guard in (one for one in guards if one.outcome == outcome.name):
+        limits = guard.limits(logging)
+        # The mean has the rest of delta.
+        part = PART_OF_GAIN if guard.relative and levels.part == 1 else 1.0
+        if limits is not None:
+            low, high = (end / outcome.width for end in limits)
+            keep = Threshold(low, False, part) if guard.sense == "<=" else Threshold(high, True, part)
+            breach = Threshold(high, True, part) if guard.sense == "<=" else Threshold(low, False, part)
+            found += [keep, breach]
+    return replace(levels, thresholds=tuple(found))
 
 
 def guarded_levels(levels: Levels, outcome: Outcome, inputs: EvaluationInputs, guards: Sequence[Guard]) -> Levels:

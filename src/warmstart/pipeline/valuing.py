@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from warmstart.core import EPOCH
 from warmstart.estimators import check_weights, chosen_taus, estimate_policy, left_out_columns, top_contributions
-from warmstart.pipeline.outcomes import OutcomeInputs, guarded_levels, open_outcomes
+from warmstart.pipeline.outcomes import OutcomeInputs, guarded_levels, open_outcomes, with_thresholds
 from warmstart.pipeline.remarks import unproven_epochs
 from warmstart.pipeline.supported import send_supported
 from warmstart.policy import build_policy, parse_policies
@@ -63,7 +62,10 @@ class Valued:
 
 @dataclass(frozen=True, eq=False)
 class Valuing:
-    """What all policies are valued with: the inputs and levels of the first outcome, and those of the others."""
+    """What all policies are valued with: the inputs and levels of the first outcome, and those of the others.
+
+    ``logging_ends``: the ends of logging's mean of the outcomes on which guards are relative to it.
+    """
 
     asked: Asked
     inputs: EvaluationInputs
@@ -71,6 +73,7 @@ class Valuing:
     training: Training
     outcomes: list[OutcomeInputs]
     segments: list[Segment]
+    logging_ends: Mapping[str, Ends] = field(default_factory=dict)
 
     @classmethod
     def open(
@@ -102,7 +105,22 @@ class Valuing:
             inputs, levels, resources, guards=asked.guards, learn=learn, returning=training.returning
         )
         levels = guarded_levels(levels, first[0], inputs, asked.guards)
-        return cls(asked, inputs, levels, training, others, segments)
+        valuing = cls(asked, inputs, levels, training, others, segments)
+        return valuing._with_thresholds(valuing._ends_of_logging()) if asked.guards else valuing
+
+    def _with_thresholds(self, logging_ends: Mapping[str, Ends]) -> Valuing:
+        """Return the same with levels that ask at which doubts guards tip."""
+
+        def levels(outcome: OutcomeInputs) -> Levels:
+            return with_thresholds(outcome, self.asked.guards, logging_ends.get(outcome.outcome.name))
+
+        others = [replace(one, levels=levels(one)) for one in self.outcomes]
+        return replace(self, levels=levels(self._first), outcomes=others, logging_ends=logging_ends)
+
+    @property
+    def _first(self) -> OutcomeInputs:
+        outcome = self.inputs.cells.evaluated.log.outcomes[0]
+        return OutcomeInputs(0, outcome, 1.0, self.levels, {"known": self.inputs})
 
     def value(self, policy: PolicyTable) -> Valued:
         """Value a policy."""
@@ -168,22 +186,26 @@ class Valuing:
         if not self.asked.guards or estimate.is_logging:
             return estimate
         by_name = {one.outcome: one for one in outcomes}
+        levels = {one.outcome.name: one.levels for one in (self._first, *self.outcomes)}
+        limits = {name: list(one.doubt.limits if one.doubt is not None else ()) for name, one in by_name.items()}
         results = []
         for guard in self.asked.guards:
             gain = by_name[guard.outcome].gain.certified
             if gain is None or gain.joint_lower is None or gain.joint_upper is None:
                 results.append(guard.judge(None, None))
-            else:
-                ends = gain.joint_lower, gain.joint_upper
-                results.append(guard.judge(ends, self._logging_ends.get(guard.outcome), gain.relative))
+                continue
+            ends = gain.joint_lower, gain.joint_upper
+            # Where one test tells of change and mean, the mean has no part of delta.
+            mean = self.logging_ends.get(guard.outcome) if levels[guard.outcome].part < 1 else None
+            judged = guard.judge(ends, mean, gain.relative)
+            own, limits[guard.outcome] = limits[guard.outcome][:2], limits[guard.outcome][2:]
+            results.append(judged.with_doubt(own, doubted=self.levels.doubt > 1))
         return replace(estimate, guards=tuple(results))
 
-    @cached_property
-    def _logging_ends(self) -> dict[str, Ends]:
-        """Return the ends of logging's mean where relative guards need them, at the level that gains leave to it."""
-        cells = self.inputs.cells
-        first = OutcomeInputs(0, cells.evaluated.log.outcomes[0], 1.0, self.levels, {"known": self.inputs})
-        needed = [outcome for outcome in (first, *self.outcomes) if outcome.levels.part < 1]
+    def _ends_of_logging(self) -> dict[str, Ends]:
+        """Return the ends of logging's mean where guards are relative to it, at the level that gains leave to it."""
+        cells, relative = self.inputs.cells, {guard.outcome for guard in self.asked.guards if guard.relative}
+        needed = [one for one in (self._first, *self.outcomes) if one.outcome.name in relative]
         if not needed or not self.inputs.source.counted:
             return {}
         [logging] = parse_policies("logging")

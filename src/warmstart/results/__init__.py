@@ -53,7 +53,7 @@ _door = Door.to(
         "checked": "Checked Condition judge",
         "comparison": "Change Comparison SettingChange compare",
         "display": "TextTable fields_of plain",
-        "doubt": "Doubt DoubtPoint LeftOutColumn doubt_table left_out_table shown_factor",
+        "doubt": "Doubt DoubtedLimit DoubtPoint LeftOutColumn doubt_table left_out_table shown_factor",
         "epochs": "EpochEstimate",
         "estimate": "BEST_FIRST CertifiedGain EstimatedGain Gain Guarantee Interval IntervalName PointEstimate "
         "PropensityError Support Tau TauChoice TauPoint ValueEstimate WeightRatio",

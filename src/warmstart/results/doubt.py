@@ -36,6 +36,15 @@ class LeftOutColumn:
 
 
 @dataclass(frozen=True)
+class DoubtedLimit:
+    """The largest doubt at which the gain is certain to be above (or below) a ``limit``, per event of all traffic."""
+
+    limit: float
+    above: bool
+    tipping: Unbounded | None
+
+
+@dataclass(frozen=True)
 class Doubt:
     """How much of a conclusion would stand if the context columns lacked something that the logging policy used.
 
@@ -46,7 +55,8 @@ class Doubt:
     there are none. ``tipping``: the largest doubt at which the sign of the gain is still certain, None if it is not at
     all. ``guarantee``: whether these are finite-sample or approximate, as for propensities that are no counts.
     ``estimated_tipping``: the same of the estimated gain, approximate. ``curve``: the ends at several doubts, and
-    ``columns``: what each context column would have made if it were hidden, if a doubt was asked for.
+    ``columns``: what each context column would have made if it were hidden, if a doubt was asked for. ``limits``: the
+    same as ``tipping`` for what guards ask of the gain: first to keep each guard, then to break it.
     """
 
     factor: float
@@ -57,17 +67,19 @@ class Doubt:
     estimated_tipping: Unbounded | None = None
     curve: tuple[DoubtPoint, ...] = ()
     columns: tuple[LeftOutColumn, ...] = ()
+    limits: tuple[DoubtedLimit, ...] = ()
 
     def uncertified(self, lower: float | None, upper: float | None) -> Doubt:
         """Return what is left where nothing is certified: the estimated tipping point, and the ends of the estimate."""
         tipping = self.estimated_tipping
-        return replace(self, lower=lower, upper=upper, tipping=tipping, guarantee="approximate", curve=())
+        return replace(self, lower=lower, upper=upper, tipping=tipping, guarantee="approximate", curve=(), limits=())
 
     def scaled(self, width: float) -> Doubt:
         """Return the doubt with its ends on the user's own scale of rewards."""
         lower, upper = (None if end is None else width * end for end in (self.lower, self.upper))
         curve = tuple(replace(one, lower=width * one.lower, upper=width * one.upper) for one in self.curve)
-        return replace(self, lower=lower, upper=upper, curve=curve)
+        limits = tuple(replace(one, limit=width * one.limit) for one in self.limits)
+        return replace(self, lower=lower, upper=upper, curve=curve, limits=limits)
 
 
 def doubt_line(evaluation: Evaluation, verdict: Verdict) -> str | None:
@@ -95,7 +107,21 @@ def doubt_line(evaluation: Evaluation, verdict: Verdict) -> str | None:
     even = f"even if something that the log does not record made {quoted(evaluation.reward.name)}"
     larger = f"up to {about}{shown_factor(tipping)} times as large in {shown} as in {others}{nearer}"
     where = " in each of these segments" if verdict.segments else ""
-    return f"Doubt: it would still be {verdict.kind}{where} {even} {larger}; beyond that, it might not be.{allowed}"
+    stands = f"Doubt: it would still be {verdict.kind}{where} {even} {larger}; beyond that, it might not be."
+    return f"{stands}{_about_guards(evaluation, verdict)}{allowed}"
+
+
+def _about_guards(evaluation: Evaluation, verdict: Verdict) -> str:
+    """Say up to which doubt guards hold that hold."""
+    kept = [guard for guard in evaluation[verdict.policy, verdict.tau].guards if guard.status == "holds"]
+    tips = [f"{shown_factor(one.tipping)} for {quoted(one.guard)}" for one in kept if one.tipping is not None]
+    unknown = ", ".join(quoted(one.guard) for one in kept if one.tipping is None)
+    if verdict.kind != "better" or not kept:
+        return ""
+    if not tips:
+        return f" Up to which factor the guards would still hold ({unknown}), is not known."
+    also = f"; it is not known for {unknown}" if unknown else ""
+    return f" Guards would still hold at such a factor, of their own outcome, of up to {', '.join(tips)}{also}."
 
 
 def _doubts(evaluation: Evaluation, verdict: Verdict) -> list[Doubt]:

@@ -7,11 +7,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from warmstart.core import UsageError, quoted
+from warmstart.results.display import Unbounded
+
+if TYPE_CHECKING:
+    from warmstart.results.doubt import DoubtedLimit
 
 Status = Literal["holds", "fails", "cannot-tell"]
 Ends = tuple[float, float]
@@ -69,6 +73,15 @@ class Guard:
         sense: Literal["<=", ">="] = "<=" if match["sense"] == "<=" else ">="
         return cls(match["outcome"], sense, limit / 100 if relative else limit, relative, text.strip())
 
+    def limits(self, logging: Ends | None) -> Ends | None:
+        """Return the smallest and the largest limit of the change that logging's mean leaves possible, None if none."""
+        if not self.relative:
+            return self.limit, self.limit
+        if logging is None:
+            return None
+        low, high = sorted(self.limit * end for end in logging)
+        return low, high
+
     def judge(self, gain: Ends | None, logging: Ends | None, relative: Ends | None = None) -> GuardResult:
         """Tell whether the guard is kept, from ends of the change and of logging's mean that hold together.
 
@@ -80,15 +93,15 @@ class Guard:
         if self.relative and relative is not None:
             # Shares of the mean, of which the limit is one.
             gain, logging = relative, (1.0, 1.0)
-        if gain is None or (self.relative and logging is None):
+        limits = self.limits(logging)
+        if gain is None or limits is None:
             return GuardResult(self.text, "cannot-tell", None, None)
-        # The limits that logging's mean leaves possible: the strictest must be kept, the loosest broken.
-        limits = [self.limit * end for end in logging] if self.relative and logging else [self.limit]
+        # The strictest must be kept, the loosest broken.
         shown = _relative(gain, logging) if self.relative and logging else gain
         if self.sense == "<=":
-            holds, fails = gain[1] <= min(limits), gain[0] > max(limits)
+            holds, fails = gain[1] <= limits[0], gain[0] > limits[1]
         else:
-            holds, fails = gain[0] >= max(limits), gain[1] < min(limits)
+            holds, fails = gain[0] >= limits[1], gain[1] < limits[0]
         status: Status = "holds" if holds else "fails" if fails else "cannot-tell"
         lower, upper = shown or (None, None)
         return GuardResult(self.text, status, lower, upper if upper is None or isfinite(upper) else None)
@@ -100,13 +113,27 @@ class GuardResult:
 
     They are in the guard's own terms, a share of logging's mean where it is relative. They hold for all policies and
     taus at once, one guard at a time: each end fails somewhere with probability at most delta / 2. No upper end:
-    nothing is ruled out above the lower one; no end: nothing is proven.
+    nothing is ruled out above the lower one; no end: nothing is proven. ``tipping``: the largest doubt at which it is
+    certain that the guard holds, or fails; None if it is not, or if that is not known.
     """
 
     guard: str
     status: Status
     lower: float | None
     upper: float | None
+    tipping: Unbounded | None = None
+
+    def with_doubt(self, limits: Sequence[DoubtedLimit], *, doubted: bool) -> GuardResult:
+        """Return the result with the doubt at which it tips.
+
+        Args:
+            limits: Where it is no longer sure that the guard is kept, or broken.
+            doubted: Whether the status allows for a doubt already.
+        """
+        tips = [one.tipping for one in limits if one.tipping is not None]
+        # A sharper test of change and mean together may tell what the two apart do not.
+        decided = bool(limits) and self.status != "cannot-tell" and not doubted
+        return replace(self, tipping=tips[0] if tips else 1.0 if decided else None)
 
 
 def _relative(gain: Ends, logging: Ends) -> Ends | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 GUARDS = (
     "Guards are about all traffic: the policy where it is supported, logging elsewhere, against logging. One holds if "
     "the whole joint interval of the change keeps its limit, and fails if none of it does. A limit in % also allows "
-    "for the error of logging's mean."
+    "for the error of logging's mean. It tips at the doubt beyond which it might not, or might."
 )
 SEGMENTS = (
     "Segments share one half of delta: 'better' and 'worse' (than logging) and 'differs' (from the other segments "

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from warmstart.core import shortened
 from warmstart.results.display import TextTable
+from warmstart.results.doubt import shown_factor
 from warmstart.results.evaluation_tables import best_cells, gain_cells
 from warmstart.results.segments import segment_gains
 from warmstart.results.tradeoffs import tradeoffs
@@ -49,12 +50,16 @@ def outcome_table(evaluation: Evaluation) -> TextTable:
 
 def guards_table(evaluation: Evaluation) -> TextTable | None:
     """Show which guards are proven to hold, and the ends of the change that tell."""
+    tips = any(guard.tipping is not None for e in evaluation for guard in e.guards)
     rows = [
-        (*names, guard.guard, WORDS[guard.status], guard_ends(guard))
+        (
+            *(*names, guard.guard, WORDS[guard.status], guard_ends(guard)),
+            *([shown_factor(guard.tipping)] if tips else []),
+        )
         for names, e in evaluation.shown()
         for guard in e.guards
     ]
-    header = ("policy", "tau", "guard", "status", "change lies in")
+    header = ("policy", "tau", "guard", "status", "change lies in", *(["tips at"] if tips else []))
     title = "Guards (the policy where it is supported, logging elsewhere, against logging; all policies at once)"
     return TextTable(title, header, rows, left=1) if rows else None
 
@@ -95,17 +100,19 @@ def price(value: float | None) -> str:
 def segments_table(evaluation: Evaluation, gains: Sequence[SegmentGain] | None = None) -> TextTable | None:
     """Show the gains of every policy by segment, or only those given."""
     by = " and ".join(shortened(name, 30) for name in evaluation.by)
-    rows = []
-    for one in segment_gains(evaluation) if gains is None else gains:
+    rows, shown = [], segment_gains(evaluation) if gains is None else gains
+    doubts = any(one.estimate.doubt is not None for one in shown)
+    for one in shown:
         e = one.estimate
         names = shortened(e.policy, 30), segment_name(one), f"{e.tau:g}"
         shares = f"{e.share:.1%}", f"{e.support.supported:.1%}"
         estimated, interval, *certified = gain_cells(evaluation, e)
         drawn = evaluation.number(one.drawn, signed=True)
-        rows.append((*names, *shares, estimated, interval, drawn, *certified, proven_words(one)))
+        tips = [shown_factor(None if e.doubt is None else e.doubt.tipping)] if doubts else []
+        rows.append((*names, *shares, estimated, interval, drawn, *certified, proven_words(one), *tips))
     header = ("policy", by, "tau", "traffic", "supported", "estimated", "interval", "drawn", "certified", "interval")
     title = f"Gain over logging by {by}, per {evaluation.per} of the segment ('proven' for all segments at once)"
-    return TextTable(title, (*header, "proven"), rows, left=2) if rows else None
+    return TextTable(title, (*header, "proven", *(["tips at"] if doubts else [])), rows, left=2) if rows else None
 
 
 def segment_name(gain: SegmentGain, longest: int = 30) -> str:

@@ -144,20 +144,27 @@ def _lower(parts: list[GainSums], limit: float) -> float:
     return lower_gain(parts, limit) if varied else min(part.least for part in parts)
 
 
-def tipping_point(bins: GainBins, delta: float, *, above: bool) -> float | None:
-    """Return the largest doubt at which, and at all smaller ones, the sign of the gain is still certain; None if none.
+def tipping_point(bins: GainBins, delta: float, *, above: bool, threshold: float = 0.0) -> float | None:
+    """Return the largest doubt at which, and at all smaller ones, a gain beyond a threshold is certain; None if none.
 
     Args:
         bins: The events.
         delta: The share of intervals that may miss.
-        above: Whether the gain is above 0, rather than below it.
+        above: Whether the gain is above the threshold, rather than below it.
+        threshold: A gain per event of supported traffic; by default it is the sign that is asked for.
     """
-    if bins.traffic <= 0 or bins.plain.variance <= 0:
+    if bins.traffic <= 0:
         return None
-    limit, used = math.log(2 / delta), bins if above else bins.flipped
-    if gain_evidence([used.plain], limit)(0.0) < limit:
+    limit, used, least = math.log(2 / delta), bins if above else bins.flipped, threshold if above else -threshold
+
+    def is_sure(parts: list[GainSums]) -> bool:
+        if min(part.least for part in parts) > least:
+            return True
+        return all(part.variance > 0 for part in parts) and gain_evidence(parts, limit)(least) >= limit
+
+    if not is_sure([used.plain]):
         return None
-    return last_sure(lambda doubt: gain_evidence(used.under(doubt), limit)(0.0) >= limit, DOUBTS.tolist())
+    return last_sure(lambda doubt: is_sure(used.under(doubt)), DOUBTS.tolist())
 
 
 def last_sure(is_sure: Callable[[float], bool], doubts: Iterable[float]) -> float:
