@@ -243,7 +243,7 @@ def test_a_table_of_a_duckdb_file(tmp_path, monkeypatch, capsys):
 
 
 def test_threads_that_cannot_be_started_are_out_of_memory(tmp_path, monkeypatch, capsys):
-    def no_thread():
+    def no_thread(**_):
         raise RuntimeError("can't start new thread")
 
     monkeypatch.setattr("warmstart.cli.app.app", no_thread)

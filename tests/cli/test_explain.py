@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import typer
 from tests.support.commands import warmstart
 
@@ -60,3 +61,32 @@ def test_every_error_of_the_command_line_ends_with_its_code(tmp_path):
         assert first.startswith("error: "), ran.stderr
         assert first.endswith(f" ({code})"), ran.stderr
         assert ran.returncode == (2 if code == "WS301" else 1)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (["evaluate", "--nope"], "No such option: --nope"),
+        (["nope"], "No such command 'nope'"),
+        (["audit", "a.csv", "--engine"], "Option '--engine' requires an argument"),
+        (["audit", "a.csv", "--json=3"], "Option '--json' does not take a value"),
+        (["plan", "a.csv", "--power", "much"], "Invalid value for '--power'"),
+        (["simulate"], "Missing argument 'OUT'"),
+        (["import", "vw"], "Missing argument"),
+    ],
+)
+def test_calls_that_cannot_be_read_have_a_code_and_a_hint_too(call, said):
+    ran = warmstart(*call)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    error, hint = ran.stderr.splitlines()
+    assert error.startswith(f"error: {said}")
+    assert error.endswith(" (WS301)")
+    assert hint.startswith("hint: 'warmstart")
+
+
+def test_help_is_no_error_and_a_group_without_a_command_is_told_its_own():
+    assert warmstart("evaluate", "--help").returncode == warmstart("--version").returncode == 0
+    ran = warmstart("import")
+    assert ran.returncode == 2
+    assert "langfuse" in ran.stdout + ran.stderr
+    assert "WS301" not in ran.stderr

@@ -32,6 +32,7 @@ from warmstart.cli.simulate import simulate
 from warmstart.core import (
     EngineError,
     OutputError,
+    UsageError,
     WarmstartError,
     WarmstartWarning,
     __version__,
@@ -52,6 +53,9 @@ Examples:
       --policy policy --policy uniform --select
   warmstart choose policy --contexts new-pages.parquet --explore 0.05 --out shown-today.parquet
 """
+
+# What is raised where options and arguments cannot be read; typer has no name of its own for it.
+WRONG_COMMAND: type[Exception] = typer.BadParameter.__bases__[0]
 
 app = typer.Typer(
     name="warmstart",
@@ -89,11 +93,22 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
     typer.echo(f"{what}: {message}", err=True)
 
 
-def _run() -> None:
-    """Run the command that is asked for."""
+def _run() -> int:
+    """Run the command that is asked for; return its exit code."""
     check_address_space()
     try:
-        app()
+        return int(app(prog_name="warmstart", standalone_mode=False) or 0)
+    except WRONG_COMMAND as error:
+        wrong: Any = error
+        call = wrong.ctx.command_path if wrong.ctx else "warmstart"
+        if type(error).__name__ == "NoArgsIsHelpError":
+            wrong.show()
+            return UsageError.exit_code
+        text = wrong.format_message().rstrip(".")
+        raise UsageError(f"{text}.", f"'{call} --help' says what can be given.") from None
+    except typer.Abort:
+        typer.echo("Aborted!", err=True)
+        return 1
     except Exception as error:
         if is_exhausted(error):
             raise MemoryError("no further thread could be started") from error
@@ -108,7 +123,7 @@ def main(signals: Sequence[float] = ()) -> NoReturn:
     """
     warnings.showwarning = _show_warning
     try:
-        _run()
+        code = _run()
     except WarmstartError as error:
         if signals:
             raise
@@ -132,4 +147,4 @@ def main(signals: Sequence[float] = ()) -> NoReturn:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         typer.echo(f"error: Cannot write the output: {error.strerror or error}. ({OutputError.code})", err=True)
         sys.exit(1)
-    sys.exit(0)
+    sys.exit(code)
