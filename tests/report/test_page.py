@@ -182,6 +182,19 @@ def test_a_printed_page_shows_the_numbers(audit_visit):
     page.emulate_media(media="screen")
 
 
+def test_the_first_screen_of_an_audit_names_the_reward_and_says_what_its_words_mean(audit_visit):
+    page = audit_visit.page
+    shown = page.evaluate(
+        "[...document.querySelectorAll('.source, .headline, .card')].map(part => [part.innerText,"
+        " part.getBoundingClientRect().bottom])"
+    )
+    assert all(bottom < 800 for _, bottom in shown)
+    text = " ".join(part for part, _ in shown)
+    assert "'reward': what was shown got" in text
+    assert ("tau =" in text) == ("Tau is how large a part of" in text)
+    assert ("probably" in text) == ("with a chance of 80" in text)
+
+
 def test_a_page_is_small_and_says_what_it_found(plain):
     for path in plain.values():
         assert path.stat().st_size < 1_500_000
@@ -414,11 +427,11 @@ def test_on_a_small_screen_rows_of_wide_tables_are_lists_of_named_cells(browser,
         assert [len(set(row)) for row in visit.page.evaluate(rows)] == [1, 1, 1]
 
 
-def test_options_and_percentages_are_not_broken(browser, tmp_path):
-    text = "Evaluate it, with --policy <b> on 5 % of --it"
+def test_options_dates_and_percentages_are_not_broken(browser, tmp_path):
+    text = "Evaluate it, with --policy <b> on 5 % of --it, from 2026-10-01 12:00 on"
     with Visit(browser, shown(tmp_path, sections=[Section("Told", [text])])) as visit:
         assert visit.page.inner_text("#text-1") == text.replace(" %", "\u00a0%")
-        assert visit.page.locator("span.option").all_inner_texts() == ["--policy", "--it"]
+        assert visit.page.locator("span.whole").all_inner_texts() == ["--policy", "--it", "2026-10-01"]
 
 
 def test_wide_tables_fit_on_paper(browser, tmp_path):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from warmstart.policy import FittedPolicy
     from warmstart.results import Evidence, Kind, Selection, TextTable
 
-OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*")
+WHOLE = re.compile(r"(?<![\w-])--[a-z][a-z-]*|\b\d{4}-\d\d-\d\d\b")
 
 
 @dataclass(frozen=True)
@@ -176,15 +176,15 @@ def render(page: Page) -> str:
 
 
 def typeset(text: str) -> Markup:
-    """Return a text as HTML in which a number stays with its percent sign, and an option is not broken.
+    """Return a text as HTML in which a number stays with its percent sign, and options and dates are not broken.
 
     >>> typeset("with --policy <of> 5 %").replace(chr(160), "_")
-    Markup('with <span class="option">--policy</span> &lt;of&gt; 5_%')
+    Markup('with <span class="whole">--policy</span> &lt;of&gt; 5_%')
     """
     from markupsafe import Markup, escape
 
     together = str(escape(text)).replace(" %", "\u00a0%")
-    return Markup(OPTION.sub(r'<span class="option">\g<0></span>', together))  # noqa: S704  escaped above
+    return Markup(WHOLE.sub(r'<span class="whole">\g<0></span>', together))  # noqa: S704  escaped above
 
 
 def rounded(drawn: Any) -> Any:
