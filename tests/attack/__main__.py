@@ -51,7 +51,7 @@ def load(times, processes):
 
 
 def lost(part, names):
-    """Cut connections to a database, or kill a worker of a cluster, in some commands or all; return a row by command."""
+    """Cut connections to a database, or kill a worker of a cluster, in some commands or all; a row by command."""
     if part == "postgres":
         with server_with_reader() as server:
             found = attack_postgres(server, names)

@@ -241,7 +241,7 @@ def test_broken_files_are_typed_errors(tmp_path, name, content):
     [
         ("bare.csv", b"2026-01-01,p,a,1\n2026-01-02,q,b,0\n" * 9, r"no header.*2026-01-01,p,a,1", "names"),
         ("latin.csv", "page,ad,click\nMalmö,x,1\n".encode("latin-1") * 3, "not written in UTF-8", "iconv"),
-        ("odd.csv", b"page,ad,click\n" + b"p,x,1\n" * 40 + b"q,x,1,1,1\n", "line 42 has 5 values, the header 3", "Every"),
+        ("odd.csv", b"page,ad,click\n" + b"p,x,1\n" * 40 + b"q,x,1,1,1\n", "42 has 5 values, the header 3", "Every"),
         ("book.xlsx", b"PK", "this one is not known", "saved as CSV"),
     ],
 )  # fmt: skip
