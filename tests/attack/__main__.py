@@ -4,8 +4,10 @@
 """
 
 import argparse
+import math
 import shutil
 import sys
+import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,13 +24,16 @@ MEGABYTE = 1_000_000
 MOST_GROWTH = 10 * MEGABYTE
 
 
-def kills(names, times, seed):
-    """Attack commands, each in turn; yield a row of counts for each."""
+def kills(names, times, seed, minutes):
+    """Attack commands, each in turn, while there are minutes left; yield a row of counts for each."""
+    until = time.monotonic() + 60 * minutes
     with TemporaryDirectory() as place:
         inputs, out = Path(place, "inputs"), Path(place, "out")
         inputs.mkdir()
         build(inputs)
         for name in names:
+            if time.monotonic() > until:
+                return
             row = {"attacks": 0, "killed": 0, "interrupted": 0, "refused": 0, "done": 0, "broken outputs": 0}
             for (_, code), number in attack(inputs, out, [name], times, seed).items():
                 row["attacks"] += number
@@ -72,10 +77,11 @@ def main():
     parser.add_argument("--evaluations", type=int, default=1_000, help="in one process")
     parser.add_argument("--processes", type=int, default=16, help="at once")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no further command after so many")
     parser.add_argument("--record", action="store_true", help="keep the counts in benchmarks/results")
     asked = parser.parse_args()
     rows = {}
-    for name, row in kills([name for name in asked.parts if name in COMMANDS], asked.times, asked.seed):
+    for name, row in kills([name for name in asked.parts if name in COMMANDS], asked.times, asked.seed, asked.minutes):
         rows[name] = row
         sys.stdout.write(f"{name}: {row}\n")
         sys.stdout.flush()

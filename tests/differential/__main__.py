@@ -1,7 +1,9 @@
 """Ask random small logs of every engine: ``python -m tests.differential [--duckdb N] [--postgres N] [--spark N]``."""
 
 import argparse
+import math
 import sys
+import time
 from collections import Counter
 from contextlib import contextmanager, nullcontext
 
@@ -63,10 +65,20 @@ def postgres():
 ENGINES = {"postgres": postgres, "spark": lambda: nullcontext(Spark())}
 
 
+def within(seeds, minutes):
+    """Yield seeds for so many minutes."""
+    until = time.monotonic() + 60 * minutes
+    for seed in seeds:
+        if time.monotonic() > until:
+            return
+        yield seed
+
+
 def ask_here(seeds, counts):
     """Hold DuckDB to the reference."""
     here = Here()
     for seed in seeds:
+        counts["logs"] += 1
         asked = question(seed)
         result = here.ask(asked)
         counts["refused" if isinstance(result, str) else "answered"] += 1
@@ -80,6 +92,7 @@ def ask_other(name, seeds, counts):
     here = Here()
     with ENGINES[name]() as other:
         for seed in seeds:
+            counts["logs"] += 1
             asked = question(seed)
             results = here.ask(asked), other.ask(asked)
             if any(isinstance(result, str) for result in results):
@@ -98,19 +111,26 @@ def main():
     for name, number in {"duckdb": 2_000, "postgres": 200, "spark": 60}.items():
         parser.add_argument(f"--{name}", type=int, default=number, help="how many logs")
     parser.add_argument("--seed", type=int, default=0, help="of the first")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="of each engine at the most")
     parser.add_argument("--record", action="store_true", help="keep the counts in benchmarks/results")
     options, rows = parser.parse_args(), {}
     for name in ("duckdb", *ENGINES):
         number = getattr(options, name)
-        seeds = range(options.seed, options.seed + number)
+        seeds = within(range(options.seed, options.seed + number), options.minutes)
         if not number:
             continue
         counts = ask_here(seeds, Counter()) if name == "duckdb" else ask_other(name, seeds, Counter())
         own = {"numbers by event": counts["numbers"]} if name == "duckdb" else {}
-        rows[name] = {"logs": number, "answered": counts["answered"], "refused": counts["refused"], **own, "differ": 0}
+        rows[name] = {
+            "logs": counts["logs"],
+            "answered": counts["answered"],
+            "refused": counts["refused"],
+            **own,
+            "differ": 0,
+        }
         answers = f"{counts['answered']:,} answered, {counts['refused']:,} refused"
         against = f"{counts['numbers']:,} numbers as event by event" if name == "duckdb" else "all numbers as DuckDB's"
-        sys.stdout.write(f"{name}: {number:,} random logs, {answers}; {against}\n")
+        sys.stdout.write(f"{name}: {counts['logs']:,} random logs, {answers}; {against}\n")
         sys.stdout.flush()
     publish("differential", rows, {}, record=options.record)
 
