@@ -1,6 +1,6 @@
 """The numbers of an estimate, event by event: sums of weights and rewards, and the estimators by their definitions."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -258,10 +258,9 @@ class Answer:
     @property
     def _repeats(self):
         """Whether a tenth of the traffic is in contexts seen more than once."""
-        n = defaultdict(float)
-        for one in self.events:
-            n[one.event.x] += one.v
-        return sum(v for v in n.values() if v > 1) >= 0.1 * sum(n.values())
+        visits = Counter(one.event.x for one in self.events)
+        again = sum(one.v for one in self.events if visits[one.event.x] > 1)
+        return again >= 0.1 * sum(one.v for one in self.events)
 
     @property
     def _units(self):

@@ -142,3 +142,11 @@ def test_workers_may_forget_what_they_were_told_with_the_rows_it_was_for(spark, 
     del found
     gc.collect()
     assert forgotten == [2]
+
+
+@pytest.mark.parametrize("setting", [{"threads": 2}, {"memory_limit": "1GB"}])
+def test_a_session_that_runs_already_takes_no_settings(spark, setting):
+    [name] = setting
+    refused = rf"running already, and cannot take {name}=\.\.\. \(--{name.replace('_', '-')}\)"
+    with pytest.raises(ws.UsageError, match=refused):
+        ws.connect("spark", **setting)

@@ -96,3 +96,13 @@ def test_spark_mixes_what_duckdb_mixes(duckdb, spark):
     world = Blocks(2, 1500)
     here, there = (evaluate(world, engine, epoch="block") for engine in (duckdb, spark))
     assert there["h"].value == pytest.approx(here["h"].value, abs=1e-9)
+
+
+@pytest.mark.slow_on_spark
+def test_contexts_repeat_though_units_that_count_the_same_make_events_count_little(engine):
+    log = {"x": [i % 30 for i in range(600)], "a": [i // 30 % 3 for i in range(600)], "u": [i % 12 for i in range(600)]}
+    log["r"] = [float(i % 7 == 0) for i in range(600)]
+    events = ws.read_events(pa.table(log), context="x", action="a", reward="r", unit="u", engine=engine)
+    found = ws.evaluate("uniform", events, tau=0.05, per="unit")
+    assert found.propensities.name == "counts"
+    assert found["uniform"].gain.certified is not None

@@ -47,7 +47,7 @@ _door = Door.to(
         "strata": "FOLDS Strata fetch_to_learn_from open_strata",
         "utility": "Utility with_utility",
         "visits": "VISIT_N VISIT_REWARD Visits some_units unit_visits",
-        "window": "Events event_weight in_one_engine per_unit",
+        "window": "Events event_count event_weight in_one_engine per_unit",
     },
 )
 __all__ = [*_door.homes]  # noqa: PLE0604

@@ -15,6 +15,7 @@ from warmstart.core import (
     WindowName,
     quoted,
 )
+from warmstart.events import event_count
 from warmstart.propensity import (
     best_strengths,
     borrowed_propensity,
@@ -60,7 +61,17 @@ def is_enough(cells: Cells) -> bool:
 
 
 def repeating_share(cells: Cells) -> float:
-    """Return the share of the evaluated traffic that lies in contexts seen more than once."""
+    """Return the share of the evaluated traffic that lies in contexts seen more than once.
+
+    Where units count the same, an event counts less than 1, so that events are counted anew.
+    """
+    evaluated = cells.evaluated
+    if evaluated.units is not None:
+        every = evaluated.table
+        contexts = every.group_by(*cells.columns.context_keys).agg(visits=every.count(), n=event_count(every))
+        again = (contexts.visits > 1).ifelse(contexts.n, 0.0).sum()
+        totals = evaluated.engine.fetch(contexts.agg(again=again, events=contexts.n.sum()))[0]
+        return float(totals["again"]) / float(totals["events"])
     return float(cells.totals["again"]) / float(cells.totals["evaluated"])
 
 
