@@ -46,8 +46,11 @@ def test_json_to_a_pipe_is_nothing_but_the_json(folder):
 
 
 def test_a_column_of_choices_is_a_policy(folder):
-    options = ["--policy", "shadow=column:action", "--policy", "logging", "--trained-until", "shadow=never", "--json"]
-    shadow, logging = json.loads(evaluate(folder, *options).stdout)["policies"]
+    log = pq.read_table(folder / "log.parquet")
+    pq.write_table(log.append_column("model", log["action"]), folder / "shadow.parquet")
+    options = ["--policy", "shadow=column:model", "--policy", "logging", "--trained-until", "shadow=never", "--json"]
+    ran = warmstart("evaluate", "shadow.parquet", *COLUMNS, *options, cwd=folder)
+    shadow, logging = json.loads(ran.stdout)["policies"]
     assert shadow["policy"] == "shadow"
     assert shadow["value"] == pytest.approx(logging["value"])
 
