@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -17,7 +16,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 import warmstart as ws
-from benchmarks.measure import MADE, TIME, clocked, interleave, median_ratio, peak_mb, timed
+from benchmarks.measure import MADE, TIME, clocked, interleave, median_ratio, timed
 from benchmarks.records import Rows
 from benchmarks.tables import publish
 from warmstart.events import open_cells
@@ -200,6 +199,8 @@ def quality(folder: Path, seeds: int) -> Rows:
         paths = {"contexts": month.world.contexts_path, "actions": month.world.actions_path}
         for name, options in {
             "default": {},
+            "low-rank": {"model": "low-rank"},
+            "auto": {"model": "auto"},
             "fit tau .05": {"fit_tau": 0.05},
             "fit tau .01": {"fit_tau": 0.01},
             "unweighted": {"fit_tau": 1.0},
@@ -251,25 +252,12 @@ def scoring(month: Month) -> Rows:
     }
 
 
-def memory(scale: str) -> None:
-    """Fit at a scale in this process and print its peak."""
-    with tempfile.TemporaryDirectory(dir=MADE) as folder:
-        command = [sys.executable, "-m", "warmstart", "simulate", f"{folder}/month", "--scale", scale]
-        subprocess.run(command, check=True, capture_output=True)
-        world = ws.AdWorld.open(Path(folder) / "month")
-        train, _ = ws.read_events(world.events_path, **NAMES).split(fraction=TRAIN_SHARE)
-        seconds, policy = timed(lambda: ws.fit(train, contexts=world.contexts_path, actions=world.actions_path))
-        peak = peak_mb() / 1024
-        print(f"fit at scale {scale}: {policy.report['cells']:,} cells, {seconds:.0f} s here, peak {peak:.2f} GB")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", nargs="*", default=["speed", "scoring", "quality", "memory"])
+    parser.add_argument("what", nargs="*", default=["speed", "scoring", "quality"])
     parser.add_argument("--runs", type=int, default=9)
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--examples", type=int, default=60_000)
-    parser.add_argument("--scale", default="paper")
     parser.add_argument("--record", action="store_true", help="keep the results in benchmarks/results")
     options = parser.parse_args()
     MADE.mkdir(exist_ok=True)
@@ -284,8 +272,6 @@ def main() -> None:
         if "quality" in options.what:
             settings = {**size, "seeds": options.seeds}
             publish("learning-quality", quality(Path(folder), options.seeds), settings, record=options.record)
-    if "memory" in options.what:
-        memory(options.scale)
 
 
 if __name__ == "__main__":

@@ -2,15 +2,18 @@
 
 ``worlds``: four simulated worlds (``benchmarks.worlds``); true values from uniform over the feasible actions (0) to
 the best feasible (1). ``uci``: accuracy on full-information sets behind the deterministic logger of ``benchmarks.uci``.
-A model that ``fit`` does not know, or that does not suit the log, is left out.
+A model that ``fit`` does not know, or that does not suit the log, is left out. With --out, what was measured is kept
+there with its commit, and not measured again.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +22,7 @@ import pyarrow as pa
 import warmstart as ws
 from benchmarks.blocks import load
 from benchmarks.peers import OF_CELLS, OF_NUMBERS, VW_TYPES, CellRows, wabbit
-from benchmarks.records import Rows
+from benchmarks.records import Rows, commit
 from benchmarks.tables import publish
 from benchmarks.uci import SETS, Floats, Numbers, columns, estimated, hidden_log
 from benchmarks.worlds import WORLDS, World
@@ -42,21 +45,21 @@ def policies(models: Iterable[str], events: ws.Events, **tables: Any) -> dict[st
     return found
 
 
-def in_world(world: World, models: Iterable[str]) -> Scores:
-    """Return where our models and their peers are on the world's scale."""
+def in_world(world: World, models: Iterable[str], *, peers: bool) -> Scores:
+    """Return where our models and, if asked for, their peers are on the world's scale."""
     found = policies(models, world.read(), contexts=world.contexts, actions=world.actions)
     if world.unseen is None:
         chosen = {name: policy.decisions for name, policy in found.items()}
         values = {f"ours: {name}": world.truth(decisions) for name, decisions in chosen.items()}
         cells = CellRows.of(world.events, world.contexts, world.actions)
-        for name, peer in OF_CELLS.items():
+        for name, peer in OF_CELLS.items() if peers else ():
             values[name] = max(world.truth(cells.decisions(scores)) for scores in peer(cells))
     else:
         assert world.contexts is not None
         chosen = choices(found, world.unseen, "action")
         x, new = (_standard(table.drop_columns("context"), world.contexts) for table in (world.contexts, world.unseen))
         a, r = world.events["action"].to_numpy(), world.events["reward"].to_numpy()
-        chosen |= of_numbers(x, new, a=a, r=r, kinds=world.means.shape[1])
+        chosen |= of_numbers(x, new, a=a, r=r, kinds=world.means.shape[1]) if peers else {}
         ids = world.unseen["context"]
         values = {name: world.truth(pa.table({"context": ids, "action": each})) for name, each in chosen.items()}
     return {name: world.scaled(value) for name, value in values.items()}
@@ -87,7 +90,7 @@ def of_numbers(x: Floats, new: Floats, *, a: Numbers, r: Floats, kinds: int) -> 
     return chosen | {name: peer(x, new, a=a, r=r, kinds=kinds) for name, peer in OF_NUMBERS.items()}
 
 
-def on_set(name: str, seed: int, models: Iterable[str]) -> Scores:
+def on_set(name: str, seed: int, models: Iterable[str], *, peers: bool) -> Scores:
     """Return accuracies on the second half of a set of what was learned from the first."""
     x, y = load(name)
     rng = np.random.default_rng(seed)
@@ -100,7 +103,7 @@ def on_set(name: str, seed: int, models: Iterable[str]) -> Scores:
     log = pa.table({"i": np.arange(half), "a": a, "r": r})
     events = ws.read_events(log, context="i", action="a", reward="r")
     chosen = choices(policies(models, events, contexts=tables.slice(0, half)), tables.slice(half), "a")
-    chosen |= of_numbers(x[:half], x[half:], a=a, r=r, kinds=kinds)
+    chosen |= of_numbers(x[:half], x[half:], a=a, r=r, kinds=kinds) if peers else {}
     return {name: float((each == y[half:]).mean()) for name, each in chosen.items()}
 
 
@@ -120,17 +123,36 @@ def _mean_and_error(numbers: list[float]) -> list[float]:
     return [round(float(np.mean(numbers)), 4), round(error, 4)]
 
 
-def table(names: Iterable[str], seeds: int, measure: Callable[[str, int], Scores]) -> Rows:
-    """Return a row for every name; what a seed gave is said as it comes."""
-    rows: Rows = {}
+def measured(path: Path | None, models: Iterable[str], measure: Callable[[list[str], bool], Scores]) -> dict[str, Any]:
+    """Return scores with the commits at which they were measured: those that are kept, and what they lack."""
+    kept: dict[str, Any] = json.loads(path.read_text()) if path and path.exists() else {}
+    missing = [model for model in models if f"ours: {model}" not in kept]
+    peers = all(name.startswith("ours: ") for name in kept)
+    if missing or peers:
+        found: dict[str, float | None] = dict.fromkeys(f"ours: {model}" for model in missing)
+        kept |= {name: [score, commit()] for name, score in {**found, **measure(missing, peers)}.items()}
+    if path:
+        path.write_text(json.dumps(kept))
+    return kept
+
+
+def table(
+    names: Iterable[str], seeds: int, models: list[str], measure: Callable[..., Scores], out: Path | None
+) -> tuple[Rows, str]:
+    """Return a row for every name, and the commits at which it was measured; what a seed gave is said as it comes."""
+    rows, commits = Rows(), set[str]()
     for name in names:
         runs = []
         for seed in range(seeds):
-            runs.append(measure(name, seed))
+            path = out and out / f"{name}-{seed}.json"
+            kept = measured(path, models, lambda some, peers, at=(name, seed): measure(*at, some, peers=peers))
+            wanted = {of: one for of, one in kept.items() if of.removeprefix("ours: ") in models or "ours: " not in of}
+            runs.append({of: score for of, (score, _) in wanted.items() if score is not None})
+            commits |= {at for _, at in wanted.values()}
             said = ", ".join(f"{key} {score:.3f}" for key, score in runs[-1].items())
             print(f"{name}, seed {seed}: {said}", file=sys.stderr, flush=True)
         rows[name] = summary(runs)
-    return rows
+    return rows, ", ".join(sorted(commits))
 
 
 def main() -> None:
@@ -139,18 +161,22 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--models", default=",".join(MODELS), help="models of fit, with commas between")
     parser.add_argument("--only", default=",".join((*WORLDS, *ALL_SETS)), help="worlds and sets, with commas between")
+    parser.add_argument("--out", type=Path, help="a folder of what was measured, which is added to")
     parser.add_argument("--record", action="store_true", help="keep the results in benchmarks/results")
     options = parser.parse_args()
     models, only = options.models.split(","), options.only.split(",")
-    work: dict[str, tuple[Iterable[str], Callable[[str, int], Scores]]] = {
-        "worlds": (WORLDS, lambda name, seed: in_world(WORLDS[name](seed), models)),
-        "uci": (ALL_SETS, lambda name, seed: on_set(name, seed, models)),
+    if options.out:
+        options.out.mkdir(exist_ok=True, parents=True)
+    work: dict[str, tuple[Iterable[str], Callable[..., Scores]]] = {
+        "worlds": (WORLDS, lambda name, seed, some, *, peers: in_world(WORLDS[name](seed), some, peers=peers)),
+        "uci": (ALL_SETS, on_set),
     }
     for what, (names, measure) in work.items():
         wanted = [name for name in names if name in only]
         if what in options.what and wanted:
-            rows = table(wanted, options.seeds, measure)
-            publish(f"models-{what}", rows, {"seeds": options.seeds}, record=options.record)
+            rows, commits = table(wanted, options.seeds, models, measure, options.out)
+            settings = {"seeds": options.seeds, **({"measured at": commits} if commits != commit() else {})}
+            publish(f"models-{what}", rows, settings, record=options.record)
 
 
 if __name__ == "__main__":

@@ -102,6 +102,9 @@ TABLES = {
     "learning-fit": Table(
         "fit, from cells and from events", formats={"true value": decimal(4)}, settings={"events": 3_000_000}
     ),
+    "fit-scale": Table(
+        "fit at the paper's size", formats={"peak memory, MB": memory}, corner="model", settings={"scale": "paper"}
+    ),
     "learning-scoring": Table("Scoring among 880 k actions, relative to one feasible cell", default=decimal(3)),
     "scoring": Table("warmstart.scoring, 100 feasible actions a context", corner="model"),
     "learning-quality": Table("Quality: 0 = uniform, 1 = best feasible", default=decimal(3)),

@@ -106,8 +106,11 @@ def one_draw(archive: Archive, folder: Path, pages: int, seed: int) -> dict[str,
     events = ws.read_events(log, **NAMES)
     train, test = events.split(at=np.datetime64(FIRST_DAY + TRAIN_DAYS, "D").item())
     features = {"contexts": folder / "pages.parquet", "actions": folder / "ads.parquet"}
-    policy = ws.fit(train, **features, fit_tau=1.0, weight_bits=20)
-    policies = {"learned": policy, "uniform": "uniform", "logging": "logging"}
+    learned = {
+        name: ws.fit(train, **features, fit_tau=1.0, weight_bits=20, model=model)
+        for name, model in (("learned", "product"), ("learned, auto", "auto"))
+    }
+    policies = {**learned, "uniform": "uniform", "logging": "logging"}
     later = log.filter(
         pc.greater_equal(log["shown_at"], pa.scalar((FIRST_DAY + TRAIN_DAYS) * MICROSECONDS, pa.timestamp("us")))
     )

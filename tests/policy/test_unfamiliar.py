@@ -1,9 +1,15 @@
 """What a policy does not know is said when it is asked about it."""
 
+import datetime as dt
+
+import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pytest
-from tests.support.saved_policies import small_policy
+from tests.support.saved_policies import NAMES, small_log, small_policy
 
+import warmstart as ws
+from warmstart import scoring
 from warmstart.policy import unfamiliar
 
 PAGES = {"topics": [["red"]] * 3, "counts": [[1.0]] * 3, "new": [True, False, True]}
@@ -33,3 +39,57 @@ def test_new_actions_are_counted_scored_by_features_or_left_out(policy):
     new, far = unfamiliar(policy, pages, ads)
     assert "scored by their features alone" in new
     assert far.startswith("'price': 1 of 2 actions lie outside")
+
+
+KINDS = ("product", "low-rank", "logistic", "trees", "cells")
+KNOWN = {"title": "red boats", "device": "phone", "ids": [1], "vector": [0.1, 0.2], "on": dt.date(2024, 1, 3), "z": 0.5}
+UNKNOWN = {
+    "title": "quick fox",
+    "device": "watch",
+    "ids": [99],
+    "vector": [9.0, 0.2],
+    "on": dt.date(2050, 1, 1),
+    "z": 90.0,
+}
+MISSING = dict.fromkeys(KNOWN)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    events = ws.read_events(small_log(), **{**NAMES, "context": "page"})
+    columns = {"title": ["red cars", "blue boats"] * 3, "device": pa.array(["phone", "tv"] * 3).dictionary_encode()}
+    columns |= {"ids": [[1, 2], [3]] * 3, "vector": [[0.1, 0.2], [0.3, 0.1]] * 3, "z": np.linspace(0, 1, 6)}
+    columns |= {"on": [dt.date(2024, 1, 1 + day) for day in range(6)]}
+    pages = pa.table({"page": range(6), **columns})
+    return {kind: ws.fit(events, contexts=pages, model=kind, weight_bits=16) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_words_categories_ids_times_and_embeddings_that_training_never_had_are_said(learned, kind, tmp_path):
+    policy = learned[kind]
+    pages = pd.DataFrame([KNOWN, UNKNOWN])
+    said = {note.split("'")[1]: note for note in policy.unfamiliar(pages)}
+    if kind == "cells":
+        # Features do not matter to it, but for where they were checked before.
+        assert set(said) == {"vector", "on", "z"}
+    else:
+        assert set(said) == set(KNOWN)
+        assert said["title"] == "'title': 1 of 2 contexts have no word that training had, and are scored without."
+        assert "a value that training never had" in said["device"]
+        assert "no id that training had" in said["ids"]
+    assert "1 of 2 contexts lie outside those of training, 4 spreads" in said["vector"]
+    assert "lie outside 2023-12-27T16:02 to 2024-01-10T07:57," in said["on"]
+    assert policy.unfamiliar(pages.iloc[:1]) == []
+    service = scoring.load(policy.save(tmp_path / "policy"))
+    for asked in ([KNOWN], [KNOWN, UNKNOWN], [UNKNOWN, MISSING, KNOWN]):
+        assert service.unfamiliar(asked) == policy.unfamiliar(pa.Table.from_pylist(asked))
+    assert sum("no value" in note for note in service.unfamiliar([MISSING])) == 4
+
+
+def test_contexts_that_are_known_by_their_keys_alone_are_counted_where_training_never_had_them():
+    policy = ws.fit(ws.read_events(small_log(), **NAMES), weight_bits=8)
+    (note,) = policy.unfamiliar(pa.table({"page": [1, 1, 77], "half": [0, 5, 0]}))
+    assert note.startswith("2 of 3 contexts were not in the training window: they get the action that is best")
+    (note,) = policy.unfamiliar(pa.table({"hour": [1]}))
+    assert note.startswith("1 of 1 context were not")
+    assert policy.unfamiliar(pa.table({"page": [1], "half": [0]})) == []

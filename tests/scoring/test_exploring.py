@@ -14,6 +14,7 @@ from scipy.stats import chisquare
 
 import warmstart as ws
 from warmstart.cli import main
+from warmstart.policy.drawing import drawn_rows
 from warmstart.scoring import epsilon_greedy
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guides" / "log-propensities.md"
@@ -152,7 +153,7 @@ def test_what_cannot_be_drawn_is_refused(policy):
         policy.choose_table(given, pa.table({"ad": pa.array([], pa.string())}), explore=0.1, rng=RNG(0))
     assert policy.choose_table(given.slice(0, 0), explore=0.1, rng=RNG(0)).num_rows == 0
     with pytest.raises(ws.UsageError, match="without a name"):
-        policy._drawn(pa.array(["a", None]), np.zeros(3, dtype=np.int64), 0.1, RNG(0))
+        drawn_rows(pa.array(["a", None]), np.zeros(3, dtype=np.int64), 0.1, RNG(0))
 
 
 def test_the_recipe_draws_with_the_probability_it_logs(tmp_path, monkeypatch):

@@ -44,7 +44,7 @@ def choose(
 
     from warmstart.core import check_output, write_table
     from warmstart.engine import connect, open_whole
-    from warmstart.policy import load_policy, unfamiliar
+    from warmstart.policy import load_policy
     from warmstart.report import show
     from warmstart.results import TextTable
 
@@ -59,7 +59,7 @@ def choose(
         seed = randbits(32)
         typer.echo(f"Drawn with --seed {seed}.", err=True)
     chosen = policy.choose_table(given, allowed, explore=explore, rng=np.random.default_rng(seed))
-    for note in unfamiliar(policy, given, allowed):
+    for note in policy.unfamiliar(given, allowed):
         typer.echo(f"note: {note}", err=True)
     if out is not None:
         write_table(out, chosen, force=force)

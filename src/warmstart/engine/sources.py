@@ -54,21 +54,25 @@ def open_source(
 
 
 def open_whole(engine: Engine, source: Any) -> pa.Table:
-    """Return a source as an Arrow table with all its columns, under their own names."""
+    """Return a source as an Arrow table with all its columns, under their own names; categories stay categories."""
     if _library(source) in FRAME_LIBRARIES:
-        names = frame_names(source)
-        chosen = _present(dict(zip(names, names, strict=True)), names, describe(source), ())
-        return frame_to_arrow(source, chosen, describe(source))
+        return _whole_frame(source, categories=True)
     if isinstance(source, ir.Table) and not engine.holds(source):
         return _from_database(source, may_travel=True)
     opened = open_every_column(engine, source)
     return engine.fetch_arrow(opened.table).rename_columns(list(opened.names))
 
 
+def _whole_frame(source: Any, *, categories: bool) -> pa.Table:
+    names = frame_names(source)
+    chosen = _present(dict(zip(names, names, strict=True)), names, describe(source), ())
+    return frame_to_arrow(source, chosen, describe(source), categories=categories)
+
+
 def open_every_column(engine: Engine, source: Any) -> SourceTable:
     """Return a source as a table of the engine, with all its columns."""
     if _library(source) in FRAME_LIBRARIES:
-        frame = open_whole(engine, source)
+        frame = _whole_frame(source, categories=False)
         return SourceTable(engine.open_arrow(frame), tuple(frame.column_names))
     return _open_in_engine(engine, source, as_text=False, may_travel=True)
 
@@ -203,8 +207,15 @@ def _present(columns: Mapping[str, str], names: Sequence[str], where: str, optio
     return {fixed: given for fixed, given in columns.items() if given in names}
 
 
-def frame_to_arrow(frame: Any, chosen: Mapping[str, str], where: str) -> pa.Table:
-    """Return columns of a data frame of any library as an Arrow table: from their new names to those in the frame."""
+def frame_to_arrow(frame: Any, chosen: Mapping[str, str], where: str, *, categories: bool = False) -> pa.Table:
+    """Return columns of a data frame of any library as an Arrow table.
+
+    Args:
+        frame: The data frame.
+        chosen: From new names of columns to those in the frame.
+        where: What messages call it.
+        categories: Leave categories (dictionaries) as they are, which engines do not know.
+    """
     import pyarrow as pa
 
     given = list(dict.fromkeys(chosen.values()))
@@ -226,7 +237,11 @@ def frame_to_arrow(frame: Any, chosen: Mapping[str, str], where: str) -> pa.Tabl
         raise ColumnError(f"{where}: {printable(error)}", "A column must hold values of one type.") from error
     # A column may be asked for under two names: of the context, say, and another model's choice.
     table = table.select([given.index(name) for name in chosen.values()]).rename_columns(list(chosen))
-    return table.cast(pa.schema([(field.name, _plain_type(field.type)) for field in table.schema]))
+    plain = table.cast(pa.schema([(field.name, _plain_type(field.type)) for field in table.schema]))
+    for i, field in enumerate(table.schema if categories else ()):
+        if pa.types.is_dictionary(field.type):
+            plain = plain.set_column(i, field.name, plain[i].dictionary_encode())
+    return plain
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:

@@ -21,7 +21,7 @@ _door = Door.to(
     {
         "design_matrix": "ContextMatrix Matrix",
         "folds": "other_folds scikit_learn weighted_copy",
-        "columns": "TOKEN absent_of numbers_of text_parts vectors_of",
+        "columns": "TOKEN absent_of numbers_of text_parts times_of vectors_of",
         "hashed": "feature_rows settings_of_table",
         "keys": "KeyEncoder plain_column",
         "read": "Features feature_batches read_features",

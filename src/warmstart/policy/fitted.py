@@ -27,6 +27,7 @@ from warmstart.core import (
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, feature_rows
 from warmstart.policy.deferring import deferring_choice, deferring_choices
+from warmstart.policy.drawing import drawn_rows
 from warmstart.policy.frames import Frame, as_given, as_table
 from warmstart.policy.ranked_choice import HINT, NOTHING_NEW, choose_from_ranking, ranked_first
 from warmstart.policy.ranking_store import RankingStore
@@ -204,28 +205,27 @@ class FittedPolicy:
             return pa.table({**known, self.columns.action: keys.take(to_arrow(best)), "score": to_arrow(scores)})
         if taken := {PROBABILITY, "score"} & {*known, self.columns.action}:
             raise UsageError(f"A column of the log is called {quoted(min(taken))}, as in the result.", "Rename it.")
-        drawn, probability = self._drawn(keys, best, explore, check_exploration(explore, rng))
+        drawn, probability = drawn_rows(keys, best, explore, check_exploration(explore, rng))
         scores = np.where(drawn == best, scores, candidates._scores(np.arange(len(rows)), rows, drawn))
         chosen = {self.columns.action: keys.take(to_arrow(drawn)), PROBABILITY: to_arrow(probability)}
         return pa.table({**known, **chosen, "score": to_arrow(scores)})
-
-    @staticmethod
-    def _drawn(
-        keys: pa.Array, best: NDArray[np.int64], explore: float, rng: np.random.Generator
-    ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Draw among distinct actions, where a table may name one twice; return rows of the table."""
-        if keys.null_count:
-            raise UsageError("The table of actions has an action without a name.", "Remove the row.")
-        numbers: dict[Any, int] = {}
-        number_of = np.array([numbers.setdefault(key, len(numbers)) for key in keys.to_pylist()], dtype=np.int64)
-        first = np.unique(number_of, return_index=True)[1]
-        drawn, probability = epsilon_greedy(number_of[best], len(first), explore, rng)
-        return np.where(drawn == number_of[best], best, first[drawn]), probability
 
     def _scores(self, contexts: NDArray[np.int64], rows: SparseRows, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the expected rewards of pairs: contexts by their row, chosen actions by their number."""
         predicted = self.require_model().predict(contexts, chosen, rows, self.action_rows)
         return expected_rewards(predicted, self.lowest, self.factors[chosen])
+
+    def unfamiliar(self, contexts: Frame, actions: Any = None) -> list[str]:
+        """Return remarks on what ``choose_table`` would be asked about and training never had; none if it had all.
+
+        Unknown contexts and actions, values, words and gaps that are new, and numbers, times and embeddings far from
+        those of training.
+
+        Takes what ``choose_table`` takes.
+        """
+        from warmstart.policy.unfamiliar import unfamiliar
+
+        return unfamiliar(self, as_table(contexts), None if actions is None else as_table(actions))
 
     def best_of_all(self, contexts: FeatureRows) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the number of the best action for every context, and its score; products on two threads."""

@@ -1,21 +1,49 @@
-"""What a policy is asked about and does not know: actions, gaps, numbers far from those of training."""
+"""What a policy is asked about and does not know: contexts, actions, and what they have that training never had."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from warmstart.core import counted, quoted
-from warmstart.features import absent_of, numbers_of
-from warmstart.scoring import LARGEST_NUMBER, FeatureSettings
+from warmstart.core import counted
+from warmstart.features import KeyEncoder, absent_of, feature_rows, numbers_of, times_of, vectors_of
+from warmstart.scoring import FeatureSettings, SparseRows, known_buckets, unfamiliar_features
 
 if TYPE_CHECKING:
     from warmstart.policy.fitted import FittedPolicy
 
-GAPS_KNOWN = ("number", "date", "timestamp", "category", "text")
+
+@dataclass(frozen=True, eq=False)
+class GivenTable:
+    """Contexts or actions that are given as a table of Arrow."""
+
+    table: pa.Table
+
+    @property
+    def size(self) -> int:
+        """Return the number of rows."""
+        return int(self.table.num_rows)
+
+    def numbers(self, name: str, *, times: bool) -> NDArray[np.float64]:
+        """Return a column of numbers, or of times in seconds; NaN where there is none."""
+        return (times_of if times else numbers_of)(self.table[name], name)
+
+    def vectors(self, name: str, dimensions: int) -> NDArray[np.float64]:
+        """Return the embeddings that are there, a row each."""
+        return vectors_of(self.table[name].combine_chunks(), name, dimensions)[1]
+
+    def gaps(self, name: str) -> int:
+        """Return how many values are missing."""
+        return int(absent_of(self.table[name]).sum())
+
+    def rows(self, settings: FeatureSettings) -> SparseRows:
+        """Return features by these settings."""
+        return feature_rows(self.table, self.size, settings)
 
 
 def unfamiliar(policy: FittedPolicy, contexts: pa.Table, actions: pa.Table | None = None) -> list[str]:
@@ -26,7 +54,9 @@ def unfamiliar(policy: FittedPolicy, contexts: pa.Table, actions: pa.Table | Non
         contexts: the columns of the context table.
         actions: the actions to choose among, if they are given.
     """
-    notes = _of_features(policy.context_settings, contexts, "contexts")
+    known = known_buckets(policy.model)
+    notes = _of_keys(policy, contexts)
+    notes += unfamiliar_features(GivenTable(contexts), policy.context_settings, known[0], "context")
     if actions is not None and policy.columns.action in actions.column_names:
         keys = actions[policy.columns.action]
         new = len(keys) - int(pc.sum(pc.is_in(keys.cast(policy.actions.type), policy.actions)).as_py() or 0)
@@ -36,30 +66,19 @@ def unfamiliar(policy: FittedPolicy, contexts: pa.Table, actions: pa.Table | Non
             what = "scored by their features alone" if scored else "left out"
             notes.append(f"{new:,} of {counted(len(keys), 'action')} were not in the training window: {what}.")
         if scored:
-            notes += _of_features(policy.action_settings, actions, "actions")
+            notes += unfamiliar_features(GivenTable(actions), policy.action_settings, known[1], "action")
     return notes
 
 
-def _of_features(settings: FeatureSettings, table: pa.Table, what: str) -> list[str]:
-    notes = []
-    for name, kind in settings.kinds.items():
-        if name not in table.column_names:
-            continue
-        column = table[name]
-        if kind == "number":
-            mean, spread = settings.scales[name]
-            with np.errstate(invalid="ignore"):
-                far = int((np.abs(numbers_of(column, name) - mean) > LARGEST_NUMBER * spread).sum())
-            if far:
-                edges = f"[{mean - LARGEST_NUMBER * spread:.4g}, {mean + LARGEST_NUMBER * spread:.4g}]"
-                notes.append(
-                    f"{quoted(name)}: {far:,} of {len(column):,} {what} lie outside {edges}, "
-                    f"{LARGEST_NUMBER:g} spreads of training, and are scored as if at the edge."
-                )
-        gaps = int(absent_of(column).sum()) if kind in GAPS_KNOWN and name not in settings.missing else 0
-        if gaps:
-            notes.append(
-                f"{quoted(name)}: {gaps:,} of {len(column):,} {what} have no value; there was no such gap in training, "
-                "and they are scored without it."
-            )
-    return notes
+def _of_keys(policy: FittedPolicy, contexts: pa.Table) -> list[str]:
+    """Count the contexts that were not in training, where the policy knows contexts by their keys alone."""
+    keys = list(policy.columns.context)
+    if policy.context_settings.kinds or policy.model is None or policy.defers:
+        return []
+    new = size = contexts.num_rows
+    if set(keys) <= set(contexts.column_names):
+        ranking = policy.ranking.select(keys)
+        given = contexts.select(keys).cast(ranking.schema)
+        new = int((KeyEncoder.of(ranking).numbers(given) < 0).sum())
+    best = "they get the action that is best on average, since no features of contexts were learned"
+    return [f"{new:,} of {counted(size, 'context')} were not in the training window: {best}."] if new else []

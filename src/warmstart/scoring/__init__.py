@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from warmstart.scoring.rows import *  # noqa: F403
     from warmstart.scoring.settings import *  # noqa: F403
     from warmstart.scoring.trees import *  # noqa: F403
+    from warmstart.scoring.unfamiliar import *  # noqa: F403
 
 _door = Door.to(
     __name__,
@@ -47,6 +48,7 @@ _door = Door.to(
         "rows": "SparseRows",
         "trees": "EVERY_LEAF MOST_LEAVES WORDS_OF_A_SET TreesModel category_of dense",
         "settings": "FeatureSettings Kind Scale",
+        "unfamiliar": "known_buckets unfamiliar_features",
     },
 )
 __all__ = [*_door.homes]  # noqa: PLE0604

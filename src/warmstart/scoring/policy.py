@@ -24,6 +24,7 @@ from warmstart.scoring.models import Predictor, RewardModel, expected_rewards
 from warmstart.scoring.records import Records, columns_of, rows_of_records
 from warmstart.scoring.rows import SparseRows
 from warmstart.scoring.settings import FeatureSettings
+from warmstart.scoring.unfamiliar import GivenRecords, known_buckets, unfamiliar_features
 
 # So many pairs of contexts and actions are scored at a time.
 PAIRS_PER_BLOCK, CONTEXTS_PER_BLOCK = 200_000, 4_000
@@ -82,6 +83,18 @@ class ScoringPolicy:
         if explore is None:
             return Chosen([self.actions[number] if number >= 0 else None for number in chosen.tolist()], scores)
         return self._explored(chosen, scores, columns, candidates, (explore, check_exploration(explore, rng)))
+
+    def unfamiliar(self, contexts: Records) -> list[str]:
+        """Return remarks on what contexts have that training never had; none if it had all of it.
+
+        Values, words and gaps that are new, and numbers, times and embeddings far from those of training.
+        """
+        columns, size = columns_of(contexts, self.reads)
+        return unfamiliar_features(GivenRecords(columns, size), self.settings, self._known, "context")
+
+    @cached_property
+    def _known(self) -> NDArray[Any] | None:
+        return known_buckets(self.model)[0]
 
     def _explored(
         self,

@@ -100,7 +100,7 @@ _FOLDED = _Folded()
 def _parts(columns: Mapping[str, list[Any]], name: str, settings: FeatureSettings) -> Iterator[Part]:
     values, kind = columns[name], settings.kinds[name]
     if name in settings.missing:
-        yield missing_part(np.array([_is_absent(value) for value in values], dtype=bool), name)
+        yield missing_part(np.array([is_absent(value) for value in values], dtype=bool), name)
     if kind == "words":
         yield _words(values, None, name)
     elif kind == "weighted words":
@@ -115,12 +115,11 @@ def _parts(columns: Mapping[str, list[Any]], name: str, settings: FeatureSetting
         yield category_part(np.array(rows, dtype=np.int64), codes, distinct, name)
     elif kind == "embedding":
         scales = settings.dimensions(name)
-        yield from embedding_parts(*_vectors(values, name, len(scales)), name, scales)
+        yield from embedding_parts(*vectors_of_lists(values, name, len(scales)), name, scales)
     elif kind == "number":
         yield number_part(_numbers(values, name), name, settings.scales[name])
     else:
-        seconds = np.array([_seconds(value, name, row) for row, value in enumerate(values)], dtype=np.float64)
-        yield from time_parts(seconds, name, settings.scales[name], clock=kind == "timestamp")
+        yield from time_parts(_times(values, name), name, settings.scales[name], clock=kind == "timestamp")
 
 
 def _words(values: list[Any], weights: list[Any] | None, name: str) -> Part:
@@ -177,13 +176,23 @@ def _encoded(values: list[str]) -> tuple[NDArray[np.int64], list[str]]:
     return codes, list(numbers)
 
 
-def _vectors(values: list[Any], name: str, dimensions: int) -> tuple[NDArray[np.int64], Floats]:
+def vectors_of_lists(values: list[Any], name: str, dimensions: int) -> tuple[NDArray[np.int64], Floats]:
+    """Return the rows that have a list, and the lists as a matrix."""
     flat, _ = _flat(values, name)
     lengths = _lengths(values)
     rows = np.array([row for row, listed in enumerate(values) if listed is not None], dtype=np.int64)
     if wrong := next((row for row in rows.tolist() if lengths[row] != dimensions), None):
         raise ColumnError(f"{quoted(name)} of context {wrong} has {lengths[wrong]:,} numbers, not {dimensions:,}.")
     return rows, _numbers(flat, name).reshape(len(rows), dimensions)
+
+
+def _times(values: list[Any], name: str) -> Floats:
+    return np.array([_seconds(value, name, row) for row, value in enumerate(values)], dtype=np.float64)
+
+
+def numbers_or_times(values: list[Any], name: str, *, times: bool) -> Floats:
+    """Return numbers, or times in seconds, as floats; NaN where there is none."""
+    return _times(values, name) if times else _numbers(values, name)
 
 
 def _numbers(values: list[Any], name: str) -> Floats:
@@ -223,5 +232,6 @@ def _seconds(value: Any, name: str, row: int) -> float:
     raise ColumnError(f"{quoted(name)} of context {row} must be a time, and is {quoted(str(value))}.")
 
 
-def _is_absent(value: Any) -> bool:
+def is_absent(value: Any) -> bool:
+    """Tell whether a value is None, NaN or no time."""
     return value is None or (isinstance(value, float | np.floating | np.datetime64) and value != value)  # noqa: PLR0124
