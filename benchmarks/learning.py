@@ -8,6 +8,8 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,10 +23,9 @@ from benchmarks.records import Rows
 from benchmarks.tables import publish
 from warmstart.events import open_cells
 from warmstart.features import FeatureRows, KeyEncoder, read_features
-from warmstart.kernels import best_of_all, predict
 from warmstart.reward import Examples
 from warmstart.reward.learner import cell_stream
-from warmstart.reward.product import PAPER_RATES, Stream, learn
+from warmstart.reward.product import PAPER_RATES, ProductModel, Stream, learn
 
 NAMES: dict[str, Any] = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
 # The month of the quality table: the prototype's size, so that its numbers can be compared.
@@ -146,6 +147,42 @@ def speed(month: Month, folder: Path, *, runs: int, examples: int) -> Rows:
     return rows
 
 
+def rates(month: Month, folder: Path, *, runs: int, examples: int) -> Rows:
+    """The paper's five learning rates in one pass, relative to a pass each, and to a pass of Vowpal Wabbit each."""
+    rows: Rows = {}
+    for bits in (BITS, (14, 10)):
+        x, a = month.rows(bits, words_only=True)
+        stream = sample(month, np.random.default_rng(0), examples)
+        wabbit = Wabbit(folder, stream, x, a)
+
+        def one(rate: float, *, sides: Any = (x, a), stream: Stream = stream, bits: Any = bits) -> ProductModel:
+            return learn(stream, *sides, bits=bits, rates=(rate,))
+
+        def apart(threads: int, one: Any = one) -> list[ProductModel]:
+            with ThreadPoolExecutor(threads) as pool:
+                return list(pool.map(one, PAPER_RATES))
+
+        def together(threads: int, *, sides: Any = (x, a), stream: Stream = stream, bits: Any = bits) -> ProductModel:
+            return learn(stream, *sides, bits=bits, rates=PAPER_RATES, threads=threads)
+
+        options = f"--sgd -l {VW_SGD_RATE} -b {sum(bits)}"
+        ways: dict[str, Callable[[], Any]] = {"VW": partial(wabbit.run, options)}
+        for threads in (1, 2):
+            ways[f"apart {threads}"], ways[f"together {threads}"] = partial(apart, threads), partial(together, threads)
+        alone = {model.rate: model for model in apart(1)}
+        results = interleave({name: clocked(way) for name, way in ways.items()}, runs)
+        for threads, word in ((1, "one thread"), (2, "two threads")):
+            ours, others = results[f"together {threads}"], results[f"apart {threads}"]
+            found = ours[-1]["result"]
+            rows[f"2^{sum(bits)} weights, {word}"] = {
+                "time / a pass each": round(median_ratio(ours, others, TIME), 3),
+                "time / five VW passes": round(median_ratio(ours, results["VW"], TIME) / len(PAPER_RATES), 3),
+                "a pass each / five VW passes": round(median_ratio(others, results["VW"], TIME) / len(PAPER_RATES), 3),
+                "largest difference of a weight": float(np.abs(found.weights - alone[found.rate].weights).max()),
+            }
+    return rows
+
+
 def sample(month: Month, rng: np.random.Generator, examples: int) -> Stream:
     """Draw examples from the training cells, with the weights of fit tau 1."""
     whole = cell_stream(month.examples, 1.0)
@@ -184,6 +221,7 @@ def costs(events: int, examples: int, runs: int) -> dict[str, Rows]:
         options: dict[str, Any] = {"folder": Path(name), "examples": examples}
         return {
             "learning-speed": speed(month, runs=runs, **options),
+            "learning-rates": rates(month, runs=max(1, runs // 3), **options),
             "learning-fit": passes(month, runs=max(1, runs // 3), **options),
         }
 
@@ -231,16 +269,19 @@ def quality(folder: Path, seeds: int) -> Rows:
 
 def scoring(month: Month) -> Rows:
     """The feasible argmax over all cells; the naive one over 880 k actions, against a look-up for every pair."""
+    from warmstart.kernels import best_of_all, pack_columns, predict
+
     x, a = month.rows((14, 10))
     model = learn(cell_stream(month.examples, 1.0), x, a, bits=(14, 10), rates=(0.05,))
     cells = month.examples
     seconds, _ = timed(lambda: model.predict(cells.contexts, cells.actions, x, a))
     many = a.take(np.random.default_rng(0).integers(len(a), size=PAPER_ACTIONS))
-    some = np.arange(24)
+    some = np.arange(256)
     best, scores = np.zeros(len(some), np.int64), np.empty(len(some))
-    options = (np.ones(len(many)), 0.0, 0, model.weights, model.width)
-    best_of_all(some[:1], x.arrays, many.arrays, *options, best[:1], scores[:1])
-    once, _ = timed(lambda: best_of_all(some, x.arrays, many.arrays, *options, best, scores))
+    actions = (*pack_columns(many.arrays, model.width), np.ones(len(many)))
+    options = (actions, (model.weights, model.width, 0.0, 0))
+    best_of_all(some[:1], x.arrays, *options, best[:1], scores[:1])
+    once, _ = timed(lambda: best_of_all(some, x.arrays, *options, best, scores))
     pairs = np.zeros(len(many), np.int64), np.arange(len(many))
     found = np.empty(len(many), np.float32)
     each, _ = timed(lambda: predict(*pairs, x.arrays, many.arrays, model.weights, model.width, found))

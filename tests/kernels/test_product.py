@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.support.product_reference import BITS, check_best_of_all, examples, reference
+from tests.support.product_reference import BITS, examples, reference
 
 from warmstart.kernels import LOGISTIC, SQUARED, step_size
-from warmstart.reward.product import learn
+from warmstart.reward.product import learn, train_pass
 
 
 @pytest.mark.parametrize("loss", ["squared", "logistic"])
@@ -33,6 +33,43 @@ def test_the_rate_with_the_best_predictions_is_kept_and_all_read_the_same():
         assert found.training_loss == pytest.approx(min(losses.values()), abs=1e-5)
 
 
+@pytest.mark.parametrize("loss", ["squared", "logistic"])
+@pytest.mark.parametrize("number", [2, 3, 5, 9])
+def test_rates_that_learn_side_by_side_learn_what_each_would_alone(number, loss):
+    x, a, stream = examples(4, cells=200)
+    rates = tuple(np.geomspace(0.01, 1.0, number).tolist())
+    alone = {rate: learn(stream, x, a, bits=BITS, rates=(rate,), loss=loss) for rate in rates}
+    best = min(alone.values(), key=lambda model: model.training_loss)
+    for threads in (1, 2):
+        found = learn(stream, x, a, bits=BITS, rates=rates, loss=loss, threads=threads)
+        assert found.rate == best.rate
+        assert np.abs(found.weights - best.weights).max() < 1e-6
+        assert found.training_loss == pytest.approx(best.training_loss, abs=1e-6)
+
+
+def test_every_rate_of_a_shared_pass_has_weights_and_a_loss_of_its_own():
+    x, a, stream = examples(5, cells=200)
+    rates, order, options = (0.5, 0.1, 0.02, 0.0), np.arange(len(stream)), {"width": 1 << BITS[1], "loss": "squared"}
+    together = np.zeros((1 << sum(BITS), len(rates)), dtype=np.float32)
+    losses = train_pass(stream, order, x, a, together.ravel(), rates=rates, **options)
+    for lane, rate in enumerate(rates):
+        weights = np.zeros(1 << sum(BITS), dtype=np.float32)
+        (alone,) = train_pass(stream, order, x, a, weights, rates=(rate,), **options)
+        assert losses[lane] == pytest.approx(alone, abs=1e-6)
+        assert np.abs(together[:, lane] - weights).max() < 1e-6
+    assert not together[:, 3].any()
+    assert together[:, :3].any(axis=0).all()
+
+
+def test_what_is_learned_does_not_depend_on_the_number_of_threads():
+    x, a, stream = examples(6, cells=300)
+    options = {"bits": BITS, "rates": (0.2, 0.1, 0.05, 0.02, 0.01), "passes": 2, "decay": 0.5, "shuffle_seed": 0}
+    one, *others = (learn(stream, x, a, threads=threads, **options) for threads in (1, 2, 3, 5))
+    for other in others:
+        assert np.array_equal(one.weights, other.weights)
+        assert (one.rate, one.training_loss) == (other.rate, other.training_loss)
+
+
 def test_shuffled_passes_repeat_themselves_and_depend_on_the_seed():
     x, a, stream = examples(1, cells=300)
     options = {"bits": BITS, "rates": (0.1,), "passes": 2, "decay": 0.5}
@@ -53,10 +90,6 @@ def test_one_update_of_twice_the_weight_equals_two(loss, weight):
         assert abs(once * square) <= abs(y - p)
 
 
-def test_best_of_all_is_the_best_of_all():
-    check_best_of_all()
-
-
 def test_without_the_compiler_the_numbers_are_the_same():
     script = """
 import numba
@@ -69,6 +102,8 @@ for loss in ("squared", "logistic"):
     weights, total = reference(x, a, stream, 0.3, loss)
     found = learn(stream, x, a, bits=BITS, rates=(0.3,), loss=loss)
     assert np.abs(found.weights.reshape(weights.shape) - weights).max() < 1e-5
+    both = learn(stream, x, a, bits=BITS, rates=(0.3, 1e-9), loss=loss)
+    assert both.rate == 0.3 and np.abs(both.weights - found.weights).max() < 1e-6
 check_best_of_all()
 print("same")
 """
@@ -87,6 +122,7 @@ from warmstart.reward.product import learn
 for loss in ("squared", "logistic"):
     x, a, stream = examples(2, cells=25)
     found = learn(stream, x, a, bits=BITS, rates=(0.3,), loss=loss)
+    learn(stream, x, a, bits=BITS, rates=(0.3, 0.2, 0.1), loss=loss)
     found.predict(stream.contexts, stream.actions, x, a)
 check_best_of_all()
 try:

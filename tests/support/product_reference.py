@@ -5,7 +5,7 @@ from scipy.integrate import solve_ivp
 from scipy.special import expit
 
 from warmstart.features import FeatureRows
-from warmstart.kernels import SQUARED, best_of_all, predict
+from warmstart.kernels import SQUARED, best_of_all, pack_columns, predict
 from warmstart.reward.product import Stream
 
 BITS = (5, 4)
@@ -59,17 +59,19 @@ def reference(x, a, stream, rate, loss):
     return weights, total / stream.importance.sum()
 
 
-def check_best_of_all():
+def check_best_of_all(loss=SQUARED, contexts=9, actions=7):
     """Hold best_of_all to the largest of all dense products, and its choices to their own predictions."""
     rng = np.random.default_rng(0)
-    x, a, _ = examples(0)
-    weights = rng.normal(size=1 << sum(BITS)).astype(np.float32)
-    factors = rng.uniform(0.5, 2.0, size=len(a))
+    x, a = random_rows(rng, contexts, 4, BITS[0]), random_rows(rng, actions, 3, BITS[1])
+    weights, width = rng.normal(size=1 << sum(BITS)).astype(np.float32), 1 << BITS[1]
+    factors = rng.uniform(0.1, 0.9, size=len(a))
     scores = dense(x, BITS[0]) @ weights.reshape(1 << BITS[0], -1) @ dense(a, BITS[1]).T
-    expected = np.minimum(np.maximum(scores, 0.05) * factors, 1.0)
+    predicted = scores if loss == SQUARED else expit(scores)
+    expected = np.minimum(np.maximum(predicted, 0.05) * factors, 1.0)
     best, found = np.zeros(len(x), dtype=np.int64), np.empty(len(x))
-    best_of_all(np.arange(len(x)), x.arrays, a.arrays, factors, 0.05, SQUARED, weights, 1 << BITS[1], best, found)
+    packed = (*pack_columns(a.arrays, width), factors)
+    best_of_all(np.arange(len(x)), x.arrays, packed, (weights, width, 0.05, loss), best, found)
     assert np.allclose(found, expected.max(axis=1), rtol=0, atol=1e-5)
     pairs = np.empty(len(x), dtype=np.float32)
-    predict(np.arange(len(x)), best, x.arrays, a.arrays, weights, 1 << BITS[1], pairs)
+    predict(np.arange(len(x)), best, x.arrays, a.arrays, weights, width, pairs)
     assert np.allclose(pairs, scores[np.arange(len(x)), best], rtol=0, atol=1e-5)

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING
 from warmstart.core import Door
 
 if TYPE_CHECKING:
+    from warmstart.kernels.best import *  # noqa: F403
     from warmstart.kernels.product import *  # noqa: F403
     from warmstart.kernels.sweep import *  # noqa: F403
 
 _door = Door.to(
     __name__,
     {
-        "product": "LOGISTIC SQUARED best_of_all predict step_size train",
+        "best": "best_of_all pack_columns",
+        "product": "LOGISTIC SQUARED predict step_size train",
         "sweep": "CellsInOrder DailySweep Traffic whole_contexts",
     },
 )

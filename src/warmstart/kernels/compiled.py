@@ -15,3 +15,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 def compiled(function: Function) -> Function:
     """Compile a loop whose sums may be taken in any order."""
     return cast("Function", numba.njit(nogil=True, fastmath=True, cache=True)(function))
+
+
+def compiled_in_order(function: Function) -> Function:
+    """Compile a loop whose sums are taken as they are written; a product and its sum may be rounded once."""
+    return cast("Function", numba.njit(nogil=True, fastmath={"contract"}, cache=True)(function))

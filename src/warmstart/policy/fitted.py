@@ -47,7 +47,7 @@ from warmstart.scoring import (
 )
 
 THREADS = 2
-CONTEXTS_PER_JOB = 500
+CONTEXTS_PER_JOB = 128
 PAIRS_PER_BLOCK = 2_000_000
 
 
@@ -229,17 +229,19 @@ class FittedPolicy:
 
     def best_of_all(self, contexts: FeatureRows) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Return the number of the best action for every context, and its score; products on two threads."""
-        from warmstart.kernels import best_of_all
+        from warmstart.kernels import best_of_all, pack_columns
 
-        model, x, a = self.require_model(), contexts.arrays, self.action_rows.arrays
+        model, x = self.require_model(), contexts.arrays
         if not isinstance(model, ProductModel):
             return self._best_in_blocks(model, contexts)
+        actions = (*pack_columns(self.action_rows.arrays, model.width), self.factors)
+        parameters = (model.weights, model.width, self.lowest, model.loss_code)
         best, scores = np.zeros(len(contexts), dtype=np.int64), np.empty(len(contexts))
 
         def choose(begin: int) -> None:
             rows = np.arange(begin, min(begin + CONTEXTS_PER_JOB, len(contexts)))
             results = (array[begin : begin + len(rows)] for array in (best, scores))
-            best_of_all(rows, x, a, self.factors, self.lowest, model.loss_code, model.weights, model.width, *results)
+            best_of_all(rows, x, actions, parameters, *results)
 
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(choose, range(0, len(contexts), CONTEXTS_PER_JOB)))

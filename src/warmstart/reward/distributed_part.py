@@ -124,8 +124,8 @@ def train_partition(tables: Sequence[pa.Table], inputs: PassInputs) -> pa.Table:
     updates: list[tuple[Any, ...]] = []
     for rate, start in inputs.tables.items():
         weights = start.copy()
-        options: dict[str, Any] = {"width": 1 << settings.bits[1], "rate": rate * decay, "loss": settings.loss}
-        loss = train_pass(stream, order, x, inputs.features.actions, weights, **options)
+        options: dict[str, Any] = {"width": 1 << settings.bits[1], "rates": (rate * decay,), "loss": settings.loss}
+        (loss,) = train_pass(stream, order, x, inputs.features.actions, weights, **options)
         updates.append((rate, LOSS, part, b"", loss, float(stream.importance.sum())))
         weights -= start
         for block in range(-(-len(weights) // BLOCK)):

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,8 @@ from warmstart.scoring import LossName, SparseRows
 LOSS_CODES = {"squared": 0, "logistic": 1}
 PAPER_RATES = (0.2, 0.1, 0.05, 0.02, 0.01)
 CHUNK = 50_000
+# Rates that learn side by side at most: a lane of a register each.
+MOST_TOGETHER = 8
 # So many chunks for every racing thread at a time, so that none waits long for another.
 PIECES = 4
 LESS_MEMORY = "Take fewer weights (weight_bits=, --weight-bits), or free memory."
@@ -69,26 +72,27 @@ def train_pass(
     weights: NDArray[np.float32],
     *,
     width: int,
-    rate: float,
+    rates: tuple[float, ...],
     loss: LossName,
-) -> float:
-    """Update weights in place with one pass over examples; return the weighted loss of predicting each beforehand.
+) -> list[float]:
+    """Update weights in place with one pass over examples; return the weighted losses of predicting each beforehand.
 
     Args:
         stream: the examples.
         order: which of them, in which order.
         x: features of contexts.
         a: features of actions.
-        weights: the table of weights, ``width`` columns wide.
+        weights: the tables of weights, ``width`` columns wide, those of all rates side by side.
         width: 2^bits of the action features.
-        rate: the learning rate.
+        rates: learning rates, each of which learns as it would alone.
         loss: squared or logistic.
     """
     from warmstart.kernels import train
 
     examples = (stream.contexts, stream.actions, stream.targets, stream.importance)
     features = (x.arrays, x.squares, a.arrays, a.squares)
-    return float(train(order, examples, *features, weights, width, rate, LOSS_CODES[loss]))
+    losses: list[float] = train(order, examples, *features, weights, width, rates, LOSS_CODES[loss]).tolist()
+    return losses
 
 
 def learn(
@@ -108,7 +112,8 @@ def learn(
 ) -> ProductModel:
     """Learn with every rate in one pass, and go on with the one of the least progressive loss in that pass.
 
-    Every rate has a table of its own, so that threads share nothing and the result does not depend on them.
+    Rates are shared out among threads, and those of a thread learn side by side. Every rate learns as it would alone:
+    threads share no weights, and the result does not depend on them.
 
     Args:
         stream: the examples.
@@ -124,40 +129,88 @@ def learn(
         racing: threads update the table of a single rate together (Hogwild): quicker, not quite repeatable.
         on_progress: called with the step, the share that is done and the running loss.
     """
-    check_memory((4 << sum(bits)) * len(rates), f"The weights of {counted(len(rates), 'learning rate')}", LESS_MEMORY)
-    tables = {rate: np.zeros(1 << sum(bits), dtype=np.float32) for rate in rates}
+    groups = _groups(rates, threads)
+    lanes = sum(_lanes(len(group)) for group in groups)
+    check_memory((4 << sum(bits)) * lanes, f"The weights of {counted(len(rates), 'learning rate')}", LESS_MEMORY)
+    tables = [_Tables.zero(group, bits) for group in groups]
     losses, weight = dict.fromkeys(rates, 0.0), 0.0
     rng = None if shuffle_seed is None else np.random.default_rng(shuffle_seed)
 
-    def train_on(piece: NDArray[Any], table: NDArray[np.float32], rate: float, earlier: Future[float] | None) -> float:
+    def train_on(piece: NDArray[Any], group: _Tables, factor: float, earlier: Future[Losses] | None) -> Losses:
         if earlier is not None:
             earlier.result()
-        return train_pass(stream, piece, x, a, table, width=1 << bits[1], rate=rate, loss=loss)
+        return group.train(piece, (stream, x, a), loss, factor)
 
     with _prompt_pool(threads) as pool:
         for number in range(passes):
             order = np.arange(len(stream)) if rng is None else by_shuffled_context(stream.contexts, rng)
-            race = racing and len(tables) == 1
-            # As many chunks of every rate as there are threads: none idles, however many rates there are.
+            race = racing and len(losses) == 1
+            # As many chunks of every group as there are threads: none idles, however many groups there are.
             together = threads * PIECES if race else max(threads, 1)
             for begin in range(0, len(order), CHUNK * together):
                 part = order[begin : begin + CHUNK * together]
                 pieces = np.array_split(part, together) if race else np.split(part, range(CHUNK, len(part), CHUNK))
-                jobs: dict[float, list[Future[float]]] = {rate: [] for rate in tables}
+                jobs: list[list[Future[Losses]]] = [[] for _ in tables]
                 for piece in pieces:
-                    for rate, table in tables.items():
-                        earlier = jobs[rate][-1] if jobs[rate] and not race else None
-                        jobs[rate].append(pool.submit(train_on, piece, table, rate * decay**number, earlier))
-                results = {rate: [job.result() for job in waiting] for rate, waiting in jobs.items()}
+                    for group, waiting in zip(tables, jobs, strict=True):
+                        earlier = waiting[-1] if waiting and not race else None
+                        waiting.append(pool.submit(train_on, piece, group, decay**number, earlier))
+                added = [job.result() for waiting in jobs for job in waiting]
                 if number == 0:
-                    losses = {rate: sum(added, start=losses[rate]) for rate, added in results.items()}
+                    for rate, more in chain.from_iterable(one.items() for one in added):
+                        losses[rate] += more
                     weight = sum((float(stream.importance[piece].sum()) for piece in pieces), start=weight)
                 share, least = (number + (begin + len(part)) / len(order)) / passes, min(losses.values())
                 on_progress("learning", share, f"loss {least / max(weight, 1e-12):.5f}")
-            best = min(tables, key=lambda rate: losses[rate])
-            tables = {best: tables[best]}
-    (chosen, table), *_ = tables.items()
-    return ProductModel(table, 1 << bits[1], loss, chosen, losses[chosen] / max(weight, 1e-12))
+            if number == 0:
+                best = min(losses, key=lambda rate: losses[rate])
+                tables = [group.only(best) for group in tables if best in group.rates]
+                losses = {best: losses[best]}
+    return ProductModel(tables[0].weights, 1 << bits[1], loss, best, losses[best] / max(weight, 1e-12))
+
+
+Losses = dict[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class _Tables:
+    """Tables of weights of learning rates that learn together: a weight's lanes, one a rate, lie side by side."""
+
+    rates: tuple[float, ...]
+    weights: NDArray[np.float32]
+    width: int
+
+    @classmethod
+    def zero(cls, rates: tuple[float, ...], bits: tuple[int, int]) -> Self:
+        """Return tables of zeros; lanes are a power of two, and those that are over have a rate of 0."""
+        padded = (*rates, *[0.0] * (_lanes(len(rates)) - len(rates)))
+        return cls(padded, np.zeros(len(padded) << sum(bits), dtype=np.float32), 1 << bits[1])
+
+    def train(
+        self, order: NDArray[Any], examples: tuple[Stream, FeatureRows, FeatureRows], loss: LossName, factor: float
+    ) -> Losses:
+        """Run a pass over examples with each rate times a factor; return the loss of each."""
+        stream, x, a = examples
+        rates = tuple(rate * factor for rate in self.rates)
+        losses = train_pass(stream, order, x, a, self.weights, width=self.width, rates=rates, loss=loss)
+        return {rate: one for rate, one in zip(self.rates, losses, strict=True) if rate > 0}
+
+    def only(self, rate: float) -> Self:
+        """Return the table of one rate alone."""
+        lane, lanes = self.rates.index(rate), len(self.rates)
+        return self if lanes == 1 else replace(self, rates=(rate,), weights=self.weights[lane::lanes].copy())
+
+
+def _lanes(rates: int) -> int:
+    """Return how many lanes so many rates take: a power of two."""
+    return 1 << (rates - 1).bit_length()
+
+
+def _groups(rates: Sequence[float], threads: int) -> list[tuple[float, ...]]:
+    """Share out learning rates: a group for every thread, if there are so many rates."""
+    rates = tuple(dict.fromkeys(rates))
+    groups = max(min(threads, len(rates)), -(-len(rates) // MOST_TOGETHER), 1)
+    return [tuple(part.tolist()) for part in np.array_split(np.array(rates), groups)]
 
 
 @contextmanager
