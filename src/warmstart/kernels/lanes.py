@@ -16,7 +16,7 @@ _FUSED = ("contract",)
 _WORD = ir.IntType(32)
 
 
-class Lanes(types.Type):  # type: ignore[misc]
+class Lanes(types.Type):
     """The type of so many singles."""
 
     def __init__(self, size: int) -> None:
@@ -25,9 +25,9 @@ class Lanes(types.Type):  # type: ignore[misc]
 
 
 @register_model(Lanes)
-class _LanesModel(models.PrimitiveModel):  # type: ignore[misc]
+class _LanesModel(models.PrimitiveModel):
     def __init__(self, manager: Any, lanes: Any) -> None:
-        super().__init__(manager, lanes, ir.VectorType(ir.FloatType(), lanes.size))
+        super().__init__(manager, lanes, ir.VectorType(ir.FloatType(), lanes.size))  # type: ignore[no-untyped-call]
 
 
 def _zeros(_: Any, numbers: Any) -> Any:
@@ -109,4 +109,5 @@ def _made(generate: Callable[..., Any]) -> Any:
     return _PLAIN[generate] if config.DISABLE_JIT else intrinsic(generate)  # type: ignore[attr-defined]
 
 
-zeros, load, store, add_scaled, any_above = map(_made, (_zeros, _load, _store, _add_scaled, _any_above))
+zeros, load, store = _made(_zeros), _made(_load), _made(_store)
+add_scaled, any_above = _made(_add_scaled), _made(_any_above)

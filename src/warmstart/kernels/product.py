@@ -63,7 +63,7 @@ def score(context: int, action: int, x: Rows, a: Rows, weights: Array, width: in
 
 
 @compiled_in_order
-def add_to(weights: Array, at: int, value: Any, step: Any) -> None:
+def add_to(weights: Array, at: Any, value: Any, step: Any) -> None:
     """Add a multiple of lanes to weights."""
     store(weights, at, add_scaled(load(weights, at, step), value, step))
 

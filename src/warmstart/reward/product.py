@@ -136,7 +136,7 @@ def learn(
     losses, weight = dict.fromkeys(rates, 0.0), 0.0
     rng = None if shuffle_seed is None else np.random.default_rng(shuffle_seed)
 
-    def train_on(piece: NDArray[Any], group: _Tables, factor: float, earlier: Future[Losses] | None) -> Losses:
+    def train_on(piece: NDArray[Any], group: _Tables, factor: float, earlier: Future[_Losses] | None) -> _Losses:
         if earlier is not None:
             earlier.result()
         return group.train(piece, (stream, x, a), loss, factor)
@@ -150,7 +150,7 @@ def learn(
             for begin in range(0, len(order), CHUNK * together):
                 part = order[begin : begin + CHUNK * together]
                 pieces = np.array_split(part, together) if race else np.split(part, range(CHUNK, len(part), CHUNK))
-                jobs: list[list[Future[Losses]]] = [[] for _ in tables]
+                jobs: list[list[Future[_Losses]]] = [[] for _ in tables]
                 for piece in pieces:
                     for group, waiting in zip(tables, jobs, strict=True):
                         earlier = waiting[-1] if waiting and not race else None
@@ -169,7 +169,7 @@ def learn(
     return ProductModel(tables[0].weights, 1 << bits[1], loss, best, losses[best] / max(weight, 1e-12))
 
 
-Losses = dict[float, float]
+_Losses = dict[float, float]
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +188,7 @@ class _Tables:
 
     def train(
         self, order: NDArray[Any], examples: tuple[Stream, FeatureRows, FeatureRows], loss: LossName, factor: float
-    ) -> Losses:
+    ) -> _Losses:
         """Run a pass over examples with each rate times a factor; return the loss of each."""
         stream, x, a = examples
         rates = tuple(rate * factor for rate in self.rates)
