@@ -235,13 +235,12 @@ class FittedPolicy:
         if not isinstance(model, ProductModel):
             return self._best_in_blocks(model, contexts)
         actions = (*pack_columns(self.action_rows.arrays, model.width), self.factors)
-        parameters = (model.weights, model.width, self.lowest, model.loss_code)
         best, scores = np.zeros(len(contexts), dtype=np.int64), np.empty(len(contexts))
 
         def choose(begin: int) -> None:
             rows = np.arange(begin, min(begin + CONTEXTS_PER_JOB, len(contexts)))
             results = (array[begin : begin + len(rows)] for array in (best, scores))
-            best_of_all(rows, x, actions, parameters, *results)
+            best_of_all(rows, x, actions, (model.weights, model.width, self.lowest, model.loss_code), *results)
 
         with ThreadPoolExecutor(THREADS) as pool:
             list(pool.map(choose, range(0, len(contexts), CONTEXTS_PER_JOB)))
