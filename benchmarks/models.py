@@ -152,6 +152,10 @@ def table(
             said = ", ".join(f"{key} {score:.3f}" for key, score in runs[-1].items())
             print(f"{name}, seed {seed}: {said}", file=sys.stderr, flush=True)
         rows[name] = summary(runs)
+    if len(rows) > 1:
+        both = [name for name in next(iter(rows.values())) if all(name in row for row in rows.values())]
+        numbers = [name for name in both if name not in ("best peer", "ours - best peer")]
+        rows["mean"] = {of: [round(float(np.mean([row[of][0] for row in rows.values()])), 4)] for of in numbers}
     return rows, ", ".join(sorted(commits))
 
 

@@ -2,17 +2,10 @@
 
 import numpy as np
 import pytest
-from tests.support.reward_cells import cells
+from tests.support.reward_cells import cells, learner
 
-from warmstart.reward import Examples, FitSettings, Halves, Learner
+from warmstart.reward import Examples, Halves
 from warmstart.reward.trial import Losses, try_out
-from warmstart.scoring import SparseRows
-
-
-def learner(contexts, actions):
-    nothing = np.zeros(0, int)
-    rows = (SparseRows.of(nothing, nothing, np.zeros(0), size) for size in (contexts, actions))
-    return Learner(*rows, FitSettings(model="cells"))
 
 
 def world(spread, seed=0, contexts=400, actions=6, n=60):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.support.saved_policies import NAMES, copied, sign, small_log, small_policy
+from tests.support.saved_policies import NAMES, about, blend_policy, copied, sign, small_log, small_policy
 from tests.support.tampering import attack, outcome
 
 import warmstart as ws
@@ -19,6 +19,8 @@ from warmstart.reward import MODELS
 def saved_as(kind, folder):
     if kind == "safe":
         return replace(small_policy(model="cells"), model=None, defers=True).save(folder)
+    if kind == "blend":
+        return blend_policy().save(folder)
     if kind != "own":
         return small_policy(model=kind).save(folder)
     from sklearn.linear_model import Ridge
@@ -26,14 +28,14 @@ def saved_as(kind, folder):
     return ws.fit(ws.read_events(small_log(), **NAMES), model=Ridge(), weight_bits=10).save(folder)
 
 
-@pytest.mark.parametrize("kind", ["low-rank", "logistic", "safe"])
+@pytest.mark.parametrize("kind", ["low-rank", "logistic", "blend", "safe"])
 def test_a_policy_that_was_tampered_with_is_refused_or_can_choose(kind, tmp_path):
     counts = attack(saved_as(kind, tmp_path / "saved"), tmp_path, seed=1, times=25)
     assert counts["refused"] > counts["loaded"] > 0
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [*MODELS, "own", "safe"])
+@pytest.mark.parametrize("kind", [*MODELS, "blend", "own", "safe"])
 def test_a_policy_of_any_kind_is_tampered_with_a_thousand_times_in_bounded_memory(kind, tmp_path):
     saved_as(kind, tmp_path / "saved")
     path = os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")]))
@@ -53,6 +55,30 @@ def test_a_policy_of_any_kind_is_tampered_with_a_thousand_times_in_bounded_memor
     assert ran.returncode == 0, ran.stderr
     counts = json.loads(ran.stdout)
     assert counts["refused"] > counts["loaded"] > 0
+
+
+@pytest.mark.parametrize("load", [ws.load_policy, scoring.load])
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda parts: parts[:1], r"model\.parts must be a list of 2 values or more"),
+        (lambda parts: [parts[0], parts[0]], r"model\.parts must be of different kinds"),
+        (lambda parts: [parts[0], {**parts[1], "share": 0.9}], r"model\.parts must have shares that add up to 1"),
+        (
+            lambda parts: [parts[0], {**parts[1], "share": -0.5}],
+            r"model\.parts\[1\]\.share must be a finite number from 0",
+        ),
+        (lambda parts: [parts[0], {**parts[1], "kind": "blend"}], r"model\.parts\[1\]\.kind must be one of product"),
+        (lambda parts: [parts[0], {**parts[1], "mood": 1}], r"model\.parts\[1\]\.mood is not known"),
+        (lambda parts: [parts[0], None], r"model\.parts\[1\] must be an object"),
+        (lambda parts: {"a": parts[0]}, r"model\.parts must be a list"),
+    ],
+)
+def test_the_parts_of_a_blend_are_checked(tmp_path, change, said, load):
+    folder = blend_policy(("low-rank", "cells")).save(tmp_path / "policy")
+    saved = about(folder)
+    with pytest.raises(ws.SavedFileError, match=r"policy\.json: " + said):
+        load(sign(folder, {**saved, "model": {**saved["model"], "parts": change(saved["model"]["parts"])}}))
 
 
 @pytest.fixture(scope="module")

@@ -4,6 +4,7 @@ import datetime as dt
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Decimal
 
 import numpy as np
@@ -14,6 +15,7 @@ from tests.support.saved_policies import NAMES, small_log, small_policy
 import warmstart as ws
 from warmstart import scoring
 from warmstart.reward import MODELS
+from warmstart.scoring import BlendModel
 
 PAGES, ADS = 60, 40
 WORDS = [f"w{i}" for i in range(30)]
@@ -45,6 +47,10 @@ def every_kind_of_feature(rng, size, *, gaps):
 
 
 def fitted(model, words):
+    if model == "blend":
+        policies = [fitted(kind, words) for kind in ("product", "low-rank", "logistic", "cells")]
+        blend = BlendModel(tuple(policy.model for policy in policies), (0.4, 0.3, 0.2, 0.1))
+        return replace(policies[0], model=blend)
     rng = np.random.default_rng(3)
     n = 4_000
     log = pa.table(
@@ -81,7 +87,7 @@ def new_contexts(words, size=300):
 
 # Every kind of model, and every kind of feature with one of them at least.
 PARAMS = [("product", True), *((model, model != "low-rank") for model in MODELS if model != "product")]
-PARAMS += [("product", False)]
+PARAMS += [("product", False), ("blend", False)]
 
 
 @pytest.fixture(scope="module", params=PARAMS)

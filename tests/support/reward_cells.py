@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 
 from warmstart.features import feature_rows, settings_of_table
-from warmstart.reward import Examples
+from warmstart.reward import Examples, FitSettings, Learner
+from warmstart.scoring import SparseRows
 
 BITS = (10, 8)
 
@@ -14,6 +15,13 @@ def cells(contexts, actions, means, n, seed=0):
     x, n = np.asarray(contexts), np.broadcast_to(np.asarray(n, dtype=np.int64), np.shape(contexts)).astype(float)
     rewards = np.random.default_rng(seed).binomial(n.astype(int), means).astype(float)
     return Examples(x, np.asarray(actions), n, rewards, rewards, np.bincount(x, weights=n)[x])
+
+
+def learner(contexts, actions):
+    """A learner of cells without features."""
+    nothing = np.zeros(0, int)
+    rows = (SparseRows.of(nothing, nothing, np.zeros(0), size) for size in (contexts, actions))
+    return Learner(*rows, FitSettings(model="cells"))
 
 
 def features(bits, **columns):

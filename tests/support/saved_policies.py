@@ -3,11 +3,13 @@
 import hashlib
 import json
 import shutil
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 
 import warmstart as ws
+from warmstart.scoring import BlendModel
 
 NAMES = {"context": ["page", "half"], "action": "ad", "reward": "click", "time": "at"}
 
@@ -28,6 +30,13 @@ def small_policy(**options):
     ads = pa.table({"ad": [0, 1, 2], "words": ["a red car", "a blue boat", "tea"], "price": [3.0, 1.0, 2.0]})
     events = ws.read_events(small_log(), **NAMES)
     return ws.fit(events, contexts=pa.table(pages), actions=ads, **{"weight_bits": 10, **options})
+
+
+def blend_policy(kinds=("product", "low-rank", "logistic", "trees", "cells"), **options):
+    """A policy with a blend of several kinds, in equal shares."""
+    policies = [small_policy(model=kind, **options) for kind in kinds]
+    parts = tuple(policy.model for policy in policies)
+    return replace(policies[0], model=BlendModel(parts, (1 / len(kinds),) * len(kinds)))
 
 
 def copied(folder, to):

@@ -20,6 +20,7 @@ from warmstart.pipeline.fitted import Fit, check_feasible, check_rewards
 from warmstart.policy import FittedPolicy, RankingInMemory
 from warmstart.results import fields_of
 from warmstart.reward import (
+    BLEND,
     CELL_PASSES,
     Division,
     Examples,
@@ -27,6 +28,7 @@ from warmstart.reward import (
     Halves,
     Learner,
     ModelName,
+    Shares,
     Stream,
     Trial,
     choose_model,
@@ -87,8 +89,8 @@ def fit(
             groups of contexts and of actions by their words and categories, and a factor for each pair of groups.
             ``"logistic"``: a regression of the context's features for every action. ``"trees"``: boosted trees on
             numbers and categories. ``"cells"``: shrunk means.
-            ``"auto"``: the best of them on the last fifth of the window. Or a scikit-learn regressor, cloned; its
-            ``fit`` takes ``sample_weight``.
+            ``"auto"``: the best of them on the last fifth of the window, or a blend of several. Or a scikit-learn
+            regressor, cloned; its ``fit`` takes ``sample_weight``.
         time_budget: with ``"auto"``, no further kind is begun after so many seconds.
         seed: of every random choice.
         threads: how many to use.
@@ -176,9 +178,11 @@ class LocalFit(Fit):
 
         windows = [self._cells_of(window, (contexts, actions)) for window in self.windows]
         divisions = self.divided(windows, learner_of("product").sample)
-        kind, trial, compared = self._choose_model(learner_of, divisions)
-        learner, halves = learner_of(kind), Halves() if trial is None else trial.halves
-        tau = self.choose_tau(learner, divisions, trial)
+        kind, trial, shares, compared = self._choose_model(learner_of, divisions)
+        # The fit's tau of a blend is that of its largest part.
+        tau = self.choose_tau(learner_of(kind), divisions, trial)
+        learner = replace(learner_of(kind), shares=shares) if shares else learner_of(kind)
+        halves = Halves() if trial is None else trial.halves
         by_event = settings.learn_from == "events"
         learned = learner.learn(
             examples,
@@ -196,7 +200,12 @@ class LocalFit(Fit):
         ranking = pa.table([*columns, to_arrow(rank), to_arrow(learned.scores[chosen])], names=names)
         departure = departure_of(examples, learned, chosen[rank == 1], actions.values)
         counts = {"events": int(examples.n.sum()), "cells": len(examples), "contexts": x.report()}
-        counts |= {"departure": fields_of(departure), "model": None if self.regressor is not None else kind, **compared}
+        counts |= {
+            "departure": fields_of(departure),
+            "model": None if self.regressor is not None else BLEND if shares else kind,
+        }
+        counts |= {"shares": shares} if shares else {}
+        counts |= compared
         ranked = RankingInMemory(ranking)
         about: dict[str, Any] = {"context_settings": x.settings, "tau": tau, "halves": halves, "counts": counts}
         return self.policy(ranked, learned, actions, a, **about)
@@ -207,18 +216,18 @@ class LocalFit(Fit):
 
     def _choose_model(
         self, learner_of: Callable[[ModelName], Learner], divisions: list[Division]
-    ) -> tuple[ModelName, Trial | None, dict[str, Any]]:
-        """Return the kind of model, what came of trying it, and for the report what was found of those compared."""
+    ) -> tuple[ModelName, Trial | None, Shares, dict[str, Any]]:
+        """Return the kind of model, what came of trying it, shares in a blend, and for the report what was compared."""
         settings = self.settings
         if settings.model != "auto":
-            return settings.model, self.tried(learner_of(settings.model), divisions), {}
+            return settings.model, self.tried(learner_of(settings.model), divisions), {}, {}
         if not (useful := with_rewards(divisions)):
-            return "product", None, {}
+            return "product", None, {}, {}
         chosen = choose_model(
             learner_of, useful, tau=self.first_tau, time_budget=settings.time_budget, on_progress=self.report
         )
         tried = {name: fields_of(one) for name, one in chosen.tried.items()}
-        return chosen.kind, chosen.trial, {"models_compared_by": chosen.by, "models_tried": tried}
+        return chosen.kind, chosen.trial, chosen.shares, {"models_compared_by": chosen.by, "models_tried": tried}
 
     def _events_in_time(self, examples: Examples, contexts: KeyEncoder, actions: KeyEncoder, tau: float) -> Stream:
         table = self.events.table

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -42,14 +42,15 @@ from warmstart.scoring import (
     DECISIONS,
     FILE,
     FORMAT,
-    KINDS,
-    kind_of,
+    BlendModel,
+    RewardModel,
     load_actions,
     load_keys,
     load_model,
     own_sha256,
     read_about,
     read_files,
+    saved_model,
     settings_of,
     sha256,
 )
@@ -161,7 +162,7 @@ def _load_parts(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         factors = np.ones(len(actions))
     else:
         model = load_model(path, about["model"], (settings[0].bits, settings[1].bits), len(actions))
-        model = ProductModel.of(model) if isinstance(model, SavedProduct) else model
+        model = _compiled(model)
         loaded, factors = load_actions(path, len(actions), settings[1].bits)
         rows = FeatureRows.counted(loaded, names=0)
     return {
@@ -173,6 +174,13 @@ def _load_parts(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
         "action_rows": rows,
         "factors": factors,
     }
+
+
+def _compiled(model: RewardModel) -> RewardModel:
+    """Return a model whose products are predicted by compiled loops."""
+    if isinstance(model, BlendModel):
+        return replace(model, parts=tuple(_compiled(part) for part in model.parts))
+    return ProductModel.of(model) if isinstance(model, SavedProduct) else model
 
 
 def _columns_of(saved: Mapping[str, Any]) -> Columns:
@@ -195,18 +203,18 @@ def _refusing_to_save() -> Iterator[None]:
 
 def _save_model(policy: FittedPolicy, part: Path) -> dict[str, Any]:
     """Write the arrays of the model and of the actions; return what policy.json says of the model."""
-    name = kind_of(policy.model)
-    fields, arrays = KINDS[name].saved(policy.model)
-    if not all(isfinite(value) for value in fields.values() if isinstance(value, float)):
+    assert policy.model is not None
+    about, files = saved_model(policy.model)
+    fields = [value for part in (about, *about.get("parts", ())) for value in part.values()]
+    if not all(isfinite(value) for value in fields if isinstance(value, float)):
         raise UsageError("The model's loss is not finite: learning diverged.", "Fit with a smaller learning rate.")
-    specs = {**ACTION_ARRAYS, **KINDS[name].arrays}
     rows = policy.action_rows
     of_actions = {name: getattr(rows, name) for name in ("starts", "buckets", "values", "squares")}
-    for array, values in {**arrays, **of_actions, "factors": policy.factors}.items():
-        spec = specs[array]
+    of_actions |= {"factors": policy.factors}
+    for spec, values in (*files.values(), *((ACTION_ARRAYS[name], array) for name, array in of_actions.items())):
         with np.errstate(over="ignore"):  # What overflows is infinite, and refused with its file's name.
             np.save(part / spec.file, np.ascontiguousarray(values, dtype=spec.dtype), allow_pickle=False)
-    return {"kind": name, **fields}
+    return about
 
 
 def _save_ranked(policy: FittedPolicy, part: Path) -> list[str]:

@@ -84,9 +84,10 @@ class ModelTried:
 class Learned(Result):
     """What a learned policy rests on. ``contexts``, ``actions``: their features; ``fit_taus_tried``: values by tau.
 
-    ``model``: the kind of reward model, None for one of the user's own. ``models_tried``: what was found of each kind,
-    if they were compared, by "value" or "loss" (``models_compared_by``). ``halves``: the expected rewards at which the
-    factors of an action, a context and a cell are shrunk half way to 1. ``safe``: what was proven, of a safe fit.
+    ``model``: the kind of reward model, None for one of the user's own; ``shares``: of the kinds in a blend.
+    ``models_tried``: what was found of each kind, if they were compared, by "value" or "loss"
+    (``models_compared_by``). ``halves``: the expected rewards at which the factors of an action, a context and a cell
+    are shrunk half way to 1. ``safe``: what was proven, of a safe fit.
     ``departure`` is None for policies that a cluster learned, and for those of earlier versions.
     """
 
@@ -108,6 +109,7 @@ class Learned(Result):
     departure: Departure | None = None
     halves: dict[str, float] = field(default_factory=dict)
     model: str | None = None
+    shares: dict[str, float] = field(default_factory=dict)
     models_compared_by: str | None = None
     models_tried: dict[str, ModelTried] = field(default_factory=dict)
     safe: SafeImprovement | None = None
@@ -211,7 +213,8 @@ def about_model(learned: Learned) -> list[str]:
     if not learned.models_tried:
         return [f"Model: {learned.model}."] if learned.model not in (None, "product") else []
     found = {name: one for name, one in learned.models_tried.items() if one.loss is not None}
-    line = f"Model: {learned.model}"
+    parts = " and ".join(f"{name} ({share:.0%})" for name, share in learned.shares.items())
+    line = f"Model: {learned.model} of {parts}" if parts else f"Model: {learned.model}"
     own = found.get(learned.model or "")
     if own is None:
         return [f"{line}."]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from warmstart.core import Door
 
 if TYPE_CHECKING:
+    from warmstart.reward.blend import *  # noqa: F403
     from warmstart.reward.by_action import *  # noqa: F403
     from warmstart.reward.by_cell import *  # noqa: F403
     from warmstart.reward.credibility import *  # noqa: F403
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _door = Door.to(
     __name__,
     {
+        "blend": "Shares blended learned_shares",
         "by_action": "Regressions",
         "by_cell": "CellMeans open_cell_means",
         "credibility": "Halves",
@@ -35,7 +37,7 @@ _door = Door.to(
         "examples": "SUMS Examples",
         "learner": "CELL_PASSES CELLS_TO_CHOOSE_WITH LearnedRewards Learner event_stream rank_feasible",
         "left_out": "LeftOutMeans open_left_out_means",
-        "models": "MODELS ModelName",
+        "models": "BLEND MODELS ModelName",
         "product": "ProductModel Stream",
         "settings": "FitSettings",
         "trial": "Division Trial try_out with_rewards",

@@ -17,10 +17,11 @@ from warmstart.reward.credibility import LOWEST_SHARE, LOWEST_SHARE_OF_CHANCES, 
 from warmstart.reward.examples import Examples
 from warmstart.reward.logistic import learn_logistic
 from warmstart.reward.low_rank import learn_low_rank
+from warmstart.reward.models import ModelName
 from warmstart.reward.product import Stream, learn
 from warmstart.reward.settings import FitSettings
 from warmstart.reward.trees import learn_trees
-from warmstart.scoring import MeanModel, RewardModel
+from warmstart.scoring import BlendModel, MeanModel, RewardModel
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -48,12 +49,16 @@ class LearnedRewards:
 
 @dataclass(frozen=True, eq=False)
 class Learner:
-    """Features of contexts and actions, settings, and a scikit-learn regressor to learn with in place of our model."""
+    """Features of contexts and actions, settings, and a scikit-learn regressor to learn with in place of our model.
+
+    ``shares``: of the kinds of model in a blend, in the place of the one in the settings.
+    """
 
     x: FeatureRows
     a: FeatureRows
     settings: FitSettings
     regressor: Any = None
+    shares: Mapping[ModelName, float] | None = None
 
     def learn(
         self,
@@ -88,7 +93,7 @@ class Learner:
 
     def credibility(self, examples: Examples, predictions: NDArray[np.float32], halves: Halves) -> Credibility:
         """Return the factors of ids on predictions of cells."""
-        is_linear = self.regressor is not None or self.settings.model == "product"
+        is_linear = self.regressor is not None or (self.settings.model == "product" and not self.shares)
         share = LOWEST_SHARE if is_linear else LOWEST_SHARE_OF_CHANCES
         return Credibility.learn(examples, predictions, len(self.x), len(self.a), halves, lowest_share=share)
 
@@ -97,6 +102,10 @@ class Learner:
     ) -> RewardModel:
         """Learn a model of the kind that the settings name; only the product learns from events."""
         settings = self.settings
+        if self.shares:
+            learners = [replace(self, shares=None, settings=replace(settings, model=kind)) for kind in self.shares]
+            parts = tuple(learner._model(examples, tau, events, passes, on_progress) for learner in learners)
+            return BlendModel(parts, tuple(self.shares.values()))
         if settings.model == "low-rank":
             options: dict[str, Any] = {"bits": settings.bits, "seed": settings.seed, "on_progress": on_progress}
             return learn_low_rank(examples, tau, self.x, self.a, **options)

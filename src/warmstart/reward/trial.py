@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from warmstart.reward.credibility import Credibility, Halves
 from warmstart.reward.examples import Examples
 from warmstart.reward.learner import LearnedRewards, Learner, greedy_weights
+from warmstart.reward.models import ModelName
 
 Floats = NDArray[np.float64]
 Division = tuple[Examples, Examples]
@@ -23,6 +25,13 @@ CLEARLY = 2.0
 INSIDE = 0.01
 
 
+def inside(predicted: NDArray[Any], later: Examples) -> Floats:
+    """Return predictions for later cells; those that are 0 or 1 are moved inside."""
+    mean = float(later.reward_sum.sum() / later.n.sum())
+    edge = INSIDE * min(mean, 1 - mean) + 1e-9
+    return np.clip(predicted.astype(np.float64), edge, 1 - edge)
+
+
 @dataclass(frozen=True, eq=False)
 class Losses:
     """The log-loss of each later cell's rewards (``of_reward``) and of what they lack (``of_none``), per event."""
@@ -33,9 +42,7 @@ class Losses:
     @classmethod
     def of(cls, predicted: Floats, later: Examples) -> Losses:
         """Return the losses of predictions for later cells; those that are 0 or 1 are moved inside."""
-        mean = float(later.reward_sum.sum() / later.n.sum())
-        inside = INSIDE * min(mean, 1 - mean) + 1e-9
-        p = np.clip(predicted, inside, 1 - inside)
+        p = inside(predicted, later)
         return cls(-np.log(p), -np.log1p(-p))
 
     def sum(self, later: Examples) -> float:
@@ -52,13 +59,15 @@ class Losses:
 class Trial:
     """What came of learning from earlier cells, one entry a division of events into earlier and later ones.
 
-    ``learned``: of the first division. ``weights``: of later cells, clipped, for the policy's choices.
+    ``learned``: of the first division; None of a blend. ``weights``: of later cells, clipped, for the policy's choices.
+    ``parts``: predictions before factors.
     """
 
-    learned: LearnedRewards
+    learned: LearnedRewards | None
     halves: Halves
     weights: list[Floats]
     losses: list[Losses]
+    parts: list[Part]
 
     def value(self, later: Sequence[Examples]) -> float:
         """Return the clipped value of the policy on later events."""
@@ -81,18 +90,39 @@ def events_of(windows: Sequence[Examples]) -> float:
     return sum(float(window.n.sum()) for window in windows)
 
 
+@dataclass(frozen=True, eq=False)
 class Part:
     """Predictions of one division, before factors of ids; ``places``: of later cells among earlier ones, or -1."""
 
-    def __init__(self, learner: Learner, learned: LearnedRewards, earlier: Examples, later: Examples) -> None:
-        self.learner, self.earlier, self.later = learner, earlier, later
-        self.of_earlier, self.places = learned.predictions, earlier.places(later)
+    learner: Learner
+    earlier: Examples
+    later: Examples
+    of_earlier: NDArray[np.float32]
+    of_later: NDArray[np.float32]
+    places: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, learner: Learner, learned: LearnedRewards, earlier: Examples, later: Examples) -> Part:
+        """Predict later cells by what was learned from earlier ones."""
+        of_earlier, places = learned.predictions, earlier.places(later)
         if learned.model is None:
             # A regressor that is not kept predicts the cells it has learned from, and the mean of others.
             mean = np.float32(earlier.reward_sum.sum() / earlier.n.sum())
-            self.of_later = np.where(self.places >= 0, self.of_earlier[self.places], mean)
+            of_later = np.where(places >= 0, of_earlier[places], mean)
         else:
-            self.of_later = learned.model.predict(later.contexts, later.actions, learner.x, learner.a)
+            of_later = learned.model.predict(later.contexts, later.actions, learner.x, learner.a)
+        return cls(learner, earlier, later, of_earlier, of_later, places)
+
+    @classmethod
+    def blend(cls, parts: Sequence[Part], shares: Mapping[ModelName, float]) -> Part:
+        """Return the weighted mean of the predictions of several kinds."""
+        of_earlier, of_later = (
+            np.sum([share * one for share, one in zip(shares.values(), each, strict=True)], axis=0).astype(np.float32)
+            for each in ([part.of_earlier for part in parts], [part.of_later for part in parts])
+        )
+        first = parts[0]
+        learner = replace(first.learner, shares=shares)
+        return cls(learner, first.earlier, first.later, of_earlier, of_later, first.places)
 
     def known(self, halves: Halves) -> Credibility:
         """Return the factors of ids that earlier cells have with these halves."""
@@ -114,13 +144,18 @@ def with_rewards(divisions: Sequence[Division]) -> list[Division]:
 def try_out(learner: Learner, divisions: Sequence[Division], tau: float) -> Trial:
     """Learn from the earlier cells of each division, and choose how far factors of contexts and cells are shrunk."""
     learned = [learner.learn(earlier, tau) for earlier, _ in divisions]
-    parts = [Part(learner, one, *division) for one, division in zip(learned, divisions, strict=True)]
+    parts = [Part.of(learner, one, *division) for one, division in zip(learned, divisions, strict=True)]
+    return judged(learned[0], parts)
+
+
+def judged(learned: LearnedRewards | None, parts: list[Part]) -> Trial:
+    """Return the trial of what was learned, by its predictions; ``learned``: of the first division."""
     halves, losses = choose_halves(parts)
     weights = []
     for part in parts:
         scores = part.known(halves).apply(part.earlier, part.of_earlier)
-        weights.append(greedy_weights(part.earlier, scores, part.later, len(learner.a)))
-    return Trial(learned[0], halves, weights, losses)
+        weights.append(greedy_weights(part.earlier, scores, part.later, len(part.learner.a)))
+    return Trial(learned, halves, weights, losses, parts)
 
 
 def choose_halves(parts: Sequence[Part]) -> tuple[Halves, list[Losses]]:

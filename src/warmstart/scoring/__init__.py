@@ -13,6 +13,7 @@ from warmstart.core import Door
 if TYPE_CHECKING:
     from warmstart.scoring.about import *  # noqa: F403
     from warmstart.scoring.arrays import *  # noqa: F403
+    from warmstart.scoring.blend import *  # noqa: F403
     from warmstart.scoring.chosen import *  # noqa: F403
     from warmstart.scoring.deferring import *  # noqa: F403
     from warmstart.scoring.exploring import *  # noqa: F403
@@ -33,12 +34,13 @@ _door = Door.to(
     {
         "about": "DECISIONS FORMAT own_sha256 read_about read_files settings_of",
         "arrays": "ArraySpec damaged read_array sha256",
+        "blend": "BlendModel",
         "chosen": "Chosen",
         "deferring": "DRAWS NO_DRAWS RANKED_ARRAYS DeferringPolicy Ranked load_ranked",
         "exploring": "Explored check_exploration epsilon_greedy",
         "fields": "FILE",
         "keys": "SavedKeys is_text key_arrays key_files load_keys number_dtype",
-        "kinds": "ACTION_ARRAYS KINDS kind_of load_actions load_model",
+        "kinds": "ACTION_ARRAYS KINDS check_model load_actions load_model saved_model",
         "models": "Groups LogisticModel LossName LowRankModel MeanModel Members ProductModel RewardModel "
         "expected_rewards unit",
         "parts": "CONSTANT CONSTANT_VALUE LARGEST_NUMBER Part buckets category_part counted_words embedding_parts "

@@ -26,7 +26,7 @@ from warmstart.scoring.fields import (
     whole,
 )
 from warmstart.scoring.keys import check_kind, key_arrays
-from warmstart.scoring.kinds import KINDS, array_files
+from warmstart.scoring.kinds import array_files, check_model
 from warmstart.scoring.safe import SAFE
 from warmstart.scoring.settings import FeatureSettings, Kind
 
@@ -65,13 +65,6 @@ def _features(value: Any, where: str) -> None:
         raise damaged(FILE, f"{where}.missing must name columns of {where}.kinds")
     if not all(spread > 0 for _, spread in value["scales"].values()):
         raise damaged(FILE, f"{where}.scales must have spreads above 0")
-
-
-def _model(value: Any, where: str) -> None:
-    if type(value) is not dict:
-        refuse(where, "an object or null", value)
-    one_of(*KINDS)(value.get("kind"), f"{where}.kind")
-    record({"kind": text, **KINDS[value["kind"]].fields})(value, where)
 
 
 def _folds(value: Any, where: str) -> None:
@@ -117,6 +110,7 @@ _REPORT = {
     "model": _name,
     "models_compared_by": text,
     "models_tried": mapping(record(_TRIED)),
+    "shares": mapping(_SHARE),
     "events": whole(),
     "cells": whole(),
     "contexts": record(_REPORTED, absent=("estimated",)),
@@ -146,7 +140,7 @@ _ABOUT = record(
         "columns": record(_COLUMNS),
         "window": record(_WINDOW, absent=("steps",)),
         "folds": optional(_folds),
-        "model": optional(_model),
+        "model": optional(check_model),
         "action_type": check_kind,
         "context_features": _features,
         "action_features": _features,
@@ -179,9 +173,8 @@ def read_about(folder: Path, where: str) -> dict[str, Any]:
     if len(set(names)) < len(names):
         raise damaged(FILE, "columns.context and columns.action must differ, also from 'rank' and 'score'")
     # Names of files are never taken from the file: they follow from the kind of model.
-    model = about["model"]["kind"] if about["model"] else None
     keys = {spec.file for spec in key_arrays(about["action_type"]).values()}
-    files = {FILE, DECISIONS, *keys, *array_files(model), *_ranked_files(about)}
+    files = {FILE, DECISIONS, *keys, *array_files(about["model"]), *_ranked_files(about)}
     record(dict.fromkeys(sorted(files), text))(about["files"], "files")
     if about["files"][FILE] != own_sha256(about):
         raise damaged(FILE, f"has another SHA-256 than files.{FILE} says: it is damaged or was changed")

@@ -12,13 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warmstart.scoring.arrays import ArraySpec, Reading, damaged, read_array
-from warmstart.scoring.fields import FILE, Check, number, one_of, whole
+from warmstart.scoring.blend import BlendModel
+from warmstart.scoring.fields import FILE, Check, listed, number, one_of, record, refuse, text, whole
 from warmstart.scoring.models import Groups, LogisticModel, LowRankModel, MeanModel, ProductModel, RewardModel
 from warmstart.scoring.rows import SparseRows
 from warmstart.scoring.trees import MOST_LEAVES, WORDS_OF_A_SET, TreesModel
 
 # Far above what learning makes, and far below what overflows in a sum of products.
 LARGEST_WEIGHT, LARGEST_VALUE, LARGEST_FACTOR = 1e9, 1e3, 1e12
+# A blend of several kinds; shares are written with all their digits.
+BLEND, CLOSE_TO_ONE = "blend", 1e-6
 Arrays = Mapping[str, NDArray[Any]]
 
 
@@ -211,11 +214,49 @@ def kind_of(model: Any) -> str:
     return next(name for kind, name in MODEL_CLASSES.items() if isinstance(model, kind))
 
 
-def array_files(kind: str | None) -> set[str]:
-    """Return the names of the array files of a policy with this kind of model; none without a model."""
-    if kind is None:
+def saved_model(model: RewardModel) -> tuple[dict[str, Any], dict[str, tuple[ArraySpec, NDArray[Any]]]]:
+    """Return what policy.json says of a model, and its arrays by file."""
+    if isinstance(model, BlendModel):
+        each = [saved_model(part) for part in model.parts]
+        parts = [{**about, "share": share} for (about, _), share in zip(each, model.shares, strict=True)]
+        return {"kind": BLEND, "parts": parts}, {file: one for _, arrays in each for file, one in arrays.items()}
+    kind = KINDS[kind_of(model)]
+    fields, arrays = kind.saved(model)
+    by_file = {kind.arrays[name].file: (kind.arrays[name], array) for name, array in arrays.items()}
+    return {"kind": kind_of(model), **fields}, by_file
+
+
+def check_model(value: Any, where: str) -> None:
+    """Check what policy.json says of a model: its kind, its fields and, of a blend, the parts, each of another kind."""
+    if type(value) is not dict:
+        refuse(where, "an object or null", value)
+    if value.get("kind") != BLEND:
+        _check_kind(value, where, {})
+        return
+    record({"kind": text, "parts": listed(lambda part, at: _check_kind(part, at, {"share": number(0, 1)}), 2)})(
+        value, where
+    )
+    kinds = [part["kind"] for part in value["parts"]]
+    if len(set(kinds)) < len(kinds):
+        raise damaged(FILE, f"{where}.parts must be of different kinds")
+    if abs(sum(part["share"] for part in value["parts"]) - 1) > CLOSE_TO_ONE:
+        raise damaged(FILE, f"{where}.parts must have shares that add up to 1")
+
+
+def _check_kind(value: Any, where: str, more: Mapping[str, Check]) -> None:
+    if type(value) is not dict:
+        refuse(where, "an object", value)
+    one_of(*KINDS)(value.get("kind"), f"{where}.kind")
+    record({"kind": text, **KINDS[value["kind"]].fields, **more})(value, where)
+
+
+def array_files(about: Mapping[str, Any] | None) -> set[str]:
+    """Return the names of the array files of a policy with this model; none without a model."""
+    if about is None:
         return set()
-    return {spec.file for spec in (*ACTION_ARRAYS.values(), *KINDS[kind].arrays.values())}
+    kinds = [part["kind"] for part in about["parts"]] if about["kind"] == BLEND else [about["kind"]]
+    specs = (*ACTION_ARRAYS.values(), *(spec for kind in kinds for spec in KINDS[kind].arrays.values()))
+    return {spec.file for spec in specs}
 
 
 def load_model(
@@ -230,6 +271,9 @@ def load_model(
         actions: how many are known.
         reading: how arrays are read.
     """
+    if about["kind"] == BLEND:
+        parts = [load_model(folder, part, bits, actions, reading=reading) for part in about["parts"]]
+        return BlendModel(tuple(parts), tuple(float(part["share"]) for part in about["parts"]))
     kind = KINDS[about["kind"]]
     fields = {name: about[name] for name in kind.fields}
     sizes = {"actions": actions, **kind.sizes(fields, bits)}

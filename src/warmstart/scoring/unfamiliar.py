@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warmstart.core import counted, quoted
+from warmstart.scoring.blend import BlendModel
 from warmstart.scoring.models import LogisticModel, LowRankModel, ProductModel, RewardModel
 from warmstart.scoring.parts import LARGEST_NUMBER
 from warmstart.scoring.records import is_absent, numbers_or_times, rows_of_records, vectors_of_lists
@@ -53,6 +54,9 @@ class Given(Protocol):
 
 def known_buckets(model: RewardModel | None) -> tuple[Buckets | None, Buckets | None]:
     """Return the buckets of contexts' and of actions' features that training had; None where they do not matter."""
+    if isinstance(model, BlendModel):
+        each = zip(*map(known_buckets, model.parts), strict=True)
+        return tuple(_all(side) for side in each)  # type: ignore[return-value]
     if isinstance(model, ProductModel):
         table = model.weights.reshape(-1, model.width) != 0
         return np.flatnonzero(table.any(axis=1)), np.flatnonzero(table.any(axis=0))
@@ -62,6 +66,11 @@ def known_buckets(model: RewardModel | None) -> tuple[Buckets | None, Buckets | 
     if isinstance(model, LogisticModel):
         return model.buckets, None
     return (model.context_columns, model.action_columns) if isinstance(model, TreesModel) else (None, None)
+
+
+def _all(side: Iterable[Buckets | None]) -> Buckets | None:
+    known = [buckets for buckets in side if buckets is not None]
+    return np.unique(np.concatenate(known)) if known else None
 
 
 def unfamiliar_features(given: Given, settings: FeatureSettings, known: Buckets | None, what: str) -> list[str]:
