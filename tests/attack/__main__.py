@@ -25,17 +25,18 @@ MOST_GROWTH = 10 * MEGABYTE
 
 
 def kills(names, times, seed, minutes):
-    """Attack commands, each in turn, while there are minutes left; yield a row of counts for each."""
+    """Attack commands, each in turn, while there are minutes left, and yield a row of counts for each."""
     until = time.monotonic() + 60 * minutes
     with TemporaryDirectory() as place:
         inputs, out = Path(place, "inputs"), Path(place, "out")
         inputs.mkdir()
         build(inputs)
         for name in names:
-            if time.monotonic() > until:
-                return
+            # Each has its part of the time that is left.
+            now = time.monotonic()
+            own = now + (until - now) / (len(names) - names.index(name))
             row = {"attacks": 0, "killed": 0, "interrupted": 0, "refused": 0, "done": 0, "broken outputs": 0}
-            for (_, code), number in attack(inputs, out, [name], times, seed).items():
+            for (_, code), number in attack(inputs, out, [name], times, seed, own).items():
                 row["attacks"] += number
                 row[OUTCOMES[code]] += number
             yield name, row
@@ -77,7 +78,7 @@ def main():
     parser.add_argument("--evaluations", type=int, default=1_000, help="in one process")
     parser.add_argument("--processes", type=int, default=16, help="at once")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no further command after so many")
+    parser.add_argument("--minutes", type=float, default=math.inf, help="begin no attack on commands after so many")
     parser.add_argument("--record", action="store_true", help="keep the counts in benchmarks/results")
     asked = parser.parse_args()
     rows = {}

@@ -4,6 +4,7 @@ At any time every output is as it was before, or whole, or absent where it was a
 command has run to its end, no temporary file is left.
 """
 
+import math
 import os
 import random
 import signal
@@ -72,8 +73,11 @@ def attack_one(inputs, out, name, earlier, **fate):
     return code
 
 
-def attack(inputs, out, names, times, seed=0):
-    """Attack commands at every rename and at random moments, in every way; return how often which exit code came."""
+def attack(inputs, out, names, times, seed=0, until=math.inf):
+    """Attack commands at every rename and at random moments, in every way; return how often which exit code came.
+
+    ``until``: a moment of the monotonic clock after which no further attack begins; the ways come in random order then.
+    """
     chance, counts = random.Random(seed), Counter()
     for name in names:
         clear(out)
@@ -83,7 +87,11 @@ def attack(inputs, out, names, times, seed=0):
         fates += [{"fate": ("size", size)} for size in SIZES]
         for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             fates += [{"signal_after": (number, chance.uniform(0.1, 1.1 * seconds))} for _ in range(times)]
+        if until < math.inf:
+            chance.shuffle(fates)
         for fate in fates:
+            if time.monotonic() > until:
+                break
             code = attack_one(inputs, out, name, earlier=not new_folder and chance.random() < 0.5, **fate)
             counts[name, code] += 1
     return counts
