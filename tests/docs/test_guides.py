@@ -4,7 +4,6 @@ import contextlib
 import csv
 import io
 import os
-import re
 import shlex
 import subprocess
 import sys
@@ -14,28 +13,11 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from tests.support.commands import warmstart
+from tests.support.pages import MADE, blocks_of
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
-# What a guide leaves.
-MADE = {
-    "from-obp.md": [],
-    "from-vowpal-wabbit.md": ["vw.parquet", "again.vw"],
-    "late-rewards.md": ["joined.parquet"],
-    "llm-routers.md": ["judged.parquet", "router.html", "router/policy.json"],
-    "log-propensities.md": ["day.parquet"],
-    "outcomes.md": ["routes.html"],
-    "pipeline.md": ["warmstart.toml", "check.xml", "check.md", "evaluation.json"],
-    "plan.md": ["show.csv", "plan.html"],
-    "segments.md": ["segments.html"],
-    "serve.md": ["policy/policy.json"],
-}
 # Guides whose plain blocks are what their commands print, line by line.
 PRINTED = {"llm-routers.md": 6, "outcomes.md": 5, "plan.md": 1, "segments.md": 2}
-
-
-def blocks_of(text):
-    """The language and text of every fenced block."""
-    return re.findall(r"^```(\w*)\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
 
 
 def run_program(program, folder, names):

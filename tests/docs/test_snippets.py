@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from tests.docs.test_guides import MADE, blocks_of
 from tests.support.commands import warmstart
+from tests.support.pages import MADE, blocks_of
 
 import warmstart as ws
 
