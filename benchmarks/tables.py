@@ -102,7 +102,7 @@ TABLES = {
     "learning-rates": Table(
         "Five learning rates in one pass",
         formats={"largest difference of a weight": lambda x: f"{x:.0e}" if x else "0"},
-        settings={"examples": 60_000},
+        settings={"examples": 20_000},
     ),
     "learning-fit": Table(
         "fit, from cells and from events", formats={"true value": decimal(4)}, settings={"events": 3_000_000}
