@@ -10,6 +10,7 @@ import argparse
 import json
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
@@ -18,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.compare import environment
-from benchmarks.measure import TIME, Run, interleave, median_ratio, run_child, timed
+from benchmarks.measure import CPU, TIME, Run, interleave, median_ratio, run_child, timed
 from benchmarks.tables import print_table, ratio, setting
 
 SIZES = {"events": 500_000, "n_contexts": 20_000, "n_actions": 200_000}
-EXAMPLES, CONTEXTS = 30_000, 256
+EXAMPLES, CONTEXTS = 60_000, 256
 BITS = {22: (13, 9), 24: (14, 10)}
 PAPER_RATES = (0.2, 0.1, 0.05, 0.02, 0.01)
 
@@ -62,8 +63,9 @@ def child(folder: Path) -> None:
     """Measure every case once; print the seconds and the numbers by case."""
     found = {}
     for name, call, number in cases(folder):
+        cpu = time.process_time()
         seconds, result = timed(call)
-        found[name] = {TIME: seconds, "value": number(result)}
+        found[name] = {TIME: seconds, CPU: time.process_time() - cpu, "value": number(result)}
     print(json.dumps({"cases": found, "source": sys.modules["warmstart"].__file__}))
 
 
@@ -91,11 +93,12 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         ws.simulate(Path(name) / "month", seed=0, **SIZES)
         results = compare(Path(name), {"old": options.old, "new": options.new}, options.runs)
-    lines = [["", "new / old", "values"]]
+    lines = [["", "time", "CPU", "values"]]
     for case in results["new"][0]["cases"]:
         old, new = ([run["cases"][case] for run in results[tree]] for tree in ("old", "new"))
         gap = max(abs(one["value"] - two["value"]) / abs(one["value"]) for one, two in zip(old, new, strict=True))
-        lines.append([case, ratio(median_ratio(new, old, TIME)), f"differ by {gap:.0e}" if gap else "same"])
+        ratios = [ratio(median_ratio(new, old, kind)) for kind in (TIME, CPU)]
+        lines.append([case, *ratios, f"differ by {gap:.0e}" if gap else "same"])
     print_table(f"new / old, {EXAMPLES:,} examples, medians of {options.runs} rounds", lines)
 
 
