@@ -190,6 +190,9 @@ def events_by_coefficient(rows: ir.Table, groups: Sequence[str], tau: Clip, rate
     columns = ["n", "expected", *epoch, "d", "e", "rewards"]
     rest = contexts.mutate(d=float_literal(0), e=contexts.share, n=contexts.rest, rewards=contexts.rest_rewards)
     parts = ibis.union(own.mutate(rewards=rewards).select(*columns), rest.select(*columns), distinct=False)
+    # Many rows are alike, in contexts with few events: every sum below is one of events or of rewards of equal parts.
+    alike = [name for name in columns if name not in ("n", "rewards")]
+    parts = parts.group_by(alike).agg(n=parts.n.sum(), rewards=parts.rewards.sum())
     bins = {"d_bin": _bin(parts.d), "e_bin": _bin(parts.e), "level": level(parts.expected)}
     bins |= {name: parts[name] for name in epoch}
     n, uncertain = parts.n, parts.n * parts.expected * (1.0 - parts.expected)
