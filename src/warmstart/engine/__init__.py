@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _door = Door.to(
     __name__,
     {
-        "columns": "example_rows fetch_columns float_literal",
+        "columns": "example_rows fetch_columns fetch_ordered float_literal",
         "connect": "connect resolve_engine",
         "databases": "check_url has_scheme is_storage",
         "engine": "Engine LocalEngine Row SourceTable StoredTable",

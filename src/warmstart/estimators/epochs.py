@@ -194,7 +194,9 @@ def epoch_sums(
         supported = dict(zip(epochs.numbers.tolist(), totals_by_epoch.tolist(), strict=False))
         value, gains = _points(epochs, binned), None
         if not weighted.is_logging:
-            binned = _fetched(weighted, gain.events_by_coefficient(rows, weighted.groups, tau, None))
+            binned = _fetched(
+                weighted, gain.events_by_coefficient(rows, weighted.groups, tau, None).order_by(EPOCH, *gain.BINS)
+            )
             bins = [
                 gain.gain_bins(
                     {name: column[binned[EPOCH] == number] for name, column in binned.items()}, 1.0, known=True

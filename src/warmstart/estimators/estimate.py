@@ -8,9 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from warmstart.core import PROPENSITY
+from warmstart.engine import fetch_ordered
 from warmstart.estimators import doubt, gain, ips, support, weight_ratio
 from warmstart.estimators.doubted import ByEpoch, ByEvent, ByUnit, DoubtedGain, certified_value_ends
 from warmstart.estimators.epochs import EpochSums, epoch_sums
@@ -340,6 +339,7 @@ def _gain(
 
 def _gain_bins(weighted: WeightedRows, totals: Mapping[str, float], tau: float, levels: Levels) -> GainBins:
     rate = gain.usable_rate(weighted.table, levels.rate)
-    binned = weighted.engine.fetch(gain.events_by_coefficient(weighted.table, weighted.groups, tau, rate))
-    columns = {name: np.array([row[name] for row in binned], dtype=np.float64) for name in gain.BINNED}
-    return gain.gain_bins(columns, totals["supported"], known=rate is not None)
+    binned = gain.events_by_coefficient(weighted.table, weighted.groups, tau, rate)
+    return gain.gain_bins(
+        fetch_ordered(weighted.engine, binned, gain.BINS), totals["supported"], known=rate is not None
+    )

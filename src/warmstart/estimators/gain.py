@@ -42,7 +42,8 @@ if TYPE_CHECKING:
 RATIO, SMALLEST = 1.05, 1e-4
 # Expected rewards b are multiples of 1 / LEVELS, and each context's is shrunk by so many events of the average.
 LEVELS, STRENGTH = 32, 20.0
-BINNED = ("d_bin", "e_bin", "level", "n", "rewards", "d", "e", "d_won", "e_won", "dd", "de", "ee")
+BINS = ("d_bin", "e_bin", "level")
+BINNED = (*BINS, "n", "rewards", "d", "e", "d_won", "e_won", "dd", "de", "ee")
 # The bin of a part of u that is zero; less than this is rounding.
 NO_PART, ROUNDING = first_bin(RATIO, SMALLEST) - 1, 1e-12
 
@@ -199,7 +200,7 @@ def events_by_coefficient(rows: ir.Table, groups: Sequence[str], tau: Clip, rate
     sums = {"n": n, "rewards": parts.rewards, "d": parts.d * n, "e": parts.e * n}
     sums |= {"d_won": parts.d * parts.rewards, "e_won": parts.e * parts.rewards}
     sums |= {"dd": parts.d**2 * uncertain, "de": parts.d * parts.e * uncertain, "ee": parts.e**2 * uncertain}
-    return parts.group_by(**bins).agg(**{name: part.sum() for name, part in sums.items()}).order_by(*bins)
+    return parts.group_by(**bins).agg(**{name: part.sum() for name, part in sums.items()})
 
 
 def _above_rounding(part: ir.Value) -> ir.Value:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from warmstart.core import BEFORE, EPOCH, PROPENSITY
-from warmstart.engine import float_literal
+from warmstart.engine import fetch_ordered, float_literal
 from warmstart.estimators.intervals import RATIO, SMALLEST, Coefficients, TermSums, bin_ends
 from warmstart.estimators.moments import Moments, Term, Terms
 from warmstart.estimators.weights import Clip, clipped, log_bin
@@ -117,7 +117,6 @@ def events_by_weight(
     shown = rows.mutate(c=c).filter(rows.n > 0, c > 0)
     bins = shown.group_by(bin=log_bin(shown.c, RATIO, SMALLEST))
     sums = {"n": shown.n, "weight": shown.c * shown.n, "rewards": shown.reward_sum, "won": shown.c * shown.reward_sum}
-    fetched = engine.fetch(bins.agg(**{name: part.sum() for name, part in sums.items()}).order_by("bin"))
-    n, weight, rewards, won = (np.array([row[name] for row in fetched], dtype=np.float64) for name in sums)
-    ends = bin_ends(np.array([row["bin"] for row in fetched], dtype=np.int64), RATIO, SMALLEST)
-    return Coefficients.of_bins(ends, (n, weight), (rewards, won))
+    found = fetch_ordered(engine, bins.agg(**{name: part.sum() for name, part in sums.items()}), ["bin"])
+    ends = bin_ends(found["bin"].astype(np.int64), RATIO, SMALLEST)
+    return Coefficients.of_bins(ends, (found["n"], found["weight"]), (found["rewards"], found["won"]))
