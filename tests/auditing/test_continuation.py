@@ -83,3 +83,12 @@ def test_units_that_come_often_or_stick_to_actions_cost_events():
     assert times(1.0) < times(10.0) < times(100.0)
     assert times(10.0) < times(10.0, together=5.0)
     assert UnitVisits(np.ones(1), np.ones(1), 0.1, 5.0).spread_over(0.25).together == 2.0
+
+
+def test_where_actions_stick_to_units_they_are_drawn_so():
+    """The heaviest bets are planned for units that are shown one action only."""
+    units = UnitVisits(np.array([10.0]), np.array([1_000.0]), 0.1, together=5.0)
+    plan = Continuation(one_context(), 0.0, 0.05, 0.03, known=False, visits=units)
+    typical, net = plan._units(plan.sums(1.0), 1.0)
+    assert (typical.units * net**2).sum() == pytest.approx(5.0 * typical.independent, rel=0.1)
+    assert UnitVisits(np.array([10.0]), np.ones(1), 0.1, together=1.04).kept == 0.0

@@ -37,6 +37,8 @@ DRAWN, FEWEST_DRAWN = 200_000, 20.0
 RATIO, SLICES = 1.05, 20
 # The part of the units that come most often.
 TAIL = 0.1
+# Actions that stick to units no more than this are taken for drawn anew: chance makes as much.
+BY_CHANCE = 1.05
 # No log is longer, in multiples of this one.
 LONGEST = 1e6
 
@@ -103,6 +105,16 @@ class UnitVisits:
         growth = 1 + math.log(times) / max(math.log(TAIL * float(self.units.sum())), 1.0)
         heavier: Floats = np.round(self.visits + (growth - 1) * np.maximum(self.visits - usual, 0.0))
         return heavier
+
+    @property
+    def kept(self) -> float:
+        """Return how often a visit has its unit's own action, if the others are drawn anew, so that u go ``together``.
+
+        >>> UnitVisits(np.array([5.0]), np.array([100.0]), 0.0, together=2.0).kept
+        0.5
+        """
+        others = float((self.units * self.visits**2).sum() / (self.units * self.visits).sum()) - 1
+        return math.sqrt(min((self.together - 1) / others, 1.0)) if self.together > BY_CHANCE and others > 0 else 0.0
 
     def spread_over(self, share: float) -> UnitVisits:
         """Return the same where actions stick to units on a share of the traffic only, being drawn anew elsewhere."""
@@ -210,7 +222,7 @@ class Continuation:
         return replace(self, cells=replace(self.cells, number=number), epochs=None, visits=None).sums(1.0)
 
     def _units(self, sums: GainSums, times: float) -> tuple[TypicalUnits, Floats]:
-        """Draw units whose visits are independent draws of the events to come, and add how far actions stick to them.
+        """Draw units whose visits are draws of the events to come, some of them the same for all visits of a unit.
 
         As many visits a unit as in this log, and as many more units as there are events. All units that come often are
         drawn: the heaviest ones hold bets back.
@@ -225,7 +237,9 @@ class Continuation:
         of_visits, weight = np.repeat(of_unit.astype(np.int64), drawn), np.repeat(units / drawn, drawn)
         unit = np.repeat(np.arange(len(of_visits)), of_visits)
         chances = np.cumsum(np.append(n, max(all_visits - float(n.sum()), 0.0)))
-        places = np.searchsorted(chances, chances[-1] * rng.random(len(unit)), side="right")
+        draws, own = rng.random(len(unit)), rng.random(len(of_visits))[unit]
+        draws = np.where(rng.random(len(unit)) < visits.kept, own, draws)
+        places = np.searchsorted(chances, chances[-1] * draws, side="right")
         at = np.append(u, 0.0)[np.minimum(places, len(u))]
         size, net = (np.bincount(unit, part, minlength=len(weight)).astype(np.float64) for part in (np.abs(at), at))
         mean, independent = float(sums.by_u.rewards.sum() / n.sum()), float((u**2 * n).sum())

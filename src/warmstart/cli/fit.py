@@ -89,7 +89,9 @@ def fit(
     with ProgressDisplay(connected) as progress:
         policy = pipeline.fit(
             pipeline.training_window(
-                open_guarded(log, connected, guard, utility), train_until=windows.train_until, train_fraction=windows.train_fraction
+                open_guarded(log, connected, guard, utility),
+                train_until=windows.train_until,
+                train_fraction=windows.train_fraction,
             ),
             contexts=contexts,
             actions=actions,
