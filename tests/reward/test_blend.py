@@ -52,16 +52,16 @@ def test_few_events_leave_shares_nearly_equal(truth):
     assert 0.5 < shares["logistic"] < 0.8
 
 
-def curved(events=1_500):
-    """Rewards are half a line and half a step of two numbers: neither kind of model says all of it."""
+def curved(events=2_500):
+    """Rewards are a line in one number and a bump in another: neither kind of model says all of it."""
     rng = np.random.default_rng(0)
-    z, step, a = rng.normal(size=events), rng.normal(size=events), rng.integers(3, size=events)
+    z, bump, a = rng.normal(size=events), rng.normal(size=events), rng.integers(3, size=events)
     line = 1 / (1 + np.exp(-1.5 * z * (a - 1)))
-    means = 0.45 * line + 0.45 * ((step > 0.3) == (a == 2))
+    means = 0.5 * line + 0.4 * ((np.abs(bump) > 0.7) == (a == 2))
     log = {"page": np.arange(events), "ad": a, "click": (rng.random(events) < means).astype(float)}
     log["at"] = 1_700_000_000 + np.arange(events)
     return ws.read_events(pa.table(log), **{**NAMES, "context": "page"}), pa.table(
-        {"page": np.arange(events), "z": z, "step": step}
+        {"page": np.arange(events), "z": z, "bump": bump}
     )
 
 
