@@ -119,8 +119,9 @@ def summary(runs: list[Scores]) -> dict[str, Any]:
 
 
 def _mean_and_error(numbers: list[float]) -> list[float]:
-    error = float(np.std(numbers, ddof=1) / len(numbers) ** 0.5) if len(numbers) > 1 else 0.0
-    return [round(float(np.mean(numbers)), 4), round(error, 4)]
+    mean = round(float(np.mean(numbers)), 4)
+    # One seed says nothing of its error.
+    return [mean] if len(numbers) == 1 else [mean, round(float(np.std(numbers, ddof=1) / len(numbers) ** 0.5), 4)]
 
 
 def measured(path: Path | None, models: Iterable[str], measure: Callable[[list[str], bool], Scores]) -> dict[str, Any]:
