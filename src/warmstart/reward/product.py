@@ -20,8 +20,8 @@ from warmstart.scoring import LossName, SparseRows
 LOSS_CODES = {"squared": 0, "logistic": 1}
 PAPER_RATES = (0.2, 0.1, 0.05, 0.02, 0.01)
 CHUNK = 50_000
-# Rates that learn side by side at most: a lane of a register each.
-MOST_TOGETHER = 8
+# Rates that learn side by side at most: of eight, tables were larger than what large pages of memory were found for.
+MOST_TOGETHER = 4
 # So many chunks for every racing thread at a time, so that none waits long for another.
 PIECES = 4
 LESS_MEMORY = "Take fewer weights (weight_bits=, --weight-bits), or free memory."
