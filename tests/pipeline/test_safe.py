@@ -151,7 +151,7 @@ def test_an_action_that_only_the_proposing_part_shows_is_not_deployed():
     assert 1 in acting(policy)
 
 
-class Reached(Exception):
+class ReachedError(Exception):
     """The log was about to be summed."""
 
 
@@ -159,7 +159,7 @@ def test_guards_are_read_before_anything_is_learned(monkeypatch):
     """Even where nothing is proposed; of a reward that is made small, however it is written."""
 
     def reached(*_):
-        raise Reached
+        raise ReachedError
 
     monkeypatch.setattr("warmstart.pipeline.safe.open_cells", reached)
     table = table_of(events=600).rename_columns(["page", "ad", "click", "at", "click costs", "user"])
@@ -167,7 +167,7 @@ def test_guards_are_read_before_anything_is_learned(monkeypatch):
     for guard, message in (("nonsense", "is no guard"), ("speed<=+1%", "no outcome"), ("`click`<=+1%", "made small")):
         with pytest.raises(ws.UsageError, match=message):
             safe_fit(table, read=read, guards=guard)
-    with pytest.raises(Reached):
+    with pytest.raises(ReachedError):
         safe_fit(table, read=read, guards="click costs<=+1%")
 
 
