@@ -44,6 +44,7 @@ def test_numbers_and_contexts_that_never_repeat_are_judged_by_loss_and_logistic_
     assert all(one.seconds > 0 for one in learned.models_tried.values())
 
 
+@pytest.mark.slow
 def test_topics_of_words_are_judged_by_value_and_the_low_rank_model_wins():
     events, contexts, actions = by_topic()
     learned = ws.fit(events, contexts=contexts, actions=actions, model="auto", weight_bits=14).learned
