@@ -183,3 +183,46 @@ def test_the_command_prints_the_groups_and_what_to_run_next(tmp_path):
     again = ["group", "log.parquet", "--text", "prompt", "--grouping", "g", "--out", "h", "--json"]
     said = json.loads(warmstart(*again, cwd=tmp_path).stdout)
     assert (said["kind"], said["rows"], len(said["groups"])) == ("grouped", 300, 3)
+
+
+def test_features_tell_prompts_apart_and_are_the_same_for_new_ones(tmp_path):
+    table = questions(300)
+    folder = tmp_path / "out"
+    result = ws.group(table, folder, text="prompt", least=50, features=3)
+    rows = pq.read_table(result.events)
+    names = ["prompt_1", "prompt_2", "prompt_3"]
+    assert rows.column_names == ["id", "topic", "model", "score", "group", *names]
+    assert list(result.features) == names
+    assert "'prompt_1' to 'prompt_3'" in result.notes[-1]
+    # Texts of one topic lie closer to each other than to those of the others.
+    places = np.column_stack([rows[name] for name in names])
+    means = {topic: places[np.array(rows["topic"]) == topic].mean(axis=0) for topic in TOPICS}
+    nearest = [min(means, key=lambda topic: ((place - means[topic]) ** 2).sum()) for place in places]
+    assert np.mean(np.array(nearest) == np.array(rows["topic"])) > 0.95
+    # The saved grouping gives them to new texts, and to those it knows the same: a null and unknown words have none.
+    new = pa.table({"prompt": [table["prompt"][7].as_py(), "zzz", None]})
+    again = pq.read_table(ws.group(new, tmp_path / "again", text="prompt", grouping=folder, features=3).events)
+    assert [again[name][0] for name in names] == [rows[name][7] for name in names]
+    assert [row[name] for row in again.to_pylist()[1:] for name in names] == [0.0] * 6
+    with pytest.raises(ws.UsageError, match="33 features: this grouping has 32"):
+        ws.group(new, tmp_path / "more", text="prompt", grouping=folder, features=33)
+    with pytest.raises(ws.DataError, match="has a column 'prompt_2' of its own"):
+        ws.group(table.append_column("PROMPT_2", table["score"]), tmp_path / "two", text="prompt", features=2)
+
+
+def test_features_of_embeddings_are_their_first_directions(tmp_path):
+    rng = np.random.default_rng(0)
+    # What tells them apart is the sum of the last two numbers, which no single column is.
+    side = rng.choice([-1.0, 1.0], 200)
+    vectors = rng.normal(0, 0.1, (200, 6)) + side[:, None] * np.array([0, 0, 0, 0, 1, 1])
+    table = pa.table({"id": np.arange(200), "vector": pa.array(list(vectors))})
+    folder = tmp_path / "out"
+    rows = pq.read_table(ws.group(table, folder, embedding="vector", groups=2, features=2).events)
+    assert abs(np.corrcoef(rows["vector_1"], side)[0, 1]) > 0.95
+    # As saved by versions that knew no directions.
+    about = json.loads((folder / "grouping.json").read_text())
+    del about["files"]["directions.npy"]
+    (folder / "grouping.json").write_text(json.dumps(about))
+    assert load_grouping(folder).directions is None
+    with pytest.raises(ws.UsageError, match="no directions"):
+        ws.group(table, tmp_path / "again", embedding="vector", grouping=folder, features=2)

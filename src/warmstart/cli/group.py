@@ -25,6 +25,7 @@ def group(
     grouping: Path | None = None,
     groups: int | None = None,
     least: int = 200,
+    features: int = 0,
     keep_text: bool = False,
     seed: int = 0,
     table: str | None = None,
@@ -44,6 +45,7 @@ def group(
         grouping (FOLDER): Use the grouping of an earlier --out.
         groups (N): Their number.  [default: the fewest that explain four fifths of what any do]
         least (N): The events that a group needs where the number is chosen.
+        features (N): Also write where each text lies, as N columns of numbers: contexts for modelled propensities.
         keep_text: Write the texts, too.
         seed (N): Of k-means.
         table (NAME): Of a DuckDB file.
@@ -59,7 +61,14 @@ def group(
 
     ours, _, theirs = (on or "").partition("=")
     options: dict[str, Any] = {"text": text, "embedding": embedding, "texts": texts, "grouping": grouping}
-    options |= {"groups": groups, "least": least, "keep_text": keep_text, "seed": seed, "table": table}
+    options |= {
+        "groups": groups,
+        "least": least,
+        "features": features,
+        "keep_text": keep_text,
+        "seed": seed,
+        "table": table,
+    }
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
         result = write(
@@ -74,5 +83,8 @@ def group(
         typer.echo(result.to_json())
         return
     show(result.tables, result.notes)
-    columns = "--context group --action COLUMN --reward COLUMN"
-    typer.echo(f"Next: warmstart evaluate {printable(result.events)} {columns} --policy constants")
+    rest = "--action COLUMN --reward COLUMN --policy constants"
+    typer.echo(f"Next: warmstart evaluate {printable(result.events)} --context group {rest}")
+    if result.features:
+        contexts = " ".join(f"--context {printable(name)}" for name in result.features)
+        typer.echo(f"By text: warmstart evaluate {printable(result.events)} {contexts} --propensities mixture {rest}")

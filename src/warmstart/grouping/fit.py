@@ -68,6 +68,8 @@ def fit_grouping(values: pa.Array, weights: Floats, *, groups: int | None, least
         known = places.any(axis=1)
         if not known.any():
             raise EmptyWindowError("No text has a word, and no embedding a number.", "Is it the right column?")
+        scaled, dimensions = np.sqrt(weights)[:, None] * places, min(DIMENSIONS, *places.shape)
+        directions = None if is_text else _directions(scaled, dimensions, seed)
         asked = _numbers(weights, groups, least)
         fewest = least if groups is None else 1
         runs = [_run(places[known], weights[known], n, least=fewest, seed=seed) for n in asked]
@@ -80,7 +82,7 @@ def fit_grouping(values: pa.Array, weights: Floats, *, groups: int | None, least
     words = _words(values, ordered, len(centres)) if is_text else [[] for _ in order]
     chosen = GroupsTried(tried.asked, tried.groups, tried.smallest, tried.explained, chosen=True)
     every = tuple(chosen if one is tried else one for _, one in runs)
-    return Fit(Grouping(numbered(words), centres[order], projection), every)
+    return Fit(Grouping(numbered(words), centres[order], projection, directions), every)
 
 
 def _numbers(weights: Floats, groups: int | None, least: int) -> list[int]:
@@ -126,9 +128,14 @@ def _projection(rows: SparseRows, weights: Floats, seed: int) -> NDArray[np.floa
     dimensions = min(DIMENSIONS, len(rows), int((texts_with > 0).sum()))
     if dimensions < 1:
         return np.zeros((buckets, 1), dtype=np.float32)
+    result: NDArray[np.float32] = (inverse[:, None] * _directions(matrix, dimensions, seed)).astype(np.float32)
+    return result
+
+
+def _directions(rows: Any, dimensions: int, seed: int) -> NDArray[Any]:
+    """Return the first singular vectors of weighted rows, a column each."""
     svd = scikit_learn("decomposition").TruncatedSVD(dimensions, n_iter=ITERATIONS, random_state=seed)
-    svd.fit(matrix)
-    result: NDArray[np.float32] = (inverse[:, None] * svd.components_.T).astype(np.float32)
+    result: NDArray[Any] = svd.fit(rows).components_.T
     return result
 
 

@@ -51,6 +51,7 @@ def group(
     grouping: str | Path | None = None,
     groups: int | None = None,
     least: int = 200,
+    features: int = 0,
     keep_text: bool = False,
     seed: int = 0,
     table: str | None = None,
@@ -75,6 +76,8 @@ def group(
         groups: their number; by default the fewest that explain four fifths of what any number with ``least`` events in
             each explains.
         least: the events that a group needs where the number is chosen.
+        features: so many numbers tell where each text lies, as columns ``COLUMN_1, ...`` (the first directions of the
+            SVD): contexts for modelled propensities, by prompt. A saved grouping gives new texts the same numbers.
         keep_text: write the texts, too.
         seed: of k-means.
         table: the table in a database that ``source`` names.
@@ -82,6 +85,8 @@ def group(
         on_progress: called with the name of each step.
     """
     column, path = _column(text, embedding), Path(out)
+    if features < 0:
+        raise UsageError(f"There cannot be {features} features.")
     if (texts is None) != (on is None):
         raise UsageError("texts and on belong together: another table, and the column by which both know an event.")
     inputs = [source, texts, grouping]
@@ -90,7 +95,7 @@ def group(
     if saved is not None and (saved.projection is None) != (text is None):
         raise UsageError(f"{quoted(str(grouping))} groups {'texts' if text is None else 'embeddings'}.")
     resolved, shown = resolve_engine(stored_table(source, table), engine)
-    log = _open(resolved, shown, column, texts, on)
+    log = _open(resolved, shown, column, texts, on, features=features)
     tried: tuple[GroupsTried, ...] = ()
     if saved is None:
         on_progress("reading texts")
@@ -107,19 +112,20 @@ def group(
     if not rows:
         raise EmptyWindowError(f"{describe(source)} has no rows.")
     listed = tuple(GroupSize(name, sizes[name]) for name in saved.names)
-    return Grouped(path, rows, listed, sizes[NONE], tried, keep_text)
+    return Grouped(path, rows, listed, sizes[NONE], tried, keep_text, log.features)
 
 
 @dataclass(frozen=True)
 class _Log:
     """The log in an engine: ``column_0, ...`` under the user's names, and the value to group by.
 
-    ``own``: which of the columns it is, if it is one of the log's.
+    ``own``: which of the columns it is, if it is one of the log's. ``features``: the names of its numbers.
     """
 
     table: ir.Table
     names: tuple[str, ...]
     own: int | None
+    features: tuple[str, ...] = ()
 
 
 def _column(text: str | None, embedding: str | None) -> str:
@@ -128,17 +134,22 @@ def _column(text: str | None, embedding: str | None) -> str:
     return str(text or embedding)
 
 
-def _open(engine: Engine, source: Any, column: str, texts: Any, on: str | Mapping[str, str] | None) -> _Log:
+def _open(
+    engine: Engine, source: Any, column: str, texts: Any, on: str | Mapping[str, str] | None, *, features: int
+) -> _Log:
     opened = open_every_column(engine, source)
     names, where = opened.names, describe(source)
-    if GROUP in map(str.casefold, names):
-        raise DataError(f"{where} has a column {quoted(GROUP)} of its own.", "Rename it before you group.")
+    numbers = tuple(f"{column}_{i}" for i in range(1, features + 1))
+    taken = {name.casefold() for name in names}
+    for name in (GROUP, *numbers):
+        if name.casefold() in taken:
+            raise DataError(f"{where} has a column {quoted(name)} of its own.", "Rename it before you group.")
     given = {f"column_{i}": opened.table[i] for i in range(len(names))}
     if texts is None:
         if column not in names:
             raise no_such_column(column, names, where=where)
         own = names.index(column)
-        return _Log(opened.table.select(**given, **{VALUE: opened.table[own]}), names, own)
+        return _Log(opened.table.select(**given, **{VALUE: opened.table[own]}), names, own, numbers)
     ours, theirs = next(iter(on.items())) if isinstance(on, Mapping) else (str(on), str(on))
     other = open_every_column(engine, texts)
     for name, there, place in (
@@ -154,7 +165,7 @@ def _open(engine: Engine, source: Any, column: str, texts: Any, on: str | Mappin
     said = said.group_by("key").agg(**{VALUE: said[VALUE].min()})
     rows = opened.table.select(**given)
     joined = rows.left_join(said, rows[f"column_{names.index(ours)}"] == said["key"])
-    return _Log(joined.select(*given, VALUE), names, None)
+    return _Log(joined.select(*given, VALUE), names, None, numbers)
 
 
 def _different(engine: Engine, log: _Log) -> tuple[pa.Array, Any]:
@@ -174,11 +185,16 @@ def _different(engine: Engine, log: _Log) -> tuple[pa.Array, Any]:
 def _grouped(
     engine: Engine, log: _Log, grouping: Grouping, sizes: Counter[str], *, keep_text: bool
 ) -> Iterator[pa.Table]:
-    """Give the log's columns with the group of each row, in batches; count the rows of each group."""
+    """Give the log's columns with the group and the features of each row, in batches; count the rows of each group."""
     wanted = [i for i in range(len(log.names)) if keep_text or i != log.own]
     for batch in engine.stream(log.table):
         whole = pa.Table.from_batches([batch])
         assigned = grouping.assign(whole[VALUE])
         sizes.update(assigned.to_pylist())
         named = whole.select([f"column_{i}" for i in wanted]).rename_columns([log.names[i] for i in wanted])
-        yield named.append_column(GROUP, assigned)
+        named = named.append_column(GROUP, assigned)
+        if log.features:
+            places = grouping.features(whole[VALUE], len(log.features))
+            for name, numbers in zip(log.features, places.T, strict=True):
+                named = named.append_column(name, pa.array(numbers))
+        yield named

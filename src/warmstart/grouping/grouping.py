@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from warmstart.core import ColumnError, quoted, text_array
+from warmstart.core import ColumnError, UsageError, quoted, text_array
 from warmstart.features import feature_rows, vectors_of
 from warmstart.scoring import FeatureSettings, SparseRows
 
@@ -18,6 +18,8 @@ BITS = 14
 NONE = "(none)"
 # Distances that agree so far are equal, whatever order a processor adds in; the first centre is then the nearest.
 DECIMALS = 9
+# Features of equal texts are equal, whoever computes them.
+FEATURE_DECIMALS = 6
 Floats = NDArray[np.float64]
 VALUE = "value"
 
@@ -27,16 +29,34 @@ class Grouping:
     """Groups of texts, or of embeddings; ``names`` in the order of ``centres``.
 
     ``projection``: a row for every bucket of words (TF-IDF weight times singular vectors); None for embeddings.
+    ``directions``: singular vectors of embeddings, a column each; None for texts.
     """
 
     names: tuple[str, ...]
     centres: Floats
     projection: NDArray[np.float32] | None
+    directions: NDArray[np.float32] | None = None
 
     def assign(self, values: pa.Array | pa.ChunkedArray) -> pa.Array:
         """Return the name of the group of each text or embedding; ``(none)`` where it has no known word, or is null."""
         nearest = nearest_centres(self.places(values), self.centres).tolist()
         return text_array([NONE if i < 0 else self.names[i] for i in nearest])
+
+    def features(self, values: pa.Array | pa.ChunkedArray, numbers: int) -> Floats:
+        """Return so many numbers for each text or embedding: where it lies along the first directions of the SVD.
+
+        They are 0 where a text has no known word, or is null.
+        """
+        source = self.projection if self.directions is None else self.directions
+        if source is None:
+            raise UsageError("The grouping of these embeddings has no directions.", "Group again with this version.")
+        if not 1 <= numbers <= source.shape[1]:
+            raise UsageError(f"There cannot be {numbers} features: this grouping has {source.shape[1]} directions.")
+        places = self.places(values)
+        if self.directions is not None:
+            places = np.einsum("ij,jk->ik", places, self.directions[:, :numbers].astype(np.float64))
+        result: Floats = np.round(places[:, :numbers], FEATURE_DECIMALS) + 0.0
+        return result
 
     def places(self, values: pa.Array | pa.ChunkedArray) -> Floats:
         """Return where texts or embeddings lie: vectors of length 1, or 0 where nothing is known."""

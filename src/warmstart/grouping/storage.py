@@ -15,14 +15,17 @@ from warmstart.scoring import ArraySpec, damaged, read_array, sha256
 FILE, FORMAT = "grouping.json", 1
 CENTRES = ArraySpec("centres.npy", "float64", ("groups", "dimensions"))
 PROJECTION = ArraySpec("projection.npy", "float32", ("buckets", "dimensions"))
+# Of embeddings; earlier versions saved none.
+DIRECTIONS = ArraySpec("directions.npy", "float32", ("dimensions", "directions"))
 LARGEST_FILE = 1 << 20
 
 
 def save_grouping(grouping: Grouping, folder: Path) -> None:
     """Write a grouping into a folder that is there."""
     arrays: list[tuple[ArraySpec, Any]] = [(CENTRES, grouping.centres)]
-    if grouping.projection is not None:
-        arrays.append((PROJECTION, grouping.projection))
+    for optional, array in ((PROJECTION, grouping.projection), (DIRECTIONS, grouping.directions)):
+        if array is not None:
+            arrays.append((optional, array))
     for spec, array in arrays:
         np.save(folder / spec.file, np.ascontiguousarray(array, dtype=spec.dtype), allow_pickle=False)
     about = {
@@ -41,15 +44,17 @@ def load_grouping(folder: str | Path) -> Grouping:
     if not (path / FILE).is_file():
         raise SourceError(f"{printable(folder)} is no saved grouping: it has no {FILE}.")
     names, of, files = _read_about(path)
-    specs = [CENTRES] if of == "embeddings" else [CENTRES, PROJECTION]
+    specs = [CENTRES, PROJECTION]
+    if of == "embeddings":
+        specs = [CENTRES, *([DIRECTIONS] if DIRECTIONS.file in files else [])]
     if set(files) != {spec.file for spec in specs}:
         raise damaged(FILE, "files are not those of its kind")
     for spec in specs:
         if sha256(path / spec.file) != files[spec.file]:
             raise damaged(spec.file, f"has another SHA-256 than {FILE} says: it is damaged or was changed")
     sizes = {"groups": len(names), "buckets": 1 << BITS}
-    centres, *projection = (read_array(path, spec, sizes, reading="whole") for spec in specs)
-    return Grouping(tuple(names), centres, projection[0] if projection else None)
+    arrays = {spec: read_array(path, spec, sizes, reading="whole") for spec in specs}
+    return Grouping(tuple(names), arrays[CENTRES], arrays.get(PROJECTION), arrays.get(DIRECTIONS))
 
 
 def _read_about(path: Path) -> tuple[list[str], str, dict[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from warmstart.core import counted, percent, printable
+from warmstart.core import counted, percent, printable, quoted
 from warmstart.results.display import Result, TextTable
 
 
@@ -36,7 +36,7 @@ class Grouped(Result):
     """A log with a column ``group``, and the saved grouping beside it.
 
     ``without_group``: events whose text is null or has no known word; their group is ``(none)``. ``tried`` is empty
-    where a saved grouping was used.
+    where a saved grouping was used. ``features``: the columns of numbers that tell where each text lies.
     """
 
     folder: Path
@@ -45,6 +45,7 @@ class Grouped(Result):
     without_group: int = 0
     tried: tuple[GroupsTried, ...] = ()
     kept_text: bool = False
+    features: tuple[str, ...] = ()
 
     @property
     def events(self) -> Path:
@@ -75,4 +76,7 @@ class Grouped(Result):
             lines.append("Texts are in the log, since that was asked for.")
         else:
             lines.append("Texts are not in the log; names of groups are words that at least five of their texts share.")
+        if self.features:
+            names = f"{quoted(self.features[0])} to {quoted(self.features[-1])}"
+            lines.append(f"Where each text lies is in {names}: whoever guesses a text can confirm it by its numbers.")
         return lines
