@@ -142,6 +142,17 @@ def test_a_regressor_without_sample_weights_is_refused(month):
         ws.fit(month[1], model=KNeighborsRegressor(), fit_tau=0.3)
 
 
+def test_a_classifier_is_no_reward_model(month):
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    for model in (LogisticRegression(), LinearSVC()):
+        with pytest.raises(
+            ws.UsageError, match=r"is a classifier, and a reward model predicts mean.* Pass a regressor"
+        ):
+            ws.fit(month[1], model=model, fit_tau=0.3)
+
+
 def test_the_fits_tau_is_chosen_on_held_out_events_or_said_to_be_one(month, policy):
     _, train, _ = month
     assert set(policy.report["fit_taus_tried"]) == {"1", "0.3", "0.1", "0.05", "0.01"}

@@ -49,6 +49,22 @@ def test_it_chooses_what_is_ranked_and_nothing_elsewhere():
         policy.choose({})
 
 
+@pytest.mark.parametrize("page", ["x", 1.5, {"a": 1}, b"x", 2**70])
+def test_contexts_and_actions_of_another_type_than_the_logs_are_refused_with_what_to_do(page):
+    rng = np.random.default_rng(0)
+    log = pa.table({"page": rng.integers(0, 2, 99), "ad": rng.integers(0, 2, 99), "click": rng.integers(0, 2, 99)})
+    policy = deferring(ws.read_events(log, **NAMES), {0: 1})
+    for context, actions in (({"page": page}, None), ({"page": 0}, [page] if page != {"a": 1} else ["x"])):
+        with pytest.raises(ws.ColumnError, match="not of the log's types") as refused:
+            policy.choose(context, actions)
+        assert refused.value.hint == "Give contexts and actions as the log has them."
+    if page != 2**70:
+        with pytest.raises(ws.ColumnError, match="not of the log's types"):
+            policy.choose_table(pa.table({"page": [page]}))
+    with pytest.raises(ws.ColumnError, match=r"one value, and is .* pass a table to choose_table"):
+        policy.choose({"page": [0, 99]})
+
+
 def test_it_is_saved_and_loaded_also_where_it_acts_nowhere(tmp_path):
     _, events = drawn()
     for name, rows in (("some", {"p0": 1}), ("none", {})):

@@ -59,3 +59,21 @@ def test_exploration_draws_around_the_first_of_the_ranking(policy):
 def test_keys_of_another_type_are_refused_by_name(policy):
     with pytest.raises(ColumnError, match="log's types"):
         policy.choose_table(pa.table({"group": [{"a": 1}]}))
+
+
+@pytest.mark.parametrize("context", [[{"group": "x"}], "x", 5, None])
+def test_what_is_no_context_is_refused_with_what_to_pass(policy, context):
+    with pytest.raises(ws.UsageError, match=r"must be a dict of its columns.* choose_table"):
+        policy.choose(context)
+
+
+def test_several_contexts_in_one_and_what_is_no_list_of_actions_are_refused(policy):
+    with pytest.raises(ColumnError, match=r"one value, and is .* pass a table to choose_table"):
+        policy.choose({"group": ["x", "y"]})
+    for actions in (5, [["small"]]):
+        with pytest.raises(ws.UsageError, match="must be a list of actions"):
+            policy.choose({"group": "x"}, actions)
+    with pytest.raises(ColumnError, match="log's types"):
+        policy.unfamiliar(pa.table({"group": [["x"]]}))
+    with pytest.raises(ColumnError, match="log's types"):
+        policy.unfamiliar(pa.table({"group": ["x"]}), pa.table({"model": [["small"]]}))

@@ -197,6 +197,8 @@ def test_a_seed_decides_everything(world):
 def test_what_cannot_serve_is_refused(world):
     with pytest.raises(UsageError, match=r"KNeighborsRegressor.fit takes no sample_weight"):
         world.learn(model=KNeighborsRegressor())
+    with pytest.raises(UsageError, match="LogisticRegression is a classifier"):
+        world.learn(model=LogisticRegression())
     with pytest.raises(UsageError, match="Fold 9 has no model"):
         world.learn().predict(world.contexts, world.which, world.actions, np.full(len(world.n), 9))
     with pytest.raises(UsageError, match="two folds"):

@@ -97,7 +97,7 @@ def test_a_time_without_a_zone_is_no_moment_of_the_log(tmp_path):
 
 def test_a_policy_that_acts_nowhere_defers_everywhere(tmp_path):
     folder = deferring(TYPES["text"], []).save(tmp_path / "policy")
-    assert scoring.load(folder).choose([{"page": "a", "half": 0}, {"page": 3, "half": 0}]).actions == [None, None]
+    assert scoring.load(folder).choose([{"page": "a", "half": 0}, {"page": [3], "half": 0}]).actions == [None, None]
     assert ws.load_policy(folder).choose({"page": "a", "half": 0})[0] is None
 
 

@@ -192,9 +192,19 @@ def test_what_is_unknown_is_refused_or_left_out(service):
         service.choose([CONTEXT, CONTEXT], [[1], []])
     with pytest.raises(ws.UsageError, match="1 contexts and 2 lists"):
         service.choose([CONTEXT], [[1], [2]])
-    with pytest.raises(ws.UsageError, match="must be a list"):
-        service.choose([CONTEXT], ["12"])
+    for listed in (["12"], [3], [[[3]]]):
+        with pytest.raises(ws.UsageError, match="actions of context 0 must be a list of actions"):
+            service.choose([CONTEXT], listed)
+    for actions in ("1", 5):
+        with pytest.raises(ws.UsageError, match="must be a list of lists"):
+            service.choose([CONTEXT], actions)
     assert service.choose([]).actions == []
+
+
+@pytest.mark.parametrize("contexts", [{"size": 0.5}, {"size": "ab"}, 5, None, "ab", [5], [None], ["ab"], [[0.5]]])
+def test_what_are_no_contexts_is_refused_with_what_to_pass(service, contexts):
+    with pytest.raises(ws.UsageError, match=r"must be a list of .* Pass \[\{'page': 3\}\] for one context"):
+        service.choose(contexts)
 
 
 @pytest.mark.parametrize(

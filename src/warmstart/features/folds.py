@@ -29,6 +29,19 @@ def scikit_learn(module: str) -> Any:
         raise UsageError("This needs scikit-learn.", "pip install 'warmstart[models]'") from error
 
 
+def regressor_copy(model: Any, seed: int) -> Any:
+    """Clone a scikit-learn regressor, unfitted, as ``weighted_copy`` does; a classifier is refused.
+
+    It learns from mean rewards: a classifier refuses means, or predicts classes where expected rewards are needed.
+    """
+    if hasattr(model, "predict_proba") or hasattr(model, "decision_function"):
+        raise UsageError(
+            f"{type(model).__name__} is a classifier, and a reward model predicts mean rewards, from 0 to 1.",
+            "Pass a regressor: fit(X, y, sample_weight=...) and predict(X).",
+        )
+    return weighted_copy(model, seed)
+
+
 def weighted_copy(model: Any, seed: int) -> Any:
     """Clone a scikit-learn model, unfitted, whose ``fit`` takes ``sample_weight``; seed it if it has no seed."""
     if not scikit_learn("utils.validation").has_fit_parameter(model, "sample_weight"):

@@ -6,7 +6,8 @@ it acts, logging elsewhere" is worth.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,17 @@ import ibis
 import numpy as np
 import pyarrow as pa
 
-from warmstart.core import ACTION, EPOCH, PROBABILITY, UsageError, no_such_column, to_arrow
+from warmstart.core import (
+    ACTION,
+    EPOCH,
+    PROBABILITY,
+    ColumnError,
+    UsageError,
+    first_lines,
+    no_such_column,
+    quoted,
+    to_arrow,
+)
 from warmstart.policy.ranking_store import RANK, SCORE
 
 if TYPE_CHECKING:
@@ -55,6 +66,28 @@ def with_logging_elsewhere(
     return replace(policy, table=both, whole=False)
 
 
+@contextmanager
+def keys_of_the_log() -> Iterator[None]:
+    """Say of keys that cannot be read as those of the log that they are not of its types."""
+    try:
+        yield
+    except (pa.ArrowException, OverflowError) as error:
+        what = f"Keys are not of the log's types: {first_lines(error)}."
+        raise ColumnError(what, "Give contexts and actions as the log has them.") from error
+
+
+def check_one(context: Any, actions: Any) -> None:
+    """Refuse what is not one context as a dict, and what is neither a list of actions nor None."""
+    if not isinstance(context, Mapping):
+        what = f"A context must be a dict of its columns, and is {quoted(context)}."
+        raise UsageError(what, "Pass one, such as {'page': 3}; for several, a table to choose_table.")
+    try:
+        hash(() if actions is None else tuple(actions))
+    except TypeError as error:
+        what = f"The actions to choose among must be a list of actions, and are {quoted(actions)}."
+        raise UsageError(what, "Choose among those of the log.") from error
+
+
 def deferring_choice(
     ranking: pa.Table, columns: Columns, context: Mapping[str, Any], actions: Sequence[Any] | None
 ) -> tuple[Any, NDArray[np.float64]]:
@@ -66,8 +99,13 @@ def deferring_choice(
         context: The log's context columns.
         actions: The actions to choose among; all if None. NaN is the score of those that are not ranked.
     """
-    table = pa.table({name: [_of(context, name, "The context")] for name in columns.context})
-    allowed = None if actions is None else pa.table({columns.action: list(actions)})
+    keys = {name: _of(context, name, "The context") for name in columns.context}
+    if several := [name for name, value in keys.items() if isinstance(value, list | tuple | np.ndarray)]:
+        what = f"{quoted(several[0])} of a context must be one value, and is {quoted(keys[several[0]])}."
+        raise ColumnError(what, "To choose for several contexts, pass a table to choose_table.")
+    with keys_of_the_log():
+        table = pa.table({name: [value] for name, value in keys.items()})
+        allowed = None if actions is None else pa.table({columns.action: list(actions)})
     chosen = deferring_choices(ranking, columns, table, allowed)
     scores = np.full(0 if actions is None else len(actions), np.nan)
     if actions is not None:
@@ -90,12 +128,13 @@ def deferring_choices(ranking: pa.Table, columns: Columns, contexts: pa.Table, a
 
     for name in columns.context:
         _of(contexts.column_names, name, "the table of contexts")
+    if actions is not None and columns.action not in actions.column_names:
+        raise no_such_column(columns.action, actions.column_names, where="the table of actions")
     keys = contexts.select(list(columns.context))
-    rows = _joined(ranking, columns, keys)
-    if actions is not None:
-        if columns.action not in actions.column_names:
-            raise no_such_column(columns.action, actions.column_names, where="the table of actions")
-        allowed = pc.cast(actions[columns.action], rows[columns.action].type)
+    with keys_of_the_log():
+        rows = _joined(ranking, columns, keys)
+        allowed = None if actions is None else pc.cast(actions[columns.action], rows[columns.action].type)
+    if allowed is not None:
         rows = rows.filter(pc.is_in(rows[columns.action], value_set=allowed.combine_chunks()))
     rows = rows.sort_by([("row", "ascending"), (RANK, "ascending")])
     first = np.full(contexts.num_rows, -1, dtype=np.int64)

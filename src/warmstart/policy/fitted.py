@@ -26,7 +26,7 @@ from warmstart.core import (
 )
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, feature_rows
-from warmstart.policy.deferring import deferring_choice, deferring_choices
+from warmstart.policy.deferring import check_one, deferring_choice, deferring_choices
 from warmstart.policy.drawing import drawn_rows
 from warmstart.policy.frames import Frame, as_given, as_table
 from warmstart.policy.ranked_choice import HINT, NOTHING_NEW, choose_from_ranking, ranked_first
@@ -126,6 +126,7 @@ class FittedPolicy:
             explore: the share of choices that explore.
             rng: a NumPy generator, the same one in every call.
         """
+        check_one(context, actions)
         if self.defers:
             self._check_no_draws(explore)
             return deferring_choice(self.ranking, self.columns, context, actions)
@@ -311,8 +312,9 @@ class FittedPolicy:
         try:
             return np.array([self._places[action] for action in actions], dtype=np.int64)
         except KeyError as error:
+            unknown = quoted(error.args[0])
             raise UsageError(
-                f"The policy does not know the action {quoted(error.args[0])}.", "Choose among those of the log."
+                f"The policy does not know the action {unknown}.", "Choose among those of the log."
             ) from None
 
     def _candidates(self, actions: pa.Table | None) -> FittedPolicy:

@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from warmstart.core import ColumnError, Columns, UsageError, counted, first_lines, no_such_column, to_arrow, to_numpy
+from warmstart.core import Columns, UsageError, counted, no_such_column, to_arrow, to_numpy
 from warmstart.features import KeyEncoder
-from warmstart.policy.deferring import deferring_choices
+from warmstart.policy.deferring import deferring_choices, keys_of_the_log
 
 NOTHING_NEW = (
     "This policy was learned with a model of your own, which is not kept or saved in it: nothing can be chosen for "
@@ -31,7 +31,7 @@ def choose_from_ranking(ranking: pa.Table, columns: Columns, contexts: pa.Table,
     keys = list(columns.context)
     if any(name not in contexts.column_names for name in keys):
         raise UsageError(f"{NOTHING_NEW}, and these have no keys.", HINT)
-    try:
+    with keys_of_the_log():
         if actions is not None:
             if columns.action not in actions.column_names:
                 raise no_such_column(columns.action, actions.column_names, where="the table of actions")
@@ -39,8 +39,6 @@ def choose_from_ranking(ranking: pa.Table, columns: Columns, contexts: pa.Table,
             ranking = ranking.filter(pc.is_in(ranking[columns.action], value_set=allowed.combine_chunks()))
         encoder = KeyEncoder.of(ranking.select(keys))
         own, asked = encoder.numbers(ranking.select(keys)), encoder.numbers(contexts.select(keys))
-    except pa.ArrowException as error:
-        raise ColumnError(f"Keys are not of the log's types: {first_lines(error)}.") from error
     if lacking := int((asked < 0).sum()):
         raise UsageError(f"{NOTHING_NEW}, or without one of the actions: {counted(lacking, 'context')}.", HINT)
     order = np.lexsort((to_numpy(ranking["rank"]), own))
@@ -67,10 +65,7 @@ def ranked_first(
     """
     import pyarrow.compute as pc
 
-    try:
-        chosen = deferring_choices(ranking, columns, contexts, pa.table({columns.action: actions}))
-    except pa.ArrowException as error:
-        raise ColumnError(f"Keys are not of the log's types: {first_lines(error)}.") from error
+    chosen = deferring_choices(ranking, columns, contexts, pa.table({columns.action: actions}))
     known = to_numpy(chosen[columns.action].is_valid())
     place = to_numpy(pc.index_in(chosen[columns.action], value_set=actions.cast(chosen[columns.action].type)), null=-1)
     return np.where(known, place, otherwise[0]), np.where(known, to_numpy(chosen["score"].fill_null(0.0)), otherwise[1])

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from warmstart.core import counted
 from warmstart.features import KeyEncoder, absent_of, feature_rows, numbers_of, times_of, vectors_of
+from warmstart.policy.deferring import keys_of_the_log
 from warmstart.scoring import FeatureSettings, SparseRows, known_buckets, unfamiliar_features
 
 if TYPE_CHECKING:
@@ -59,7 +60,9 @@ def unfamiliar(policy: FittedPolicy, contexts: pa.Table, actions: pa.Table | Non
     notes += unfamiliar_features(GivenTable(contexts), policy.context_settings, known[0], "context")
     if actions is not None and policy.columns.action in actions.column_names:
         keys = actions[policy.columns.action]
-        new = len(keys) - int(pc.sum(pc.is_in(keys.cast(policy.actions.type), policy.actions)).as_py() or 0)
+        with keys_of_the_log():
+            known_keys = pc.is_in(keys.cast(policy.actions.type), policy.actions)
+        new = len(keys) - int(pc.sum(known_keys).as_py() or 0)
         described = set(policy.action_settings.columns) <= set(actions.column_names)
         scored = policy.model is not None and policy.model.scores_new and policy.action_settings.kinds and described
         if new:
@@ -78,7 +81,8 @@ def _of_keys(policy: FittedPolicy, contexts: pa.Table) -> list[str]:
     new = size = contexts.num_rows
     if set(keys) <= set(contexts.column_names):
         ranking = policy.ranking.select(keys)
-        given = contexts.select(keys).cast(ranking.schema)
+        with keys_of_the_log():
+            given = contexts.select(keys).cast(ranking.schema)
         new = int((KeyEncoder.of(ranking).numbers(given) < 0).sum())
     best = "they get the action that is best on average, since no features of contexts were learned"
     return [f"{new:,} of {counted(size, 'context')} were not in the training window: {best}."] if new else []

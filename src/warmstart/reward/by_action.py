@@ -24,7 +24,7 @@ from warmstart.core import (
 )
 from warmstart.engine import LocalEngine, add_predictions, float_literal
 from warmstart.events import FOLDS, Cells, Strata, fetch_to_learn_from, with_key_folds
-from warmstart.features import ContextMatrix, KeyEncoder, Matrix, other_folds, scikit_learn, weighted_copy
+from warmstart.features import ContextMatrix, KeyEncoder, Matrix, other_folds, regressor_copy, scikit_learn
 from warmstart.reward.left_out import cell_errors
 
 Floats = NDArray[np.float64]
@@ -187,7 +187,7 @@ def learn_by_action(
     labels = KeyEncoder.of(actions)
     numbers = labels.numbers(actions)
     contexts = contexts.combine_chunks()
-    given = None if model is None else weighted_copy(model, seed)
+    given = None if model is None else regressor_copy(model, seed)
 
     def of_fold(fold: int, rows: Ints) -> FoldRewards:
         seen, place = np.unique(which[rows], return_inverse=True)

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent
-from warmstart.features import FeatureRows, weighted_copy
+from warmstart.features import FeatureRows, regressor_copy
 from warmstart.reward.credibility import LOWEST_SHARE, LOWEST_SHARE_OF_CHANCES, Credibility, Halves
 from warmstart.reward.examples import Examples
 from warmstart.reward.logistic import learn_logistic
@@ -140,7 +140,7 @@ class Learner:
             return sparse.csr_matrix((rows.values, columns, rows.starts), shape=(len(rows), max(len(used), 1)))
 
         both = sparse.hstack([matrix(self.x)[examples.contexts], matrix(self.a)[examples.actions]], format="csr")
-        fitted = weighted_copy(self.regressor, self.settings.seed)
+        fitted = regressor_copy(self.regressor, self.settings.seed)
         fitted.fit(both, examples.means, sample_weight=examples.importance(tau).astype(np.float64))
         return np.clip(np.asarray(fitted.predict(both), dtype=np.float32), 0, 1)
 

@@ -40,6 +40,9 @@ class Candidates:
         if actions is None:
             every = np.arange(len(known))
             return cls([every] * size, np.full(size, len(every)))
+        if isinstance(actions, str | bytes) or not hasattr(actions, "__len__"):
+            what = f"Actions must be a list of lists, one for each context, and are {quoted(actions)}."
+            raise UsageError(what, "Pass [[4, 7]] for one context.")
         if len(actions) != size:
             raise UsageError(
                 f"There are {size:,} contexts and {len(actions):,} lists of actions.", "Give one for each."
@@ -65,13 +68,12 @@ class Candidates:
 
 
 def _numbers(known: Mapping[Any, int], actions: Sequence[Any], row: int, unknown: Unknown) -> Ints:
-    if isinstance(actions, str | bytes):
-        raise UsageError(f"The actions of context {row} must be a list.")
-    listed = listed_values(actions)
     try:
+        listed = [[]] if isinstance(actions, str | bytes) else listed_values(actions)
         numbers = [known.get(action, -1) for action in listed]
     except TypeError as error:
-        raise UsageError(f"The actions of context {row} must be a list of actions.") from error
+        what = f"The actions of context {row} must be a list of actions, and are {quoted(actions)}."
+        raise UsageError(what, "Pass a list of actions for each context.") from error
     if unknown == "refuse":
         if not numbers:
             raise UsageError(f"Context {row} has no action to choose among.")

@@ -78,7 +78,8 @@ class DeferringPolicy:
         candidates = Candidates.read(self._places, size, actions, unknown)
         chosen: list[Any] = [None] * size
         scores = np.full(size, np.nan)
-        for row, key in enumerate(zip(*self._checked(columns), strict=True)):
+        # A policy that acts nowhere knows no context, of whatever type.
+        for row, key in enumerate(zip(*self._checked(columns), strict=True) if self.ranked else ()):
             numbers, own = self.ranked.get(key, ((), ()))
             for number, score in zip(numbers, own, strict=True):
                 if actions is None or number in candidates.numbers[row]:
@@ -90,10 +91,10 @@ class DeferringPolicy:
         """Yield the columns; a value of another type would never be a known context, and is refused."""
         for place, name in enumerate(self.reads):
             for row, value in enumerate(columns[name]):
-                if self.ranked and value is not None and not _alike(value, next(iter(self.ranked))[place]):
+                if value is not None and not _alike(value, next(iter(self.ranked))[place]):
                     known = quoted(str(next(iter(self.ranked))[place]))
                     what = f"{quoted(name)} of context {row} has another type than in the log, where it is {known}"
-                    raise ColumnError(f"{what}: {quoted(str(value))}.")
+                    raise ColumnError(f"{what}: {quoted(str(value))}.", "Give it as the log has it.")
             yield columns[name]
 
     @cached_property

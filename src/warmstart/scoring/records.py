@@ -27,6 +27,7 @@ from warmstart.scoring.rows import SparseRows
 from warmstart.scoring.settings import FeatureSettings
 
 Records = Sequence[Mapping[str, Any]] | Mapping[str, Sequence[Any] | NDArray[Any]]
+CONTEXTS = "Pass [{'page': 3}] for one context, [{'page': 3}, {'page': 4}] or {'page': [3, 4]} for two."
 _EPOCH, _EPOCH_IN_UTC = datetime(1970, 1, 1), datetime(1970, 1, 1, tzinfo=UTC)  # noqa: DTZ001
 _MICROSECOND = timedelta(microseconds=1)
 _NUMBERS = frozenset({int, float, bool, type(None)})
@@ -45,6 +46,10 @@ def rows_of_records(records: Records, settings: FeatureSettings) -> SparseRows:
 def columns_of(records: Records, names: Iterable[str]) -> tuple[dict[str, list[Any]], int]:
     """Return these columns of contexts as lists, and how many contexts there are."""
     if isinstance(records, Mapping):
+        for name, column in records.items():
+            if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+                what = f"{quoted(name)} of a dict of columns must be a list of values, and is {quoted(column)}."
+                raise UsageError(what, CONTEXTS)
         lengths = {len(column) for column in records.values()}
         if len(lengths) != 1:
             raise UsageError("The columns of contexts must be at least one, all of the same length.")
@@ -52,6 +57,8 @@ def columns_of(records: Records, names: Iterable[str]) -> tuple[dict[str, list[A
             if name not in records:
                 raise ColumnError(f"The contexts have no {quoted(name)}, which the model has learned from.")
         return {name: listed_values(records[name]) for name in names}, lengths.pop()
+    if not hasattr(records, "__len__") or not all(isinstance(record, Mapping) for record in records):
+        raise UsageError("Contexts must be a list of dicts, or a dict of columns.", CONTEXTS)
     columns = {}
     for name in names:
         try:
