@@ -5,7 +5,8 @@ click (a gamma factor of shape .25); parts are divided by user, and gains proven
 at random and shows, from the second of ten days on, half of its traffic what Thompson sampling on all days before
 would; gains are proven over days, on the last of them. Logs are drawn as sums, and the library's functions do the rest.
 In brackets: how often a policy departs from logging, and its true gain on the traffic that was to prove it is not
-above zero. ``naive``: the same sets, tested as if events were independent and the logger never changed.
+above zero. ``one test``: argmax by the first part, tested once by user or over days. ``naive``: the same sets, tested
+as if events were independent and the logger never changed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,16 @@ from numpy.typing import NDArray
 
 from studies.best_estimate import publish
 from studies.safe import ACTIONS, CONTEXTS, TAU, WORLDS, World, cells
-from warmstart.estimators import SHARES, CellSums, Proposal, improve, improve_either_way, proposed_sets, worth
+from warmstart.estimators import (
+    SHARES,
+    CellSums,
+    Proposal,
+    improve,
+    improve_either_way,
+    propose,
+    proposed_sets,
+    worth,
+)
 from warmstart.estimators.improvement import mean_before, supported_in
 from warmstart.estimators.intervals import EpochTotals, Points, UnitTotals, unit_gain_ends
 
@@ -97,8 +107,11 @@ def of_users(world: World, size: int, delta: float, rng: np.random.Generator) ->
         if found is not None and (best[0] is None or worth(*both, found) > worth(*both, best[0])):
             best = found, way
     sums = parts[0].cells, parts[1].cells
+    bold = propose(parts[0].cells, parts[0].expected, tau=TAU, caution=0.0)
+    bold = bold.only(supported_in(parts[1].cells, bold, tau=TAU))
+    tested = last_proven([bold], lambda one, of: parts[1].proves(parts[0], one, of), delta)
     naive, way = improve_either_way(sums, (parts[0].expected, parts[1].expected), both, tau=TAU, delta=delta)
-    found = {"safe": best, "naive": (naive, way)}
+    found = {"one test": (tested, 0), "safe": best, "naive": (naive, way)}
     return {name: _judged(world, one, parts[1 - way].log[0]) for name, (one, way) in found.items()}
 
 
@@ -159,12 +172,16 @@ def of_learner(world: World, size: int, delta: float, rng: np.random.Generator) 
     split = round(DAYS * (1 - PROOF))
     first, later = sum(days[:split], np.zeros_like(days[0])), sum(days[split:], np.zeros_like(days[0]))
     (a, of_a), (b, _) = cells(first), cells(later)
-    safe = last_proven(_sets(a, of_a), lambda one, of: proves_over_days(days[split:], first, one, of), delta)
+    bold = propose(*cells(first, leaning=False), tau=TAU, caution=0.0)
+    tested, safe = (
+        last_proven(sets, lambda one, of: proves_over_days(days[split:], first, one, of), delta)
+        for sets in ([bold], _sets(a, of_a))
+    )
     naive = improve(a, b, of_a, tau=TAU, delta=delta)
     gains = {}
-    for name, one in (("safe", safe), ("naive", naive)):
+    for name, one in (("one test", tested), ("safe", safe), ("naive", naive)):
         # Where a day does not support an action, what logging did there counts, as in evaluate.
-        gains[name] = _judged_over_days(world, one, days[split:] if name == "safe" else [later])
+        gains[name] = _judged_over_days(world, one, [later] if name == "naive" else days[split:])
     return gains
 
 
@@ -197,7 +214,7 @@ def main() -> None:
                 rng = np.random.default_rng([list(WORLDS).index(name), size, len(kind), round(100 * options.delta)])
                 found = [one_log(World.draw(name, rng), size, options.delta, rng) for _ in range(options.logs)]
                 row: dict[str, Any] = {}
-                for method in ("safe", "naive"):
+                for method in found[0]:
                     shares, wrong = np.array([one[method] for one in found]).T
                     row[method] = f"{shares.mean():.3f} ({wrong.mean():.1%})"
                 rows[f"{kind}; {name}, {size:,} events"] = row
