@@ -12,10 +12,10 @@ True
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from warmstart.core import Door, __version__
 
+# As in core/door.py: without typing.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from warmstart.core import ColumnError as ColumnError
     from warmstart.core import DataError as DataError

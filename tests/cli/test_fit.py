@@ -47,6 +47,9 @@ def test_fit_evaluate_and_choose(world, tmp_path, monkeypatch, capsys):
     assert found["windows"]["evaluated"]["events"] == 10_500
     assert found["policies"][0]["certified_lower"] is not None
     evaluate = ["evaluate", world.events_path, *NAMES, "--policy", f"all=naive:{policy}", "--tau", "0.05", "--json"]
+    code, _, said = run(monkeypatch, capsys, *evaluate)
+    assert (code, "is not opened" in said) == (1, True)
+    evaluate += ["--contexts", world.contexts_path]
     code, out, _ = run(monkeypatch, capsys, *evaluate)
     assert code == 0
     assert json.loads(out)["windows"]["evaluated"] == found["windows"]["evaluated"]

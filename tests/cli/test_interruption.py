@@ -68,3 +68,15 @@ def test_what_is_ignored_stays_ignored(tmp_path):
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_the_handler_is_set_before_anything_that_takes_long():
+    """Until then Python itself ends: with a traceback."""
+    code = "import sys; before = set(sys.modules); import warmstart.cli.interruption; print(*set(sys.modules) - before)"
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert {name for name in loaded if name.startswith("warmstart")} == {
+        *("warmstart", "warmstart.core", "warmstart.core.door", "warmstart.core.version"),
+        *("warmstart.cli", "warmstart.cli.interruption"),
+    }
+    assert not loaded & {"typing", "dataclasses", "inspect", "re", "contextlib", "pathlib"}

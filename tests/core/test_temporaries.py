@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 
 from warmstart.core.files import write_output
-from warmstart.core.temporaries import remove_abandoned, temporary_path
+from warmstart.core.temporaries import remove_abandoned, temporary_folder, temporary_path
 
 
 def dead_process():
@@ -64,3 +65,26 @@ def test_names_as_long_as_a_system_takes_are_written(tmp_path, name):
     left.touch()
     remove_abandoned(Path(tmp_path, name))
     assert not left.exists()
+
+
+def test_a_process_that_has_ended_and_was_not_waited_for_runs_no_more(tmp_path):
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    left = of_process(tmp_path / "page.html", child)
+    left.write_text("half a page")
+    remove_abandoned(tmp_path / "page.html")
+    os.waitpid(child, 0)
+    assert not left.exists()
+
+
+def test_a_temporary_folder_is_removed_or_by_the_next_one_where_its_process_was_killed(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    abandoned = of_process(tmp_path / "features", dead_process())
+    abandoned.mkdir()
+    with temporary_folder("features") as folder:
+        assert list(tmp_path.iterdir()) == [folder]
+        assert folder.stat().st_mode & 0o77 == 0
+        (folder / "file").write_text("x")
+    assert not list(tmp_path.iterdir())

@@ -142,3 +142,13 @@ def test_without_scikit_learn_the_extra_is_named(monkeypatch):
     monkeypatch.setattr("warmstart.features.folds.import_module", absent)
     with pytest.raises(UsageError, match=r"warmstart\[models\]"):
         scikit_learn("base")
+
+
+@pytest.mark.parametrize("largest", [1e-300, 1.0, 1e300, 1.7e308])
+def test_numbers_of_any_size_are_standardised_alike(largest):
+    contexts = pa.table({"x": np.array([-1.0, 0.25, 0.5, 1.0]) * largest})
+    matrix = ContextMatrix.learn(contexts, np.array([1.0, 2.0, 3.0, 4.0]))
+    rows = matrix.apply(contexts)[:, 0]
+    assert rows == pytest.approx(np.array([-1.5, -0.25, 0.0, 0.5]) / np.sqrt(0.3375))
+    far = matrix.apply(pa.table({"x": [1.7e308, -1.7e308, 0.0]}))
+    assert np.isfinite(far).all()

@@ -14,6 +14,7 @@ from tests.support.logs import random_log, table
 
 import warmstart as ws
 from warmstart.engine import connect
+from warmstart.policy import NaivePolicy
 
 NAMES = {"context": "page", "action": "ad", "reward": "click", "time": "shown_at"}
 
@@ -194,33 +195,42 @@ def test_naive_takes_the_best_of_all_actions_and_the_log_hardly_knows_it(month, 
     """The paper's Naive: argmax over all actions, most of which were never shown there."""
     world, train, test = month
     folder = ws.save_policy(policy, tmp_path / "policy")
-    chosen = ws.policy_table(f"naive:{folder}", test, train=train)
+    pages = {"contexts": str(world.contexts_path)}
+    chosen = ws.policy_table(f"naive:{folder}", test, train=train, **pages)
     expected = policy.choose_table(pq.read_table(world.contexts_path))
     best = dict(zip(expected["page"].to_pylist(), expected["ad"].to_pylist(), strict=True))
-    pages = test.engine.fetch_arrow(test.table.select("context_0").distinct())["context_0"].to_pylist()
-    assert set(chosen["page"].to_pylist()) == set(pages)
+    shown = test.engine.fetch_arrow(test.table.select("context_0").distinct())["context_0"].to_pylist()
+    assert set(chosen["page"].to_pylist()) == set(shown)
     assert all(best[row["page"]] == row["ad"] for row in chosen.to_pylist())
-    found = ws.evaluate({"naive": f"naive:{folder}", "fitted": policy}, test, train=train, tau=0.05)
+    found = ws.evaluate({"naive": f"naive:{folder}", "fitted": policy}, test, train=train, tau=0.05, **pages)
     assert found["naive"].support.unsupported > 0.5
     assert found["naive"].value < 0.5 * found["fitted"].value
     assert found["naive"].certified_lower is not None
-    on_own = ws.evaluate(f"naive:{folder}", train, tau=0.05)
+    on_own = ws.evaluate(f"naive:{folder}", train, tau=0.05, **pages)
     assert on_own["naive"].certified_lower is None
 
 
-def test_naive_without_its_table_of_contexts_says_what_is_missing(month, policy, tmp_path):
+def test_naive_without_its_table_of_contexts_says_what_is_missing(month, policy):
     _, train, test = month
     lost = replace(policy, report={**policy.report, "sources": {"contexts": "gone/pages.parquet"}})
-    folder = ws.save_policy(lost, tmp_path / "policy")
     with pytest.raises(ws.SourceError, match=r"'gone/pages\.parquet' is not there"):
-        ws.evaluate(f"naive:{folder}", test, train=train, tau=0.05)
+        ws.evaluate({"naive": NaivePolicy(lost)}, test, train=train, tau=0.05)
     with pytest.raises(ws.SourceError, match="no saved policy"):
         ws.evaluate("naive:nothing", test, train=train, tau=0.05)
+
+
+def test_a_table_that_a_saved_policy_names_is_not_opened(month, policy, tmp_path):
+    """Somebody else may have written the policy: an error would quote the first line of any file."""
+    _, train, test = month
+    (tmp_path / "secret.csv").write_text("my password,page\n1,2\n")
     os.mkfifo(tmp_path / "pipe")
-    named = replace(policy, report={**policy.report, "sources": {"contexts": str(tmp_path / "pipe")}})
-    ws.save_policy(named, tmp_path / "named")
-    with pytest.raises(ws.SourceError, match="neither a file nor a folder"):
-        ws.evaluate(f"naive:{tmp_path / 'named'}", test, train=train, tau=0.05)
+    for name in ("secret.csv", "pipe"):
+        named = replace(policy, report={**policy.report, "sources": {"contexts": str(tmp_path / name)}})
+        folder = ws.save_policy(named, tmp_path / f"policy of {name}")
+        with pytest.raises(ws.SourceError, match=rf"{name}\) is not opened") as caught:
+            ws.evaluate(f"naive:{folder}", test, train=train, tau=0.05)
+        assert "--contexts" in caught.value.hint
+        assert "password" not in str(caught.value)
 
 
 def test_a_policy_judged_on_its_own_events_is_certified_for_nothing(month, policy):

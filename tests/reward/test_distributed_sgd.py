@@ -109,7 +109,7 @@ def test_the_best_of_all_actions_is_chosen_where_the_contexts_are(world, here, t
     tables = []
     for engine in ("duckdb", parted_here()):
         test = ws.read_events(world.events_path, **NAMES, engine=engine).split(fraction=0.65)[1]
-        table_ = ws.policy_table(f"naive:{tmp_path / 'policy'}", test)
+        table_ = ws.policy_table(f"naive:{tmp_path / 'policy'}", test, contexts=str(world.contexts_path))
         tables.append(table_.sort_by("page"))
     assert tables[0].equals(tables[1])
     assert len(set(tables[0]["ad"].to_pylist())) > 5

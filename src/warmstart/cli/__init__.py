@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from warmstart.cli.interruption import program
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import NoReturn
 
 __all__ = ["main", "program"]
 

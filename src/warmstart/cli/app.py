@@ -38,6 +38,8 @@ from warmstart.core import (
     __version__,
     check_address_space,
     is_exhausted,
+    is_unicode,
+    quoted,
 )
 
 HELP = """Off-policy evaluation and learning from logs in which nobody recorded the probability of what was shown.
@@ -96,6 +98,8 @@ def _show_warning(message: Warning | str, category: type[Warning], *_: Any, **__
 def _run() -> int:
     """Run the command that is asked for; return its exit code."""
     check_address_space()
+    if odd := [word for word in sys.argv[1:] if not is_unicode(word)]:
+        raise UsageError(f"{quoted(odd[0])} is not UTF-8.", "Rename the file, or set a UTF-8 locale.")
     try:
         return int(app(prog_name="warmstart", standalone_mode=False) or 0)
     except WRONG_COMMAND as error:

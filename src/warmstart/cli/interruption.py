@@ -7,8 +7,11 @@ import os
 import signal
 import sys
 import time
-from contextlib import suppress
-from typing import Any, NoReturn
+
+# As in core/door.py: until the handler is set, an interruption is a traceback.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any, NoReturn
 
 INTERRUPTED = 130
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
@@ -53,6 +56,8 @@ def _handle(handler: Any) -> None:
 
 def _leave() -> NoReturn:
     """Exit with 130. Python itself would sometimes end by the signal, or crash where an import was interrupted."""
+    from contextlib import suppress
+
     with suppress(Exception):
         sys.stderr.write("interrupted\n")
     with suppress(Exception):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from warmstart.core.door import Door as Door
 
+# As in core/door.py: without typing.
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from warmstart.core.arrays import *  # noqa: F403
     from warmstart.core.codes import *  # noqa: F403
@@ -36,8 +36,8 @@ _door = Door.to(
         "ROW SHOWN SPREAD TIME WINDOW_NAMES WindowName",
         "outcomes": "Outcome",
         "progress": "Progress silent",
-        "temporaries": "remove temporary_path",
-        "text": "counted first_lines more percent printable quoted shortened",
+        "temporaries": "remove temporary_folder temporary_path",
+        "text": "counted first_lines is_unicode more percent printable quoted shortened",
         "version": "__version__",
         "window": "Moment Window date_of iso microseconds minute span timestamp",
     },

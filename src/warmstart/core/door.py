@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from types import ModuleType
-from typing import Any
+
+# As if imported from typing: this is read before a command can take a signal, and typing takes as long as all the rest.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
 
 
-@dataclass(frozen=True)
 class Door:
     """The names that a package offers, by the module, relative to it, that defines them."""
 
-    package: str
-    homes: Mapping[str, str]
+    def __init__(self, package: str, homes: Mapping[str, str]) -> None:
+        self.package = package
+        self.homes = homes
 
     @classmethod
     def to(cls, package: str, names: Mapping[str, str]) -> Door:
@@ -32,9 +34,9 @@ class Door:
         """Show the function ``fit``, not the module ``fit`` that Python puts there when it is imported."""
         homes = self.homes
 
-        class _Room(ModuleType):
+        class _Room(type(sys)):  # type: ignore[misc]
             def __setattr__(self, name: str, value: Any) -> None:
-                is_home = isinstance(value, ModuleType) and name in homes
+                is_home = isinstance(value, type(sys)) and name in homes
                 super().__setattr__(name, getattr(value, name) if is_home else value)
 
         sys.modules[self.package].__class__ = _Room

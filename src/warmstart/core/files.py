@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from warmstart.core.errors import OutputError, UsageError, WarmstartWarning
 from warmstart.core.temporaries import remove, temporary_path
-from warmstart.core.text import first_lines, printable, quoted
+from warmstart.core.text import first_lines, is_unicode, printable, quoted
 from warmstart.core.version import __version__
 
 if TYPE_CHECKING:
@@ -75,6 +75,8 @@ def check_output(out: str | Path, *, inputs: Iterable[Any] = (), force: bool = F
     Commands call it before long work; ``write_output`` calls it again.
     """
     path = Path(out)
+    if not is_unicode(str(out)):
+        raise UsageError(f"{quoted(str(out))} is not UTF-8.", "Name another output.")
     for source in _paths(inputs):
         if _is_input(path, source):
             what = "is an input" if Path(source).is_file() else f"lies in the input {quoted(source)}"

@@ -7,8 +7,10 @@ import os
 import platform
 import re
 import shutil
+import tempfile
 import uuid
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 # Of which file, on which machine, by which process: ".policy.warmstart-0a1b2c3d-4711-0123456789ab".
@@ -22,6 +24,20 @@ def temporary_path(path: Path) -> Path:
     path = path.absolute()
     remove_abandoned(path)
     return path.with_name(f".{_short(path.name)}.warmstart-{_machine()}-{os.getpid()}-{uuid.uuid4().hex[:12]}")
+
+
+@contextmanager
+def temporary_folder(name: str) -> Iterator[Path]:
+    """Give a new folder, for this user alone, below the system's temporary one, and remove it afterwards.
+
+    Where a kill leaves it, the next folder of this name finds and removes it.
+    """
+    folder = temporary_path(Path(tempfile.gettempdir(), name))
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        remove(folder)
 
 
 def remove_abandoned(path: Path) -> None:
@@ -60,7 +76,10 @@ def _machine() -> str:
 
 
 def _runs(process: int) -> bool:
-    """Tell whether a process runs; True where that cannot be known."""
+    """Tell whether a process runs; True where that cannot be known.
+
+    One that has ended and that nobody has waited for (a zombie) still takes signals: Linux tells it by its state.
+    """
     if os.name == "nt":  # signal 0 would end the process there
         return True
     try:
@@ -69,4 +88,7 @@ def _runs(process: int) -> bool:
         return False
     except (OSError, OverflowError):
         return True
+    with suppress(OSError, IndexError):
+        # The name before the state may hold anything, also spaces and brackets.
+        return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()[0] not in (b"Z", b"X")
     return True

@@ -3,6 +3,15 @@
 from __future__ import annotations
 
 
+def is_unicode(text: str) -> bool:
+    """Tell whether text can be written as UTF-8: file names and arguments of other bytes cannot.
+
+    >>> is_unicode("é"), is_unicode("\udcff")
+    (True, False)
+    """
+    return not any("\ud800" <= letter <= "\udfff" for letter in text)
+
+
 def printable(text: object) -> str:
     r"""Escape what a terminal would obey instead of show.
 

@@ -137,6 +137,8 @@ class DuckDBEngine(LocalEngine):
                 table = self.backend.read_csv(list(paths), all_varchar=as_text, **types)
         except RecursionError as error:
             raise nested_too_deeply(paths[0]) from error
+        except UnicodeEncodeError as error:
+            raise SourceError(f"{quoted(paths[0])} is not UTF-8.", "Rename the file.") from error
         except duckdb.Error as error:
             raise unreadable(paths[0], error) from error
         return SourceTable(table, (*columns, *table.columns[len(columns) :]))
@@ -326,3 +328,6 @@ def _engine_errors() -> Iterator[None]:
                 "Mend or remove the line.",
             ) from error
         raise EngineError(f"DuckDB could not run the query: {first_lines(error, 3)}") from error
+    except UnicodeEncodeError as error:
+        name = quoted(error.object[error.start :])
+        raise UsageError(f"{name} is not UTF-8.", "DuckDB compares text in UTF-8.") from error

@@ -29,6 +29,8 @@ FEWEST_CODES, MOST_CODES = 3, 32
 # Counted between spaces: the parts of an id such as 2024-05-01 are no words.
 WORDS_OF_TEXT = 3.0
 WORD_BITS = 10
+# In standard deviations; what models do with it stays finite.
+FARTHEST = 1e30
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,17 +70,26 @@ class ContextMatrix:
 
 @dataclass(frozen=True, eq=False)
 class _Numbers:
-    """A column as one of mean 0 and spread 1, counted from ``origin`` so that a constant has a spread of exactly 0."""
+    """A column as one of mean 0 and spread 1, counted from ``origin`` so that a constant has a spread of exactly 0.
+
+    Values are first divided by 2 ** ``exponent``, which changes no digit: squares of the largest and of the smallest
+    numbers would be infinite, or 0.
+    """
 
     name: str
     origin: float
     mean: float
     per_spread: float
+    exponent: int
     width: int = 1
 
     def rows(self, column: pa.Array) -> NDArray[np.float64]:
-        scaled = (_as_floats(column) - self.origin - self.mean) * self.per_spread
-        return scaled[:, None]
+        if not self.per_spread:
+            return np.zeros((len(column), 1))
+        with np.errstate(over="ignore"):
+            scaled = (np.ldexp(_as_floats(column), -self.exponent) - self.origin - self.mean) * self.per_spread
+        # Of values that are far from all that was learned from, a model needs no more than that.
+        return np.clip(scaled, -FARTHEST, FARTHEST)[:, None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,12 +143,14 @@ def _learned(name: str, column: pa.Array, weights: NDArray[np.float64]) -> Itera
 
 def _numbers(name: str, column: pa.Array, weights: NDArray[np.float64]) -> _Numbers:
     values = _as_floats(column)
+    exponent = int(np.frexp(np.max(np.abs(values), initial=0.0))[1])
+    values = np.ldexp(values, -exponent)
     origin = float(values[0]) if len(values) else 0.0
     distance = values - origin
     total = max(float(weights.sum()), np.finfo(float).tiny)
     mean = float(weights @ distance) / total
     spread = float(np.sqrt(weights @ (distance - mean) ** 2 / total))
-    return _Numbers(name, origin, mean, 1 / spread if spread else 0.0)
+    return _Numbers(name, origin, mean, 1 / spread if spread else 0.0, exponent)
 
 
 def _categories(name: str, column: pa.Array, weights: NDArray[np.float64]) -> _Categories:

@@ -57,7 +57,8 @@ class FittedPolicy:
 
     ``ranked``: where its ranking is stored. ``factors``: actual over expected rewards of each known action (shrunk);
     ``lowest``: predictions are raised to it before. ``report``: what was learned from what, with which settings.
-    ``defers``: in contexts that are not ranked logging's own choice stands; the action is null there.
+    ``defers``: in contexts that are not ranked logging's own choice stands; the action is null there. ``loaded``: it
+    comes from a folder, which somebody else may have written.
     """
 
     columns: Columns
@@ -73,6 +74,7 @@ class FittedPolicy:
     report: Mapping[str, Any] = field(default_factory=dict)
     folds: Folds | None = None
     defers: bool = False
+    loaded: bool = False
 
     @property
     def ranking(self) -> pa.Table:

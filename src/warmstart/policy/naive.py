@@ -11,7 +11,7 @@ import ibis
 import ibis.expr.types as ir
 import pyarrow as pa
 
-from warmstart.core import ACTION, PROBABILITY, SourceError, quoted, to_arrow
+from warmstart.core import ACTION, PROBABILITY, SourceError, quoted, shortened, to_arrow
 from warmstart.engine import PartitionedEngine, float_literal, is_partitioned, is_storage
 from warmstart.events import Cells
 from warmstart.features import FeatureRows, KeyEncoder, read_features, read_features_distributed, rows_of_lists
@@ -89,15 +89,8 @@ def _best_of_batch(rows: pa.Table, inputs: tuple[FittedPolicy, FeatureRows, tupl
 
 
 def _as_learned(cells: Cells, fitted: FittedPolicy, source: Any) -> dict[str, Any]:
-    """Return how to read the table of contexts; the one that the policy was learned with must still be there."""
-    learned = source is None
-    source = _recorded_contexts(fitted) if learned else source
-    if learned and not (source is None or is_storage(source) or Path(source).exists()):
-        raise SourceError(
-            f"To choose among all actions, the table of contexts that the policy was learned with is needed, and "
-            f"{quoted(source)} is not there.",
-            "Pass it: contexts=... (--contexts FILE).",
-        )
+    """Return how to read the table of contexts: the given one, or that which the policy was learned with just now."""
+    source = _recorded_contexts(fitted) if source is None else source
     columns = dict(zip(cells.columns.context_keys, cells.columns.context, strict=True))
     table = {"source": source, "columns": columns, "what": "the table of contexts", "strict": False}
     settings = fitted.context_settings
@@ -105,16 +98,18 @@ def _as_learned(cells: Cells, fitted: FittedPolicy, source: Any) -> dict[str, An
 
 
 def _recorded_contexts(fitted: FittedPolicy) -> str | None:
-    """Return the path of the table of contexts that the policy was learned with, if it is text."""
+    """Return the path of the table of contexts that a policy was learned with, None if there was none.
+
+    A policy from a folder may be somebody else's, and what it names is not opened.
+    """
     sources = fitted.report.get("sources")
     source = sources.get("contexts") if isinstance(sources, Mapping) else None
-    if not (source is None or isinstance(source, str)):
-        raise SourceError("The policy's report.sources.contexts is no path.", "Pass contexts=... (--contexts FILE).")
-    # Somebody else may have written the policy: a pipe would be waited for, and a device never end.
-    path = Path(source or "")
-    if not is_storage(source) and path.exists() and not (path.is_file() or path.is_dir()):
-        raise SourceError(
-            f"The policy names {quoted(source)} as its contexts, which is neither a file nor a folder.",
-            "Pass the table: contexts=... (--contexts FILE).",
-        )
+    if source is None:
+        return None
+    needs = "To choose among all actions, the table of contexts that the policy was learned with is needed"
+    hint = "Pass it: contexts=... (--contexts FILE)."
+    if fitted.loaded or not isinstance(source, str):
+        raise SourceError(f"{needs}; what a saved policy names ({shortened(source)}) is not opened.", hint)
+    if not (is_storage(source) or Path(source).exists()):
+        raise SourceError(f"{needs}, and {quoted(source)} is not there.", hint)
     return source

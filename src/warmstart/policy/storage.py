@@ -145,6 +145,7 @@ def _load_checked(path: Path, about: Mapping[str, Any]) -> FittedPolicy:
         lowest=float(about["lowest"]),
         defers=about.get("defers", False),
         report=about["report"],
+        loaded=True,
     )
 
 

@@ -7,13 +7,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import ibis
 import pyarrow as pa
 
-from warmstart.core import ACTION, DataError, write_parquet
+from warmstart.core import ACTION, DataError, temporary_folder, write_parquet
 from warmstart.engine import describe, example_rows
 from warmstart.events import counted_propensity
 from warmstart.interop.features import NO_FEATURES, ROWS, Features, escape
@@ -57,7 +56,7 @@ def open_numbering(cells: Cells, format_: Format, contexts: Any, actions: Any, *
     shown = cells.table.filter(cells.table.n > 0)
     of_action, of_context = {ACTION: columns.action}, dict(zip(columns.context_keys, columns.context, strict=True))
     with (
-        TemporaryDirectory() as folder,
+        temporary_folder("features") as folder,
         engine.materialise(_numbered(shown, of_action)) as action_numbers,
         engine.materialise(_numbered(shown, of_context)) as context_numbers,
     ):
