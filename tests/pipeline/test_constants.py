@@ -61,3 +61,22 @@ def test_many_actions_are_refused_and_so_is_a_place_for_one_policy(tmp_path):
     ran = warmstart("evaluate", "log.parquet", *columns, "--policy", "constants", "--tau", "0.1", cwd=tmp_path)
     assert ran.returncode == 0, ran.stderr
     assert "constant:small" in ran.stdout
+
+
+@pytest.mark.parametrize(
+    ("actions", "policies", "said"),
+    [
+        (2, ["uniform"], True),
+        (2, ["uniform", "constant:a0"], False),
+        (2, ["constants"], False),
+        (13, ["uniform"], False),
+    ],
+)
+def test_the_command_says_where_no_row_is_one_action_always(tmp_path, actions, policies, said):
+    pq.write_table(log([f"a{i % actions}" for i in range(52)]), tmp_path / "log.parquet")
+    named = [part for policy in policies for part in ("--policy", policy)]
+    columns = ["--context", "page", "--action", "ad", "--reward", "click"]
+    ran = warmstart("evaluate", "log.parquet", *columns, *named, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stderr
+    assert ("--policy constants adds a row for each of the 2 actions" in ran.stderr) == said
+    assert "adds a row" not in ran.stdout

@@ -16,8 +16,11 @@ from warmstart.pipeline import EngineSettings, EvaluateSettings, LogSettings, Wi
 from warmstart.results import select as find_best
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from warmstart.engine import LocalEngine
     from warmstart.events import Events
+    from warmstart.policy import NamedPolicy
     from warmstart.results import Evaluation, Progressive, Selection
 
 
@@ -117,6 +120,19 @@ def evaluate(
     if html is not None:
         save_report(result, html, selection=selected, force=force)
     print_result(result, selected, json=json)
+    if not progressive:
+        _hint_at_constants(parse_policies(policy), result)
+
+
+def _hint_at_constants(named: Sequence[NamedPolicy], result: Evaluation) -> None:
+    """Say that always one action is in no row; each more policy widens joint bounds, so it is left to the user."""
+    from warmstart.pipeline import MOST_CONSTANTS
+    from warmstart.policy import CONSTANT, CONSTANTS
+
+    actions, words = result.log.actions, [policy.keyword or "" for policy in named]
+    if 1 < actions <= MOST_CONSTANTS and not any(word == CONSTANTS or word.startswith(CONSTANT) for word in words):
+        more = f"--policy constants adds a row for each of the {actions} actions"
+        typer.echo(f"No row is one action always, which often wins: {more}; joint bounds then hold for all.", err=True)
 
 
 def open_guarded(log: LogSettings, engine: LocalEngine, guards: list[str] | None, utility: str | None) -> Events:

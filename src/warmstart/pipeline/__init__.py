@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from warmstart.pipeline.config import Config as Config
     from warmstart.pipeline.config import read_config as read_config
     from warmstart.pipeline.config_schema import config_schema as config_schema
+    from warmstart.pipeline.constants import MOST_CONSTANTS as MOST_CONSTANTS
     from warmstart.pipeline.evaluate import evaluate as evaluate
     from warmstart.pipeline.evaluate_settings import AUTO as AUTO
     from warmstart.pipeline.evaluate_settings import ESTIMATORS as ESTIMATORS
@@ -51,6 +52,7 @@ _door = Door.to(
         "check_settings": "CheckSettings EVIDENCE KINDS",
         "config": "CONFIG Config SECTIONS read_config",
         "config_schema": "config_schema",
+        "constants": "MOST_CONSTANTS",
         "evaluate": "evaluate",
         "evaluate_settings": "AUTO ESTIMATORS EvaluateSettings INTERVALS NEVER PROPENSITIES WINDOWS",
         "policy_tables": "policy_table true_value",

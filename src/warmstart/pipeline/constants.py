@@ -11,7 +11,7 @@ from warmstart.policy import CONSTANT, CONSTANTS, NamedPolicy
 if TYPE_CHECKING:
     from warmstart.events import Events
 
-MOST = 12
+MOST_CONSTANTS = 12
 
 
 def with_constants(named: Sequence[NamedPolicy], events: Events) -> list[NamedPolicy]:
@@ -28,10 +28,10 @@ def with_constants(named: Sequence[NamedPolicy], events: Events) -> list[NamedPo
 def _each(named: Sequence[NamedPolicy], events: Events) -> list[NamedPolicy]:
     table = events.table
     shown = table.group_by(name=table[ACTION].cast("string")).agg(n=table.count())
-    rows = events.engine.fetch(shown.order_by([shown.n.desc(), shown.name]).limit(MOST + 1))
-    if len(rows) > MOST:
+    rows = events.engine.fetch(shown.order_by([shown.n.desc(), shown.name]).limit(MOST_CONSTANTS + 1))
+    if len(rows) > MOST_CONSTANTS:
         hint = "Name those to compare (constant:ACTION), or other policies (uniform, a file of decisions)."
-        raise UsageError(f"'constants' is for logs of up to {MOST} actions, and this one has more.", hint)
+        raise UsageError(f"'constants' is for logs of up to {MOST_CONSTANTS} actions, and this one has more.", hint)
     given = {one for policy in named for one in (policy.name, policy.keyword)}
     sources = [f"{CONSTANT}{row['name']}" for row in rows]
     return [NamedPolicy(source, source) for source in sources if source not in given]

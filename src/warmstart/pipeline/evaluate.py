@@ -69,6 +69,7 @@ def evaluate(
     estimators: Sequence[str] = ("dr",),
     reward_model: Any = None,
     contributions: int = 0,
+    name_texts: bool = False,
     until: Moment | None = None,
     trained_until: Any = None,
     allow_unknown_actions: bool = False,
@@ -110,6 +111,8 @@ def evaluate(
         reward_model: A scikit-learn regressor (cloned) of the context columns for those that need one; by default
             shrunk cell means, or a logistic regression per action where contexts do not repeat or are numbers.
         contributions: How many of the contexts and actions that a value rests on most to name, at the first tau.
+        name_texts: Whether contributions also name contexts that are free text, such as prompts: text of five words and
+            more on average, or that hardly repeats. Without it these are numbered.
         until: Evaluate what was known at this moment: events before it, of epochs that had ended, if there are any.
         trained_until: When decisions were fitted on rewards of the log last: a time (like those of ``split``),
             "never", or a mapping from policies to these. No end is certified for those fitted inside the window.
@@ -143,12 +146,12 @@ def evaluate(
     check_level(delta, interval, estimators)
     check_amounts(margin, doubt)
     check_coarser(coarser, events)
-    by = _texts(by)
-    feasible_from = feasible_window(feasible_from, train)
+    by, feasible_from = _texts(by), feasible_window(feasible_from, train)
     events, train = _with_utility(events, train, utility)
     narrow = Narrow.of(events, train, segment_columns(by, events, contexts))
     events, train = narrow.extended
-    asked = Asked(taus, interval, estimators, _guards(guards, events.log.outcomes), contributions, on_support)
+    limits = _guards(guards, events.log.outcomes)
+    asked = Asked(taus, interval, estimators, limits, contributions, on_support, name_texts)
     training = training_of(named, trained_until, events, train)
     looks = sum(1 if policy.keyword == "logging" else len(taus) for policy in named)
     levels = replace(known_levels(delta, looks, events, train, returning=training.returning), doubt=doubt or 1.0)

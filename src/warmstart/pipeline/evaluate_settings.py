@@ -181,6 +181,10 @@ class EvaluateSettings:
             "R",
         ),
     )
+    name_texts: bool = field(
+        default=False,
+        metadata=shown("Also name contexts that are free text, such as prompts, in the page; else they are numbered."),
+    )
 
     def window(self, events: Events) -> Events:
         """Return the events that these settings speak of."""
@@ -191,9 +195,9 @@ class EvaluateSettings:
         """Return what ``evaluate`` takes, but for the window."""
         from warmstart.pipeline.trained import parse_trained_until
 
-        own = ("contexts", "propensities", "feasible_from", "delta", "interval", "allow_unknown_actions", "per")
+        own = ("contexts", "propensities", "feasible_from", "delta", "interval", "allow_unknown_actions", "per", "live")
         return {
-            **{name: getattr(self, name) for name in (*own, "live", "utility", "margin", "doubt")},
+            **{name: getattr(self, name) for name in (*own, "utility", "margin", "doubt", "name_texts")},
             **{name: getattr(self, name) or () for name in ("coarser", "guards", "by")},
             "tau": self.tau or ["auto"],
             "estimators": self.estimators or ("dr",),

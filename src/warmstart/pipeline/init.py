@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warmstart.auditing import find_roles, profile_columns
 from warmstart.core import EmptyWindowError, no_such_column
 from warmstart.engine import describe, open_every_column, resolve_engine, stored_table
-from warmstart.pipeline.constants import MOST as MOST_CONSTANTS
+from warmstart.pipeline.constants import MOST_CONSTANTS
 from warmstart.pipeline.init_asking import NONE, ROLES, Ask, Asking
 from warmstart.pipeline.init_toml import toml_text
 from warmstart.results import Proposal

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 class Asked:
     """The questions: taus, the confidence interval, point estimators, guards, how many contributions to name.
 
-    ``on_support``: is given the contexts and actions in which a policy is supported.
+    ``on_support``: is given the contexts and actions in which a policy is supported. ``name_texts``: contributions name
+    contexts that are free text, too.
     """
 
     taus: Sequence[Tau]
@@ -40,6 +41,7 @@ class Asked:
     guards: Sequence[Guard] = ()
     contributions: int = 0
     on_support: OnSupport | None = None
+    name_texts: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,8 @@ class Valuing:
                 ]
                 valued = self._with_left_out(valued, weighted, policy)
                 if asked.contributions and not policy.is_logging and inputs.source.counted:
-                    parts = top_contributions(weighted, valued[0], most=asked.contributions)
+                    most, name_texts = asked.contributions, asked.name_texts
+                    parts = top_contributions(weighted, valued[0], most=most, name_texts=name_texts)
             others = [
                 outcome.value(policy, base, taus, method=asked.method, estimators=asked.estimators)
                 for outcome in self.outcomes
