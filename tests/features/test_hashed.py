@@ -130,9 +130,32 @@ def test_an_index_of_pandas_is_left_out():
     assert settings.kinds == {"level_0": "number", "x": "number"}
 
 
-def test_times_beside_lists_of_words_are_left_out_as_text_is():
-    _, settings = rows_of(pa.table({"key": [1], "words": [["a"]], "text": ["a"], "at": [datetime(2024, 5, 6)]}))
-    assert settings.left_out == ("text", "at")
+def test_words_of_several_columns_are_told_apart_and_weigh_the_same():
+    table = pa.table({"key": [1, 2], "on": ["yes", "no"], "body": ["no no yes", None], "tags": [[7, 9], [7]]})
+    rows, settings = rows_of(table)
+    assert settings.named == ("on", "body", "tags")
+    third, half = 3**-0.5, 2**-0.5
+    body = {bucket("body=no"): third * (2 / 3) ** 0.5, bucket("body=yes"): third * (1 / 3) ** 0.5}
+    tags = {bucket(f"tags={tag}"): third * half for tag in (7, 9)}
+    assert as_dict(rows, 0) == pytest.approx({bucket("on=yes"): third, **body, **tags})
+    gap = {bucket("body is missing"): CONSTANT_VALUE}
+    assert as_dict(rows, 1) == pytest.approx({bucket("on=no"): half, bucket("tags=7"): half, **gap})
+    assert rows.names == 7
+
+
+def test_words_text_times_and_numbers_are_all_features_together():
+    columns = {"words": [["a", "b"]], "title": ["a c"], "at": [datetime(2024, 5, 6)], "x": [1.0], "vector": [[1.0]]}
+    _, settings = rows_of(pa.table({"key": [1], **columns}))
+    assert settings.left_out == ()
+    assert list(settings.kinds) == list(columns)
+    assert settings.named == ("words", "title")
+
+
+def test_a_text_that_repeats_a_list_but_for_one_row_is_a_feature():
+    rows = [["big", "sale"], ["sale"], ["big"]]
+    texts = [" ".join(words) for words in rows]
+    assert rows_of(pa.table({"key": range(3), "words": rows, "text": texts}))[1].left_out == ("text",)
+    assert rows_of(pa.table({"key": range(3), "words": rows, "text": [*texts[:2], "small"]}))[1].left_out == ()
 
 
 def test_features_that_share_a_bucket_are_counted():

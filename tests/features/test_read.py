@@ -37,7 +37,6 @@ def test_categories_of_frames_are_categories_as_they_are_in_parquet(frame, tmp_p
 
 
 def test_a_pandas_categorical_beside_words_is_read():
-    """Text beside lists of words is left out; a category is none."""
     levels = pd.Categorical([3, 1])
     pages = pd.DataFrame({"page": [0, 1], "words": [["a"], ["b"]], "city": pd.Categorical(["New York", "York"])})
     pages["level"] = levels

@@ -10,9 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from pyarrow import csv
 from tests.support.logs import random_log, table
 
 import warmstart as ws
+from warmstart import scoring
 from warmstart.engine import connect
 from warmstart.policy import NaivePolicy
 
@@ -431,3 +433,21 @@ def test_a_minimized_reward_is_made_small():
         learned = ws.fit(events, weight_bits=8)
         assert ws.policy_table(learned, events)["action"].to_pylist() == [best]
         assert any("makes 'reward' small" in line for line in learned.summary()) == bool(minimize)
+
+
+@pytest.mark.parametrize("model", ["product", "logistic"])
+def test_plain_strings_of_two_columns_are_not_mixed_up(model, tmp_path):
+    """The reward depends on the first column alone; rows of (red, blue) and of (blue, red) differ."""
+    rng = np.random.default_rng(0)
+    size, n = 60, 2_000
+    first, second = (rng.choice(["red", "blue"], size) for _ in range(2))
+    page, ad = rng.integers(0, size, n), rng.choice(["u", "v"], n)
+    clicked = rng.random(n) < np.where((first[page] == "red") == (ad == "u"), 0.8, 0.2)
+    csv.write_csv(pa.table({"page": range(size), "first": first, "second": second}), tmp_path / "pages.csv")
+    log = pa.table({"page": page, "ad": ad, "click": clicked.astype(float)})
+    events = ws.read_events(log, context="page", action="ad", reward="click")
+    policy = ws.fit(events, contexts=tmp_path / "pages.csv", model=model, weight_bits=14, fit_tau=1.0)
+    asked = pa.table({"first": ["red", "red", "blue", "blue"], "second": ["red", "blue", "red", "blue"]})
+    assert policy.choose_table(asked)["ad"].to_pylist() == ["u", "u", "v", "v"]
+    served = scoring.load(policy.save(tmp_path / "policy"))
+    assert served.choose(asked.to_pylist()).actions == ["u", "u", "v", "v"]

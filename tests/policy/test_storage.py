@@ -185,6 +185,8 @@ def test_a_field_that_is_not_known_is_named(folder, saved):
         (("context_features", "scales", "size"), [0.0, 0.0]),
         (("context_features", "scales", "size"), [0.0]),
         (("context_features", "weights"), {}),
+        (("context_features", "named"), ["topics"]),
+        (("context_features", "named"), ["size", "topics"]),
         (("columns", "context"), []),
         (("columns", "context"), ["page"]),
         (("columns", "context"), ["page", "page"]),

@@ -23,12 +23,14 @@ HEAVY = {"duckdb", "ibis", "pandas", "pyarrow", "sklearn", "scipy", "numba", "py
 
 
 def every_kind_of_feature(rng, size, *, gaps):
-    """Columns of every kind but lists of words, which exclude text and times."""
+    """Columns of every kind but lists with weights. Title and mood share words."""
     day, begun = dt.date(2024, 2, 28), dt.datetime(2024, 3, 1, tzinfo=dt.UTC)
     in_berlin = pa.timestamp("us", "Europe/Berlin")
     texts = [" ".join(rng.choice(WORDS, 6)) + rng.choice(["", " ÉTÉ, İ-Σ", " 50% 三"]) for _ in range(size)]
     columns = {
         "title": pa.array(texts),
+        "mood": pa.array([WORDS[i] for i in rng.integers(0, 3, size)]),
+        "topics": pa.array([list(rng.choice(WORDS, rng.integers(0, 4))) for _ in range(size)]),
         "place": pa.array([f"p{i}" for i in rng.integers(0, 5, size)]).dictionary_encode(),
         "new": pa.array(rng.random(size) < 0.5),
         "size": pa.array(rng.normal(3, 2, size)),
@@ -40,7 +42,7 @@ def every_kind_of_feature(rng, size, *, gaps):
         "vector": pa.array(rng.normal(size=(size, 3)).tolist()),
     }
     if gaps:
-        for name in ("title", "place", "size", "born", "seen", "friends", "vector"):
+        for name in ("title", "mood", "topics", "place", "size", "born", "seen", "friends", "vector"):
             values = columns[name].to_pylist()
             columns[name] = pa.array([None if rng.random() < 0.1 else v for v in values], columns[name].type)
     return columns

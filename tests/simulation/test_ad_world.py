@@ -82,12 +82,11 @@ def test_the_logger_is_deterministic_within_a_day_and_changes_from_day_to_day(wo
 
 def test_ads_are_shown_only_while_they_are_live(world, log):
     _, ads, _, days = columns(log)
-    actions = pq.read_table(world.actions_path)
     assert (world.starts[ads] <= days).all()
     assert (days < world.stops[ads]).all()
     assert 0.2 < np.mean(world.starts > 0) < 0.8
     assert 0.2 < np.mean(world.stops < NUMBERS["days"]) < 0.95
-    assert actions["ends"].null_count == int((world.stops >= NUMBERS["days"]).sum())
+    assert pq.read_schema(world.actions_path).names == ["ad", "words", "frequencies", "text"]
 
 
 def test_without_churn_nothing_starts_or_stops(tmp_path):

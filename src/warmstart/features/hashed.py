@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 from pyarrow import types
 
 from warmstart.core import ColumnError, quoted, to_numpy
@@ -23,6 +24,7 @@ from warmstart.features.columns import (
 )
 from warmstart.features.rows import FeatureRows
 from warmstart.scoring import (
+    KINDS_OF_WORDS,
     FeatureSettings,
     Kind,
     Part,
@@ -32,9 +34,12 @@ from warmstart.scoring import (
     missing_part,
     number_part,
     time_parts,
+    words_of,
 )
 
 MAY_BE_MISSING = ("text", "category", "number", "date", "timestamp")
+# A text is compared with lists of words in so many rows, by hashes of so many bits.
+ROWS_TO_COMPARE, BITS = 1_000, 24
 _INDEX = re.compile(r"__index_level_\d+__")
 _RANGE_NAMES = ("index", "level_0", "Unnamed: 0", "column0")
 
@@ -42,8 +47,8 @@ _RANGE_NAMES = ("index", "level_0", "Unnamed: 0", "column0")
 def settings_of_table(table: pa.Table, keys: Sequence[str], *, bits: int, cross_only: bool) -> FeatureSettings:
     """Infer the kind of each column from its type.
 
-    Text and times beside lists of words are left out, and so is an index of pandas. Whether a missing value is a
-    feature depends on whether the table has gaps.
+    A text that repeats a list of words is left out, and so is an index of pandas. Whether a missing value is a feature
+    depends on whether the table has gaps; words have their column's name where several columns have words.
     """
     given = [name for name in table.column_names if name not in keys]
     columns = {name: table.schema.field(name).type for name in given if not _is_index(table, name)}
@@ -51,7 +56,9 @@ def settings_of_table(table: pa.Table, keys: Sequence[str], *, bits: int, cross_
     scales = {part: scale for name, kind in kinds.items() for part, scale in _scales(table, name, kind).items()}
     missing = tuple(name for name, kind in kinds.items() if kind in MAY_BE_MISSING and _has_gaps(table[name]))
     left = tuple(n for n in given if n not in kinds and n not in weights.values())
-    return FeatureSettings(bits, not cross_only, kinds, weights, scales, left, missing)
+    words = tuple(name for name, kind in kinds.items() if kind in KINDS_OF_WORDS)
+    named = words if len(words) > 1 else ()
+    return FeatureSettings(bits, not cross_only, kinds, weights, scales, left, missing, named)
 
 
 def feature_rows(table: pa.Table | None, size: int, settings: FeatureSettings) -> FeatureRows:
@@ -60,7 +67,8 @@ def feature_rows(table: pa.Table | None, size: int, settings: FeatureSettings) -
     A gap is a feature of its own where the training table had gaps in the column, and else none.
     The words of a row have length 1 together.
     """
-    parts = [] if table is None else [part for name in settings.kinds for part in _parts(table, name, settings)]
+    names = () if table is None else settings.kinds
+    parts = [words_of(part, name, settings) for name in names for part in _parts(table, name, settings)]
     return FeatureRows.counted(*hashed_rows(parts, size, settings))
 
 
@@ -110,19 +118,37 @@ def _kinds(table: pa.Table, columns: Mapping[str, pa.DataType]) -> tuple[dict[st
         if name in numbers or types.is_fixed_size_list(kind):
             found = _kind_of_list(table[name])
         else:
-            found = _kind_of_plain(kind, beside_words=bool(texts))
+            found = _kind_of_plain(kind)
+        if found == "text":
+            lists_of_words = FeatureSettings(BITS, kinds={each: kinds[each] for each in texts}, weights=weights)
+            found = None if any(_repeats(table, name, each, lists_of_words) for each in texts) else found
         if found is not None and name not in kinds:
             kinds[name] = found
     return kinds, weights
 
 
-def _kind_of_plain(kind: pa.DataType, *, beside_words: bool) -> Kind | None:
+def _repeats(table: pa.Table, text: str, words: str, settings: FeatureSettings) -> bool:
+    """Tell whether a text has the words of a list, as often: by the first rows."""
+    few = table.slice(0, ROWS_TO_COMPARE)
+    written = FeatureSettings(settings.bits, constant=False, kinds={text: "text"})
+    both = (feature_rows(few, few.num_rows, each) for each in (written, settings.of(words)))
+    (starts, buckets, values), other = (_in_order(rows) for rows in both)
+    same = np.array_equal(starts, other[0]) and np.array_equal(buckets, other[1])
+    return len(values) > 0 and same and np.allclose(values, other[2])
+
+
+def _in_order(rows: FeatureRows) -> tuple[NDArray[np.int64], NDArray[np.uint32], NDArray[np.float32]]:
+    """Return starts, and buckets and values in the order of buckets in every row."""
+    starts, buckets, values = rows.arrays
+    order = np.lexsort((buckets, np.repeat(np.arange(len(rows)), np.diff(starts))))
+    return starts, buckets[order], values[order]
+
+
+def _kind_of_plain(kind: pa.DataType) -> Kind | None:
     if types.is_boolean(kind) or types.is_dictionary(kind):
         return "category"
     if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind) or types.is_duration(kind):
         return "number"
-    if beside_words:
-        return None
     if _is_text(kind):
         return "text"
     if types.is_timestamp(kind):

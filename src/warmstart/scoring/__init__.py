@@ -44,12 +44,12 @@ _door = Door.to(
         "models": "Groups LogisticModel LossName LowRankModel MeanModel Members ProductModel RewardModel "
         "expected_rewards unit",
         "parts": "CONSTANT CONSTANT_VALUE LARGEST_NUMBER Part buckets category_part counted_words embedding_parts "
-        "hashed_rows missing_part number_part time_parts",
+        "hashed_rows missing_part number_part time_parts words_of",
         "policy": "ScoringPolicy load",
         "records": "rows_of_records",
         "rows": "SparseRows",
         "trees": "EVERY_LEAF MOST_LEAVES WORDS_OF_A_SET TreesModel category_of dense",
-        "settings": "FeatureSettings Kind Scale",
+        "settings": "KINDS_OF_WORDS FeatureSettings Kind Scale",
         "unfamiliar": "known_buckets unfamiliar_features",
     },
 )

@@ -28,7 +28,7 @@ from warmstart.scoring.fields import (
 from warmstart.scoring.keys import check_kind, key_arrays
 from warmstart.scoring.kinds import array_files, check_model
 from warmstart.scoring.safe import SAFE
-from warmstart.scoring.settings import FeatureSettings, Kind
+from warmstart.scoring.settings import KINDS_OF_WORDS, FeatureSettings, Kind
 
 FORMAT = 2
 DECISIONS = "decisions.parquet"
@@ -50,8 +50,9 @@ def _features(value: Any, where: str) -> None:
             "scales": mapping(listed(number(), 2, 2)),
             "left_out": listed(text),
             "missing": listed(text),
+            "named": listed(text),
         },
-        absent=("missing",),
+        absent=("missing", "named"),
     )(value, where)
     scaled = {name: kind for name, kind in value["kinds"].items() if kind in ("number", "date", "timestamp")}
     dimensions = tuple(f"{name}[" for name, kind in value["kinds"].items() if kind == "embedding")
@@ -63,6 +64,9 @@ def _features(value: Any, where: str) -> None:
         raise damaged(FILE, f"{where}.scales must name the columns whose kind is number, and no others")
     if not set(value.get("missing", ())) <= set(value["kinds"]):
         raise damaged(FILE, f"{where}.missing must name columns of {where}.kinds")
+    words = [name for name, kind in value["kinds"].items() if kind in KINDS_OF_WORDS]
+    if (named := value.get("named")) and (len(words) == 1 or sorted(named) != sorted(words)):
+        raise damaged(FILE, f"{where}.named must be empty, or name all columns of words, if they are several")
     if not all(spread > 0 for _, spread in value["scales"].values()):
         raise damaged(FILE, f"{where}.scales must have spreads above 0")
 
@@ -232,6 +236,5 @@ def shown_version(version: str) -> str:
 def settings_of(saved: Mapping[str, Any]) -> FeatureSettings:
     """Return how a table becomes features."""
     scales = {name: (float(mean), float(spread)) for name, (mean, spread) in saved["scales"].items()}
-    return FeatureSettings(
-        **{**saved, "scales": scales, "left_out": tuple(saved["left_out"]), "missing": tuple(saved.get("missing", ()))}
-    )
+    columns = {name: tuple(saved.get(name, ())) for name in ("left_out", "missing", "named")}
+    return FeatureSettings(**{**saved, "scales": scales, **columns})

@@ -51,6 +51,21 @@ def counted_words(rows: NDArray[Any], codes: NDArray[Any], amounts: Floats, name
     return Part(*np.divmod(unique, max(len(names), 1)), values, names, is_words=True)
 
 
+def words_of(part: Part, name: str, settings: FeatureSettings) -> Part:
+    """Return the features of a column; its words, if those of several columns must be told apart, as its own.
+
+    They are then named after the column, and have length 1 in every row: a title weighs as much as a long text.
+    """
+    if not (part.is_words and name in settings.named):
+        return part
+    size = int(part.rows.max(initial=-1)) + 1
+    length = np.sqrt(np.bincount(part.rows, weights=part.values**2, minlength=size))
+    values = part.values / np.maximum(length, 1e-12)[part.rows]
+    # Ids have the column's name already.
+    names = part.names if settings.kinds[name] == "ids" else [f"{name}={word}" for word in part.names]
+    return Part(part.rows, part.codes, values, names, is_words=True)
+
+
 def category_part(rows: NDArray[Any], codes: NDArray[Any], values: Sequence[Any], name: str) -> Part:
     """Return an indicator for every value of a category."""
     names = [f"{name}={value}" for value in values]

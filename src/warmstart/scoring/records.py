@@ -22,6 +22,7 @@ from warmstart.scoring.parts import (
     missing_part,
     number_part,
     time_parts,
+    words_of,
 )
 from warmstart.scoring.rows import SparseRows
 from warmstart.scoring.settings import FeatureSettings
@@ -39,7 +40,7 @@ Floats = NDArray[np.float64]
 def rows_of_records(records: Records, settings: FeatureSettings) -> SparseRows:
     """Return the hashed features of contexts: a list of dicts, or a dict of columns. None is a missing value."""
     columns, size = columns_of(records, settings.columns)
-    parts = [part for name in settings.kinds for part in _parts(columns, name, settings)]
+    parts = [words_of(part, name, settings) for name in settings.kinds for part in _parts(columns, name, settings)]
     return hashed_rows(parts, size, settings)[0]
 
 

@@ -121,8 +121,7 @@ def _range(middle: float, spread: float, *, times: bool) -> str:
 def _unknown(given: Given, settings: FeatureSettings, name: str, known: Buckets, what: str) -> list[str]:
     """Count rows of which no word, or not the category, was in training; buckets that are shared hide some."""
     kind = settings.kinds[name]
-    weights = {key: column for key, column in settings.weights.items() if key == name}
-    rows = given.rows(FeatureSettings(settings.bits, constant=False, kinds={name: kind}, weights=weights))
+    rows = given.rows(settings.of(name))
     sizes, ours = np.diff(rows.starts), np.concatenate([[0], np.cumsum(np.isin(rows.buckets, known))])
     new = int(((sizes > 0) & (np.diff(ours[rows.starts]) == 0)).sum())
     said = LACKED.get(kind, "no word that training had")

@@ -14,13 +14,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 
-from warmstart.core import MICROSECONDS_PER_DAY, Progress, silent, write_output
+from warmstart.core import Progress, silent, write_output
 from warmstart.simulation.ad_events import events_of_day
 from warmstart.simulation.ad_logger import AdLogger
 from warmstart.simulation.ad_population import Population, chunks
-from warmstart.simulation.ad_settings import FIRST_DAY, AdSettings
+from warmstart.simulation.ad_settings import AdSettings
 from warmstart.simulation.ad_users import AdUsers
 from warmstart.simulation.ad_words import Vocabulary, word_columns
 from warmstart.simulation.ad_world import FORMAT, AdWorld
@@ -35,7 +34,7 @@ def simulate(
     """Write a month of ads whose truth is known, and return it.
 
     ``out`` is a new folder: ``events.parquet`` (page, ad, click, shown_at, and user if there are users),
-    ``contexts.parquet`` and ``actions.parquet`` (words, frequencies, text; starts and ends of ads), and ``truth/``.
+    ``contexts.parquet`` and ``actions.parquet`` (words, frequencies, text), and ``truth/``.
     ``scale`` is ``small``, ``medium`` or ``paper``; every number of ``AdSettings`` can be given by name, and
     ``users=UserSettings(...)`` lets users come back, ``learner=LearnerSettings(...)`` lets the logger learn. The same
     seed writes the same bytes, whatever the threads. ``on_progress`` is called with the step and the share of it that
@@ -50,7 +49,7 @@ def simulate(
         population = Population.draw(settings)
         logger = AdLogger(population)
         _write_events(folder, population, logger, on_progress)
-        _write_words(folder, population, logger, workers, on_progress)
+        _write_words(folder, population, workers, on_progress)
         population.save(truth)
         np.save(truth / "starts.npy", logger.start, allow_pickle=False)
         np.save(truth / "stops.npy", np.minimum(logger.stop, settings.days).astype(np.int16), allow_pickle=False)
@@ -75,7 +74,7 @@ def _write_events(folder: Path, population: Population, logger: AdLogger, on_pro
     np.save(folder / "truth" / "chosen.npy", chosen, allow_pickle=False)
 
 
-def _write_words(folder: Path, population: Population, logger: AdLogger, workers: int, on_progress: Progress) -> None:
+def _write_words(folder: Path, population: Population, workers: int, on_progress: Progress) -> None:
     settings = population.settings
     vocabulary = Vocabulary(settings)
     spelled = pa.array(vocabulary.words())
@@ -90,8 +89,7 @@ def _write_words(folder: Path, population: Population, logger: AdLogger, workers
     def ads_of(part: int, rows: slice) -> pa.Table:
         rng = stream(settings.seed, Stream.AD_WORDS, part)
         drawn = vocabulary.texts(population.ad_topics[rows], population.ad_weight[rows], settings.action_words, rng)
-        times = {"starts": _timestamps(logger.start[rows], settings), "ends": _timestamps(logger.stop[rows], settings)}
-        return pa.table({"ad": np.arange(rows.start, rows.stop), **times, **word_columns(drawn, spelled)})
+        return pa.table({"ad": np.arange(rows.start, rows.stop), **word_columns(drawn, spelled)})
 
     for name, what, size, make in (
         ("actions", "ads", settings.n_actions, ads_of),
@@ -100,12 +98,6 @@ def _write_words(folder: Path, population: Population, logger: AdLogger, workers
         parts = chunks(size, WORDS_CHUNK)
         tables = _in_order(make, parts, workers)
         _write_tables(folder / f"{name}.parquet", tables, len(parts), partial(on_progress, f"writing {what}"))
-
-
-def _timestamps(days: NDArray[np.int16], settings: AdSettings) -> pa.Array:
-    """Return days as timestamps; a day beyond the month is null."""
-    time = FIRST_DAY + days.astype(np.int64) * MICROSECONDS_PER_DAY
-    return pa.array(time, pa.timestamp("us", "UTC"), mask=days >= settings.days)
 
 
 def _write_tables(path: Path, tables: Iterable[pa.Table], number: int, report: Callable[[float], None]) -> None:

@@ -81,7 +81,7 @@ class AdWorld:
 
     @property
     def actions_path(self) -> Path:
-        """Return the path of the ads' words, starts and ends."""
+        """Return the path of the ads' words."""
         return self.folder / "actions.parquet"
 
     @cached_property
