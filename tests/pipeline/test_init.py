@@ -142,6 +142,78 @@ def test_what_is_unclear_is_asked():
         ws.init(log, ask=lambda *_: "nothing")
 
 
+def german(columns):
+    """A log whose names init does not know, with some of these columns."""
+    rng = np.random.default_rng(3)
+    values = {
+        "Zeitpunkt": [f"{1 + i % 28:02}.09.2026 {i % 24:02}:00" for i in range(N)],
+        "Filiale": rng.choice(["Ulm", "Berlin", "Bonn"], N),
+        "Angebot": rng.choice(["Rabatt", "Kein"], N),
+        "bestellt": rng.integers(0, 2, N),
+        "Umsatz": rng.random(N).round(2) * 40,
+    }
+    return pa.table({name: values[name] for name in columns.split()})
+
+
+def test_the_context_is_asked_last_and_has_no_column_that_was_answered():
+    asked = []
+
+    def ask(question, choices, default):
+        asked.append((question, default))
+        return "Angebot" if "action" in question else default
+
+    proposal = ws.init(german("Zeitpunkt Filiale Angebot bestellt Umsatz"), reward="bestellt", ask=ask)
+    assert [question.split("?")[0].split()[-1] for question, _ in asked] == ["action", "commas)"]
+    assert asked[-1][1] == "Filiale"
+    assert chosen(proposal) == {
+        "context": ["Filiale"],
+        "action": ["Angebot"],
+        "reward": ["bestellt"],
+        "time": ["Zeitpunkt"],
+    }
+
+
+def test_an_answer_that_cannot_be_is_asked_again_with_why_and_the_others_are_kept():
+    answers = iter(["Angebott", "bestellt", "Angebot", "Filiale,Angebot", "Filale", "Filiale"])
+    asked = []
+
+    def ask(question, choices, default):
+        asked.append(question)
+        return next(answers)
+
+    proposal = ws.init(german("Filiale Angebot bestellt Umsatz"), reward="bestellt", ask=ask)
+    assert chosen(proposal) == {"context": ["Filiale"], "action": ["Angebot"], "reward": ["bestellt"]}
+    assert "Did you mean 'Angebot'?" in asked[1]
+    assert "Column 'bestellt' is given 2 times." in asked[2]
+    assert "Column 'Angebot' is given 2 times." in asked[4]
+    assert "Did you mean 'Filiale'?" in asked[5]
+
+
+def test_a_range_that_is_none_is_asked_again():
+    answers = iter(["100", "5:1", "0:100"])
+    earned = shop(reward=np.arange(N) * 0.5).drop_columns(["did_purchase"])
+    proposal = ws.init(earned, context="city", ask=lambda *_: next(answers))
+    assert "ranges = {reward = [0.0, 100.0]}" in proposal.toml
+
+
+@pytest.mark.parametrize(
+    ("given", "refused"),
+    [
+        ({"context": "creativeName", "action": "creativeName"}, "'creativeName' is given 2 times"),
+        ({"action": "did_purchase", "reward": "did_purchase"}, "'did_purchase' is given 2 times"),
+        ({"context": ["city", "city"]}, "'city' is given 2 times"),
+        ({"epoch": "city", "context": "city"}, "'city' is given 2 times"),
+        ({"also": "did_purchase", "reward": "did_purchase"}, "'did_purchase' is given 2 times"),
+        ({"minimize": "dwell_seconds"}, "'dwell_seconds' is no outcome of the log"),
+        ({"ranges": {"did_purchase": (1, 0)}}, "is not a range"),
+    ],
+)
+def test_what_the_reader_would_refuse_is_refused_before_a_file_is_written(given, refused):
+    with pytest.raises(ws.UsageError, match=refused):
+        ws.init(shop(), **given)
+    assert chosen(ws.init(shop(), unit="city", context="city"))["unit"] == ["city"]
+
+
 def test_what_is_said_is_taken_and_checked():
     log = shop(when=np.arange(N) // 60)
     proposal = ws.init(log, context=["city", "age"], time="none", epoch="column:when", unit="none", drop_nulls=True)

@@ -86,6 +86,11 @@ def init(
     asks = sys.stdin.isatty() and not yes
     with ProgressDisplay(connected) as progress:
         progress("looking at columns")
+
+        def ask(question: str, choices: Sequence[str], default: str) -> str:
+            with progress.paused():
+                return _ask(question, choices, default)
+
         proposal = pipeline.init(
             events,
             **given,
@@ -94,7 +99,7 @@ def init(
             ranges=parse_ranges(range or ()),
             drop_nulls=drop_nulls,
             engine=connected,
-            ask=_ask if asks else None,
+            ask=ask if asks else None,
             accept=yes,
         )
     proposal.save(out, force=force)

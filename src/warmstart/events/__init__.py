@@ -42,7 +42,7 @@ _door = Door.to(
         "ticks_per_day",
         "outcomes": "Fill IF_NEGATIVE maximized outcome_view with_outcomes",
         "numbered_times": "unit_of_integers",
-        "read": "parse_ranges read_events",
+        "read": "check_roles named_outcomes parse_ranges read_events",
         "slots": "SLOT SLOTS_PER_HOUR Slots open_slots",
         "strata": "FOLDS Strata fetch_to_learn_from open_strata",
         "utility": "Utility with_utility",

@@ -76,7 +76,9 @@ def read_events(
     named = None if epochs is None else epochs.column
     contexts, units, others = _names(context), _names(unit), _names(also)
     columns = Columns(contexts, action, reward, time, propensity, event_id, named, units, others)
-    _check_call(columns)
+    if not columns.context:
+        raise UsageError("Name at least one context column.")
+    check_roles(columns.fixed_to_given.values(), context=contexts, unit=units)
     outcomes = named_outcomes(columns, _names(minimize), ranges or {})
     if epochs is not None and epochs.column is None and time is None:
         raise UsageError(f"Epochs by {epochs.kind} need a time column.", "Name it with time=... (--time).")
@@ -90,12 +92,17 @@ def _names(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given or ())
 
 
-def _check_call(columns: Columns) -> None:
-    if not columns.context:
-        raise UsageError("Name at least one context column.")
-    named = Counter(columns.fixed_to_given.values())
+def check_roles(names: Iterable[str], *, context: Sequence[str], unit: Sequence[str]) -> None:
+    """Refuse a column with two roles, unless it is a unit and a context.
+
+    Args:
+        names: The columns of all roles, those of the context and the unit among them.
+        context: The columns of the context.
+        unit: The columns of the unit.
+    """
+    named = Counter(names)
     # Who comes back may be known before acting.
-    named.subtract(name for name in set(columns.unit) if name in columns.context)
+    named.subtract(name for name in set(unit) if name in context)
     for name, times in named.items():
         if times > 1:
             raise UsageError(

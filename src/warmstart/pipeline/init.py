@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from warmstart.auditing import find_roles, profile_columns
-from warmstart.core import EmptyWindowError, no_such_column
+from warmstart.auditing import profile_columns
+from warmstart.core import Columns, EmptyWindowError, no_such_column
 from warmstart.engine import describe, open_every_column, resolve_engine, stored_table
+from warmstart.events import check_roles, named_outcomes
 from warmstart.pipeline.constants import MOST_CONSTANTS
 from warmstart.pipeline.init_asking import NONE, ROLES, Ask, Asking
 from warmstart.pipeline.init_toml import toml_text
@@ -59,7 +60,8 @@ def init(
         drop_nulls: Leave rows with nulls out.
         engine: As for ``read_events``.
         ask: Called where a column is not clear, with a question, the possible answers and the likeliest; without it,
-            an action or a reward that is not clear is an error that lists what it may be.
+            an action or a reward that is not clear is an error that lists what it may be. An answer that cannot be is
+            asked again, with why, at most five times.
         accept: Take the likeliest without a question.
 
     >>> import pyarrow as pa
@@ -76,10 +78,13 @@ def init(
     events = next(iter(profiles.values())).rows
     if not events:
         raise EmptyWindowError(f"{describe(source)} has no rows.")
-    asking = Asking(find_roles(list(profiles.values()), taken), profiles, taken, ask, accept=accept)
-    roles = asking.roles()
+    roles, asking = Asking(profiles, taken, ask, accept=accept).roles()
     chosen = {one.role: list(one.columns) for one in roles}
     outcomes = {**(ranges or {}), **asking.range_of(chosen["reward"][0], ranges or {})}
+    columns = Columns(
+        tuple(chosen["context"]), chosen["action"][0], chosen["reward"][0], also=tuple(taken.get("also", ()))
+    )
+    named_outcomes(columns, _listed(minimize), outcomes)
     settings: dict[str, Any] = {"events": _paths(source), "table": table}
     settings |= {role: _written(role, chosen[role]) for role in ROLES if chosen[role]}
     settings |= {"epoch": epoch} if epoch and epoch != NONE else {}
@@ -118,6 +123,8 @@ def _taken(
         for name in taken[role]:
             if name not in columns:
                 raise no_such_column(name, columns, where=where)
+    names = [name for given_names in taken.values() for name in given_names]
+    check_roles(names, context=taken.get("context", ()), unit=taken.get("unit", ()))
     return taken
 
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, TypeVar
 
-from warmstart.auditing import Candidate, ColumnProfile, Roles, is_sure
-from warmstart.core import UsageError, no_such_column, quoted, shortened
+from warmstart.auditing import Candidate, ColumnProfile, Roles, find_roles, is_sure
+from warmstart.core import UsageError, WarmstartError, no_such_column, quoted, shortened
+from warmstart.events import check_roles
 from warmstart.pipeline.init_hints import no_context, no_key, not_a_number, records_in
 from warmstart.results import (
     COSTLY,
@@ -20,12 +23,17 @@ from warmstart.results import (
     without_note,
 )
 
+T = TypeVar("T")
 # Asked with a question, the possible answers and the one to take if nothing is said; returns the answer.
 Ask = Callable[[str, Sequence[str], str], str]
 NONE = "none"
 # Roles in the order of a settings file; those that a log cannot do without are needed.
 ROLES = ("context", "action", "reward", "time", "unit", "epoch", "propensity", "event_id")
 NEEDED = ("action", "reward")
+# Decided in this order, and then the context, which is found among the columns that are left.
+ORDER = ("action", "reward", "time", "propensity", "event_id", "unit", "epoch")
+# So often a question is put before its last answer is an error.
+TRIES = 5
 NOTHING = {
     "time": "no column holds times",
     "unit": "no column is named like a user or a session whose events repeat",
@@ -39,19 +47,34 @@ RATINGS = 11
 
 @dataclass(frozen=True)
 class Asking:
-    """Decides who plays each role: as it was given, as it is clear, as was answered, or not at all."""
+    """Decides who plays each role: as it was given, as it is clear, as was answered, or not at all.
 
-    found: Roles
+    ``taken``: columns by role, as they were given; ``decided``: as they were found or answered since.
+    """
+
     profiles: Mapping[str, ColumnProfile]
     taken: Mapping[str, Sequence[str]]
     ask: Ask | None
     accept: bool
+    decided: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
-    def roles(self) -> list[ProposedRole]:
-        """Return every role with its columns."""
+    @cached_property
+    def found(self) -> Roles:
+        """Return the candidates of every role among columns that have none yet."""
+        return find_roles(list(self.profiles.values()), {**self.taken, **self.decided})
+
+    def roles(self) -> tuple[list[ProposedRole], Asking]:
+        """Return every role with its columns, and what is known then."""
         if self.ask is None:
             self.check_needed()
-        return [self.role(role) for role in ROLES]
+        asking, roles = self, dict[str, ProposedRole]()
+        for role in ORDER:
+            roles[role] = one = asking.role(role)
+            # A role without candidates stays open: what looks like a time and cannot be read is named later.
+            if role not in asking.taken and (one.columns or one.alternatives):
+                asking = replace(asking, decided={**asking.decided, role: one.columns})
+        roles["context"] = asking.role("context")
+        return [roles[role] for role in ROLES], asking
 
     def check_needed(self) -> None:
         """Refuse to guess what a log cannot do without: one error for all that is not clear."""
@@ -123,13 +146,16 @@ class Asking:
         sure = not others and not self.hardly_repeat(names)
         if self.ask is None or self.accept or sure:
             return ProposedRole("context", names, reason, others, sure=sure)
-        said = self.ask("What was known before acting (context; several with commas)?", others, ",".join(names))
-        given = tuple(part.strip() for part in said.split(",") if part.strip())
-        for name in given:
-            if name not in self.profiles:
-                raise no_such_column(name, self.profiles, where="The log")
+
+        def columns(said: str) -> tuple[str, ...]:
+            answered = tuple(part.strip() for part in said.split(",") if part.strip()) or names
+            self.check_answers("context", answered)
+            return answered
+
+        question = "What was known before acting (context; several with commas)?"
+        given = self.asked(question, others, ",".join(names), columns)
         rest = tuple(name for name in (*names, *others) if name not in given)
-        return ProposedRole("context", given or names, reason, rest, sure=True)
+        return ProposedRole("context", given, reason, rest, sure=True)
 
     def hardly_repeat(self, names: Sequence[str]) -> bool:
         """Tell whether contexts of these columns were proposed although they do not come again."""
@@ -141,16 +167,40 @@ class Asking:
             return candidates[0].name
         choices = [one.name for one in candidates] or list(self.profiles)
         first = choices[0] if candidates else ""
-        said = self.ask(
-            f"Which column is the {role}? {_listed_candidates(candidates)}",
-            choices + [NONE] * (role not in NEEDED),
-            first,
+        choices += [NONE] * (role not in NEEDED)
+
+        def column(said: str) -> str | None:
+            if said == NONE and NONE not in self.profiles and role not in NEEDED:
+                return None
+            self.check_answers(role, [said])
+            return said
+
+        return self.asked(f"Which column is the {role}? {_listed_candidates(candidates)}", choices, first, column)
+
+    def asked(self, question: str, choices: Sequence[str], default: str, read: Callable[[str], T]) -> T:
+        """Return an answer as it was read; one that cannot be is answered with why, and the question again."""
+        if self.ask is None:
+            raise UsageError(question)
+        said = self.ask(question, choices, default)
+        for _ in range(TRIES - 1):
+            try:
+                return read(said)
+            except WarmstartError as error:
+                said = self.ask(f"{error} {question}", choices, default)
+        return read(said)
+
+    def check_answers(self, role: str, names: Sequence[str]) -> None:
+        """Refuse an answer that names no column, one that has another role, or one that cannot have this role."""
+        for name in names:
+            if name not in self.profiles:
+                raise no_such_column(name, self.profiles, where="The log")
+        self.check(role, names)
+        others = {one: columns for one, columns in {**self.taken, **self.decided}.items() if one != role}
+        check_roles(
+            [*names, *(name for columns in others.values() for name in columns)],
+            context=names if role == "context" else others.get("context", ()),
+            unit=names if role == "unit" else others.get("unit", ()),
         )
-        if said == NONE and NONE not in self.profiles and role not in NEEDED:
-            return None
-        if said not in self.profiles:
-            raise no_such_column(said, self.profiles, where="The log")
-        return said
 
     def range_of(self, reward: str, ranges: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
         """Return the range of a reward that is not within 0 and 1."""
@@ -161,12 +211,8 @@ class Asking:
             return {reward: (own.least, own.most)}
         ends = f"The log has {own.least:g} to {own.most:g}."
         if self.ask is not None:
-            said = self.ask(f"What are the lowest and highest possible {reward} (LOW:HIGH)? {ends}", (), "")
-            try:
-                low, high = (float(end) for end in said.split(":"))
-            except ValueError:
-                raise UsageError(f"{quoted(said)} is no range.", "Write LOW:HIGH, such as 0:100.") from None
-            return {reward: (low, high)}
+            question = f"What are the lowest and highest possible {reward} (LOW:HIGH)? {ends}"
+            return {reward: self.asked(question, (), "", _ends)}
         raise UsageError(
             f"The reward {quoted(reward)} is not within 0 and 1. {ends}",
             f"State what is possible, not what was seen: --range {shortened(reward)}=LOW:HIGH.",
@@ -202,6 +248,16 @@ class Asking:
         if costly and reward.name not in minimize:
             notes.append(f"If less of {quoted(reward.name)} is better, say so: --minimize {shortened(reward.name)}.")
         return notes
+
+
+def _ends(said: str) -> tuple[float, float]:
+    try:
+        low, high = (float(end) for end in said.split(":"))
+    except ValueError:
+        low, high = math.inf, math.inf
+    if not -math.inf < low < high < math.inf:
+        raise UsageError(f"{quoted(said)} is no range.", "Write LOW:HIGH, such as 0:100.")
+    return low, high
 
 
 def _listed_candidates(candidates: Sequence[Candidate]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from rich.console import Console
@@ -23,32 +25,39 @@ class ProgressDisplay:
     """
 
     def __init__(self, engine: Engine | None = None, console: Console | None = None) -> None:
-        console = console or Console(stderr=True)
+        self._console = console or Console(stderr=True)
         self._engine = engine
         self._now: tuple[str, float | None, str] = ("reading and checking", None, "")
         self._done = threading.Event()
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(),
-            TaskProgressColumn(),
-            TimeElapsedColumn(),
-            TextColumn("{task.fields[detail]}", markup=False),
-            console=console,
-            transient=True,
-        )
-        self._thread = threading.Thread(target=self._watch, daemon=True) if console.is_terminal else None
+        self._thread: threading.Thread | None = None
 
     def __call__(self, step: str, share: float | None = None, detail: str = "") -> None:
         """Note what is being done now."""
         self._now = (shortened(step), share, shortened(detail))
 
     def __enter__(self) -> Self:
-        if self._thread is not None:
-            self._thread.start()
+        self._start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._stop()
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the terminal to somebody else, such as a question."""
+        self._stop()
+        try:
+            yield
+        finally:
+            self._start()
+
+    def _start(self) -> None:
+        if self._console.is_terminal:
+            self._done.clear()
+            self._thread = threading.Thread(target=self._watch, daemon=True)
+            self._thread.start()
+
+    def _stop(self) -> None:
         self._done.set()
         if self._thread is not None:
             self._thread.join()
@@ -56,7 +65,7 @@ class ProgressDisplay:
     def _watch(self) -> None:
         if self._done.wait(PATIENCE_SECONDS):
             return
-        with self._progress as progress:
+        with self._bars() as progress:
             shown, task = "", progress.add_task("", total=None, detail="")
             while True:
                 step, share, detail = self._now
@@ -69,3 +78,15 @@ class ProgressDisplay:
                 progress.update(task, total=None if share is None else 1.0, completed=share or 0.0, detail=detail)
                 if self._done.wait(0.1):
                     return
+
+    def _bars(self) -> Progress:
+        return Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TaskProgressColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[detail]}", markup=False),
+            console=self._console,
+            transient=True,
+        )
