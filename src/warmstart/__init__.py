@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from warmstart.core import ColumnError as ColumnError
     from warmstart.core import DataError as DataError
     from warmstart.core import DecisionError as DecisionError
+    from warmstart.core import DeviceError as DeviceError
     from warmstart.core import EmptyWindowError as EmptyWindowError
     from warmstart.core import EngineError as EngineError
     from warmstart.core import LaterVersionError as LaterVersionError
@@ -103,9 +104,9 @@ if TYPE_CHECKING:
 _door = Door.to(
     __name__,
     {
-        "core": "ColumnError DataError DecisionError EmptyWindowError EngineError LaterVersionError MalformedLineError "
-        "MissingValueError OutputError PropensityRangeError RewardRangeError SavedFileError SettingsError SourceError "
-        "UsageError WarmstartError WarmstartWarning",
+        "core": "ColumnError DataError DecisionError DeviceError EmptyWindowError EngineError LaterVersionError "
+        "MalformedLineError MissingValueError OutputError PropensityRangeError RewardRangeError SavedFileError "
+        "SettingsError SourceError UsageError WarmstartError WarmstartWarning",
         "engine": "connect",
         "estimators": "bias_bounds corollary_bound regret_bound",
         "events": "Events read_events",

@@ -26,7 +26,7 @@ _door = Door.to(
         "door": "Door",
         "arrays": "list_array number_array text_array to_arrow to_numpy with_given_names without_minus_zero",
         "codes": "CODES Code FAMILIES",
-        "errors": "ColumnError DataError DecisionError EmptyWindowError EngineError LaterVersionError "
+        "errors": "ColumnError DataError DecisionError DeviceError EmptyWindowError EngineError LaterVersionError "
         "MalformedLineError MissingValueError OutputError PropensityRangeError RewardRangeError SavedFileError "
         "SettingsError SourceError UsageError WarmstartError WarmstartWarning check_seed no_such_column",
         "files": "CHECK_MARK SETTINGS_MARK check_output mark_of write_output write_parquet write_table write_tables",

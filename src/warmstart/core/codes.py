@@ -217,6 +217,15 @@ _OTHERS = (
         "Import such columns as text, or write Parquet.",
     ),
     Code(
+        "WS404",
+        "A GPU that is not there, or too small",
+        "A GPU was asked for (--device cuda), and there is no CuPy, no GPU or no compiler for it, or what is to be "
+        "learned does not fit into its memory.",
+        "Nothing was computed: what was asked of a GPU is not done elsewhere in silence.",
+        "Install warmstart[gpu] where there is an NVIDIA GPU, take fewer weights (--weight-bits), or leave the choice to "
+        "device='auto' (--device auto).",
+    ),
+    Code(
         "WS501",
         "A saved file that is damaged",
         "A saved policy, result or monitor's file is damaged, was changed, or is no file of that kind.",

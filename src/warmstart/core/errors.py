@@ -128,6 +128,12 @@ class EngineError(DataError):
     code = "WS402"
 
 
+class DeviceError(DataError):
+    """A GPU was asked for and is not there, cannot be used, or has too little memory."""
+
+    code = "WS404"
+
+
 def no_such_column(name: str, available: Iterable[str], *, where: str) -> ColumnError:
     """Build the error for a column that is not there, with the nearest names."""
     names = list(available)

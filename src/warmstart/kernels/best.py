@@ -21,19 +21,6 @@ Actions = tuple[Rows, Array, Array]
 Model = tuple[Array, int, float, int]
 
 
-def pack_columns(a: Rows, width: int) -> tuple[Rows, Array]:
-    """Return actions' features by the place of their buckets among those in use, the most frequent first.
-
-    The columns of most actions then lie close together. Returns the buckets in that order too.
-    """
-    starts, buckets, values = a
-    count = np.bincount(buckets, minlength=width)
-    used = np.argsort(-count, kind="stable")[: np.count_nonzero(count)]
-    places = np.zeros(width, dtype=np.uint32)
-    places[used] = np.arange(len(used))
-    return (starts, places[buckets], values), used
-
-
 @compiled_in_order
 def _form_columns(contexts: Array, x: Rows, used: Array, weights: Array, width: int, columns: Array) -> None:
     """Form the contexts' part of the product: for each column in use, its sum for every context, side by side."""
