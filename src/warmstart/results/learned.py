@@ -11,6 +11,8 @@ from warmstart.results.display import Result, TextTable, fields_of
 from warmstart.results.safe import SafeImprovement, about_safety, safe_tables
 
 MOST_ACTIONS = 15
+# Below this share of the traffic a policy departs on that "only".
+FEW = 0.5
 DRIVERS = {
     "action": "the action in general",
     "match": "its fit to the context",
@@ -133,7 +135,8 @@ class Learned(Result):
             return [title, f"Before it is used, {evaluate}"]
         if not safe.contexts:
             return ["Keep what was shown: no departure from it is proven to gain"]
-        departs = f"it departs from that on {percent(safe.departs)} of the traffic only"
+        few = " only" if safe.departs < FEW else ""
+        departs = f"it departs from that on {percent(safe.departs)} of the traffic{few}"
         proved = "That is about the traffic that proved it. To know by how much it gains later"
         return [f"Proven no worse than what was shown: {departs}", f"{proved}, {evaluate}"]
 

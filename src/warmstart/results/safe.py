@@ -137,8 +137,9 @@ def about_safety(safe: SafeImprovement) -> list[str]:
     if safe.doubt is not None:
         lines.append(f"Proven under a doubt of {safe.doubt:g}.")
     if safe.unproven > 0:
-        more = "" if safe.log_needed is None else f" A log {safe.log_needed:.1f} times as long would probably prove it."
-        lines.append(f"An expected gain of {safe.unproven:.3g} an event was left for want of proof.{more}")
+        lines.append(
+            f"An expected gain of {safe.unproven:.3g} an event was left for want of proof. {_what_would_prove(safe)}"
+        )
     if safe.more:
         lines.append(
             "More exploration where the action is rare proves more than more log: audit says where "
@@ -155,6 +156,26 @@ def about_safety(safe: SafeImprovement) -> list[str]:
             f"({words})."
         )
     return lines
+
+
+def _what_would_prove(safe: SafeImprovement) -> str:
+    """Say what would prove the gain that was left, as far as that is known."""
+    if safe.log_needed is not None:
+        return f"A log {safe.log_needed:.1f} times as long would probably prove it."
+    if not safe.tested:
+        return (
+            "Nothing could be tested: no action with an expected gain is shown often enough; a longer log, or "
+            "exploration, shows more of them."
+        )
+    if safe.tested[-1].proven:
+        return (
+            "All sets that were tested are proven: what is left are choices that were in none of them, which a longer "
+            "log would test."
+        )
+    return (
+        "This log would probably have proven it, had its gain been what was expected: it may be less, and only further "
+        "events can tell."
+    )
 
 
 _HOW = {
