@@ -197,6 +197,45 @@ def test_estimates_without_counts_have_an_approximate_tipping_point(confounded):
         assert sign * at.gain.estimated.lower > 0
 
 
+@pytest.mark.parametrize(("policy", "doubt"), [("constant:1", 1.18), ("uniform", 6.0)])
+def test_values_without_counts_allow_for_a_doubt_of_what_was_not_shown(confounded, policy, doubt):
+    _, hidden, truth, _ = confounded
+    options = {"tau": 0.05, "propensities": "back-off", "coarser": [["x"]], "estimators": ["dr", "snips"]}
+    plain, doubted = (ws.evaluate(policy, hidden, doubt=rho, **options)[policy] for rho in (None, doubt))
+    log = hidden.engine.fetch_arrow(hidden.table).to_pydict()
+    h = np.array([0.5 if policy == "uniform" else float(a == "1") for a in log["action"]])
+    # What the policy's choices earned where they were shown, and how often they were: neither is in doubt.
+    earned, shown = (h * np.array(log["reward"])).mean(), h.mean()
+
+    def worst(value, weight):
+        others, most = value - earned, max(weight - shown, value - earned)
+        return max(others / doubt, doubt * others - (doubt - 1) * most) - others, (
+            min(doubt * others, most - (most - others) / doubt) - others
+        )
+
+    weight = plain.mean_weight
+    pairs = [(plain, doubted, weight), *((a, b, 1.0) for a, b in zip(plain.estimates, doubted.estimates, strict=True))]
+    for one, other, heavy in pairs:
+        below, above = worst(one.value, heavy)
+        assert other.value == pytest.approx(one.value, abs=1e-12)
+        assert other.lower == pytest.approx(max(one.lower + below, 0), abs=1e-9)
+        assert other.upper == pytest.approx(min(one.upper + above, 1), abs=1e-9)
+        assert other.lower < one.lower < one.upper < other.upper
+    if policy == "constant:1":
+        assert plain.best.lower > truth
+        assert doubted.best.lower < truth < doubted.best.upper
+        assert doubted.lower < truth
+
+
+def test_with_counts_best_estimates_allow_for_a_doubt_too(confounded):
+    _, hidden, truth, _ = confounded
+    plain, doubted = (ws.evaluate("constant:1", hidden, tau=0.05, doubt=rho)["constant:1"] for rho in (None, 1.18))
+    assert plain.best.lower > truth
+    assert doubted.best.lower < truth < doubted.best.upper
+    logging = ws.evaluate("logging", hidden, tau=0.05, doubt=1.18)["logging"].best
+    assert logging == ws.evaluate("logging", hidden, tau=0.05)["logging"].best
+
+
 @pytest.mark.parametrize("trained", [False, True])
 def test_sums_by_unit_under_doubt_are_those_of_every_event(monkeypatch, trained):
     """A policy of several actions, one of them not supported, on users who come back."""

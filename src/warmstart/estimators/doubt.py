@@ -11,8 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from warmstart.core import ACTION, PROBABILITY
-from warmstart.results import CertifiedGain, Doubt, DoubtedLimit, DoubtPoint, EstimatedGain, LeftOutColumn
+from warmstart.core import ACTION, PROBABILITY, PROPENSITY
+from warmstart.results import (
+    CertifiedGain,
+    Doubt,
+    DoubtedLimit,
+    DoubtPoint,
+    EstimatedGain,
+    Interval,
+    LeftOutColumn,
+    PointEstimate,
+)
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -20,6 +29,7 @@ if TYPE_CHECKING:
     from warmstart.engine import LocalEngine
     from warmstart.estimators.doubted import DoubtedGain
     from warmstart.estimators.gain import Levels, Threshold
+    from warmstart.estimators.rows import WeightedRows
     from warmstart.events import Cells, Strata
 
 # Of the events that an action was not shown to, so many must be in contexts where others were shown it.
@@ -105,15 +115,75 @@ def doubted_estimate(
     """
     if gain is None or gain.lower is None or gain.upper is None:
         return gain, None
-    others = max(value - totals["doubtless_reward"] / events, 0.0)
-    most = max(totals["decided"] / events - totals["doubtless"] / events, others)
+    others, most = _in_doubt(value, totals["decided"] / events, totals, events)
     tipping = _tipping(gain.lower, gain.upper, others, most)
     if doubt == 1:
         return gain, Doubt(1.0, gain.lower, gain.upper, tipping, "approximate", tipping)
-    lower = gain.lower - others + max(others / doubt, doubt * others - (doubt - 1) * most)
-    upper = gain.upper - others + min(others * doubt, most - (most - others) / doubt)
-    lower, upper = max(lower, -1.0), min(upper, 1.0)
+    below, above = _moved(others, most, doubt)
+    lower, upper = max(gain.lower - below, -1.0), min(gain.upper + above, 1.0)
     return replace(gain, lower=lower, upper=upper), Doubt(doubt, lower, upper, tipping, "approximate", tipping)
+
+
+def doubted_value(ends: Interval, weighted: WeightedRows, totals: Mapping[str, float], doubt: float) -> Interval:
+    """Return the interval of a clipped value; where nothing is certified it allows for a doubt, approximately.
+
+    Where something is, certified ends allow for it, and this interval is of chance alone.
+
+    Args:
+        ends: The interval without doubt.
+        weighted: The weighted table.
+        totals: The sums of ``shown_sums``, and those of the value.
+        doubt: rho.
+    """
+    if doubt == 1 or weighted.certified or weighted.is_logging:
+        return ends
+    events = weighted.events
+    value, weight = (totals[f"{PROPENSITY}_{what}"] / events for what in ("reward", "weight"))
+    below, above = _moved(*_in_doubt(value, weight, totals, events), doubt)
+    return replace(ends, lower=max(ends.lower - below, 0.0), upper=min(ends.upper + above, 1.0))
+
+
+def doubted_points(
+    points: Sequence[PointEstimate], weighted: WeightedRows, totals: Mapping[str, float], doubt: float
+) -> tuple[PointEstimate, ...]:
+    """Return point estimates whose intervals allow for a doubt, as those of estimated gains do: approximate.
+
+    Args:
+        points: The estimates without doubt.
+        weighted: The weighted table.
+        totals: The sums of ``shown_sums``, and the decided traffic.
+        doubt: rho.
+    """
+    if doubt == 1 or weighted.is_logging:
+        return tuple(points)
+    events = weighted.events
+
+    def widened(point: PointEstimate) -> PointEstimate:
+        if point.lower is None or point.upper is None:
+            return point
+        below, above = _moved(*_in_doubt(point.value, totals["decided"] / events, totals, events), doubt)
+        return replace(point, lower=max(point.lower - below, 0.0), upper=min(point.upper + above, 1.0))
+
+    return tuple(map(widened, points))
+
+
+def _in_doubt(value: float, weight: float, totals: Mapping[str, float], events: float) -> tuple[float, float]:
+    """Return the part of a value that is in doubt, and what it would be if every reward there were the largest.
+
+    Args:
+        value: The estimate.
+        weight: What the estimate would be if every reward were the largest.
+        totals: The sums of ``shown_sums``.
+        events: T, all events of the window.
+    """
+    others = max(value - totals["doubtless_reward"] / events, 0.0)
+    return others, max(weight - totals["doubtless"] / events, others)
+
+
+def _moved(others: float, most: float, doubt: float) -> tuple[float, float]:
+    """Return by how much the part in doubt may be less, and more, than it was estimated to be."""
+    least = max(others / doubt, doubt * others - (doubt - 1) * most)
+    return others - least, min(others * doubt, most - (most - others) / doubt) - others
 
 
 def _tipping(lower: float, upper: float, others: float, most: float) -> float | None:

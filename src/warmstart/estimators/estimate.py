@@ -178,6 +178,7 @@ def _estimate(
     squares_of = by_event if units is None else units.squares
     ends = interval(terms, delta=levels.delta, method=method)
     joint = ends if levels.joint == levels.delta else interval(terms, delta=levels.joint, method=method)
+    ends, joint = (doubt.doubted_value(one, weighted, totals, levels.doubt) for one in (ends, joint))
     other = OWN in rows.columns
     certified = ends
     if other:
@@ -190,7 +191,6 @@ def _estimate(
     points = point_estimates(names, totals, events, levels.delta, squares_of)
     likely = None if weighted.is_logging else estimated_gain(names, totals, events, levels.delta, squares_of)
     gains, about_doubt = _gain(weighted, totals, tau, levels, units=units, epochs=epochs, points=points, likely=likely)
-    by_epoch = () if epochs is None else _by_epoch(epochs, levels)
     return ValueEstimate(
         policy=weighted.policy,
         outcome=weighted.outcome,
@@ -215,8 +215,8 @@ def _estimate(
         propensity_error=weight_ratio.propensity_error(totals, events) if other else None,
         tau_choice=choice,
         units=None if units is None else round(units.sums["units"]),
-        estimates=points,
-        by_epoch=by_epoch,
+        estimates=doubt.doubted_points(points, weighted, totals, levels.doubt),
+        by_epoch=() if epochs is None else _by_epoch(epochs, levels),
         doubt=about_doubt,
     )
 

@@ -314,10 +314,8 @@ class FittedPolicy:
         try:
             return np.array([self._places[action] for action in actions], dtype=np.int64)
         except KeyError as error:
-            unknown = quoted(error.args[0])
-            raise UsageError(
-                f"The policy does not know the action {unknown}.", "Choose among those of the log."
-            ) from None
+            what = f"The policy does not know the action {quoted(error.args[0])}."
+            raise UsageError(what, "Choose among those of the log.") from None
 
     def _candidates(self, actions: pa.Table | None) -> FittedPolicy:
         """Return the policy of the actions to choose among; the factor of one that was never seen is 1."""

@@ -113,9 +113,13 @@ def _about_doubt(evaluation: Evaluation) -> list[str]:
     )
     if not evaluation.doubt or evaluation.doubt == 1:
         return [meaning]
-    allowed = f"'At least', 'at most', gains and what is proven by them allow for a doubt of {evaluation.doubt:g}"
+    doubt = f"for a doubt of {evaluation.doubt:g}"
+    allowed = f"Intervals of best estimates, values and gains allow {doubt}, approximately"
+    if evaluation.propensities.counted:
+        proven = f"'At least', 'at most', gains and what is proven by them allow {doubt}"
+        allowed = f"{proven}, and intervals of best estimates approximately; values and their intervals do not"
     by_epoch = " Single epochs have no bounds under a doubt." if any(e.by_epoch for e in evaluation) else ""
-    return [f"{meaning} {allowed}; values and their intervals do not.{by_epoch}"]
+    return [f"{meaning} {allowed}.{by_epoch}"]
 
 
 def _warnings(evaluation: Evaluation) -> list[str]:
