@@ -6,7 +6,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 WORKERS ?= 2
 TIMES ?= 10
 EXAMPLES ?= 3000
-# RECORD=--record keeps the counts of attacks for docs/reliability.md.
+# RECORD=--record keeps the counts of attacks for docs/reliability.md; RECORD="--record --resume" goes on where that was cut off.
 RECORD ?=
 
 .DEFAULT_GOAL := help
@@ -35,8 +35,7 @@ test-slow: $(VENV)/.dev ## Run the long statistical tests
 	$(BIN)/python -m pytest -n $(WORKERS) -m slow
 
 attack: $(VENV)/.dev ## Fuzz the parsers; kill, starve and cut off every command; compare engines with plain Python
-	WARMSTART_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest tests/attack/test_fuzz.py tests/attack/test_fuzz_files.py
-	$(BIN)/python -m tests.attack --times $(TIMES) $(RECORD)
+	$(BIN)/python -m tests.attack --times $(TIMES) --examples $(EXAMPLES) $(RECORD)
 	$(BIN)/python -m tests.differential $(RECORD)
 
 check: $(VENV)/.dev ## Lint, format, types, layers

@@ -227,6 +227,7 @@ TABLES = {
     "lost-postgres": Table("Connections cut at every query", corner="command"),
     "lost-cluster": Table("A worker killed in a command", corner="command"),
     "differential": Table("Random small logs", corner="engine"),
+    "fuzzing": Table("Text that is nearly of a language", formats={"MB more at the most": lambda x: f"{x:.1f}"}),
 }
 
 

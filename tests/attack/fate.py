@@ -1,7 +1,8 @@
 """Run a command to a chosen fate: ``python -m tests.attack.fate before|after|size N COMMAND...``.
 
 ``before`` and ``after``: killed at its Nth rename, by SIGKILL, which leaves no time to clean up; without so many it
-runs to its end. ``size``: no file may become larger than N bytes, as on a full disk.
+runs to its end. ``size``: no file may become larger than N bytes, as on a full disk. ``none``: nothing happens. The
+month of ``demo`` is a small one.
 """
 
 import os
@@ -32,6 +33,10 @@ def main():
 
     # What pathlib calls too.
     os.rename, os.replace = watched(os.rename), watched(os.replace)
+    if words[0] == "demo":
+        from warmstart.simulation import ad_settings
+
+        ad_settings.SCALES = {"small": {"events": 20_000, "n_contexts": 200, "n_actions": 60}}
     from warmstart.cli import program
 
     program()

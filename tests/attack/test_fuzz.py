@@ -5,11 +5,11 @@ import tempfile
 from contextlib import suppress
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from tests.attack.fuzzing import fuzzed, grammar
+from tests.support.saved_results import saved
 
 import warmstart as ws
 from warmstart.core.window import microseconds
@@ -111,10 +111,15 @@ def test_logs_of_routers_are_read_or_refused_by_line(format_):
     attack()
 
 
-def test_saved_results_are_loaded_or_refused():
-    log = {"page": ["p", "q"] * 40, "ad": ["a", "b", "b", "a"] * 20, "click": [0, 1, 1] * 26 + [0, 1]}
-    events = ws.read_events(pa.table(log), context="page", action="ad", reward="click")
-    whole = json.loads(ws.evaluate("uniform", events, tau=0.1).to_json())
+KINDS = ("audit", "plan", "selection", "checked", "comparison")
+KINDS += ("monitor", "joined", "grouped", "learned", "propensity-comparison", "proposal", "progressive")
+
+
+@pytest.mark.parametrize(
+    "name", ["evaluation with outcomes", *(pytest.param(one, marks=pytest.mark.slow) for one in KINDS)]
+)
+def test_saved_results_are_loaded_or_refused(name):
+    whole = json.loads(saved(name).to_json())
     values = some.sampled_from([None, True, -1, 10**400, 1.5, "", "word", [], {}, [[]], float("nan")])
 
     def places(value, path=()):
@@ -134,6 +139,8 @@ def test_saved_results_are_loaded_or_refused():
         with tempfile.TemporaryDirectory() as folder:
             (Path(folder) / "result.json").write_text(json.dumps(changed))
             with suppress(ws.WarmstartError):
-                str(ws.load_result(Path(folder) / "result.json"))
+                result = ws.load_result(Path(folder) / "result.json")
+                str(result)
+                result._repr_html_()
 
     attack()

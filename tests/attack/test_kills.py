@@ -3,7 +3,7 @@
 import signal
 
 import pytest
-from tests.attack.kills import INTERRUPTED, KILLED, attack, attack_one
+from tests.attack.kills import BROKEN, INTERRUPTED, KILLED, attack, attack_one
 from tests.attack.workplace import COMMANDS, build, check_whole
 
 
@@ -24,14 +24,14 @@ def test_what_is_left_is_whole_or_absent(inputs, tmp_path, name, earlier, fate, 
     assert attack_one(inputs, tmp_path / "out", name, earlier, **fate) == code
 
 
-@pytest.mark.parametrize("name", ["train.vw", "page.html", "lines.jsonl", "rows.csv"])
+@pytest.mark.parametrize("name", ["train.vw", "page.html", "lines.jsonl", "rows.csv", "check.xml"])
 def test_the_check_finds_half_a_file(tmp_path, name):
-    whole = {"html": "<html></html>", "jsonl": '{"n": 1}\n{"n": 2}', "csv": "a,b\n1,2"}
+    whole = {"html": "<html></html>", "jsonl": '{"n": 1}\n{"n": 2}', "csv": "a,b\n1,2", "xml": "<tests>\n</tests>"}
     text = whole.get(name.rpartition(".")[2], "1 | a\n2 | b") + "\n"
     (tmp_path / name).write_text(text)
     check_whole(tmp_path / name)
     (tmp_path / name).write_text(text[:-3])
-    with pytest.raises((AssertionError, ValueError)):
+    with pytest.raises((AssertionError, SyntaxError, ValueError)):
         check_whole(tmp_path / name)
 
 
@@ -40,3 +40,4 @@ def test_the_check_finds_half_a_file(tmp_path, name):
 def test_every_command_in_every_way(inputs, tmp_path, name):
     counts = attack(inputs, tmp_path / "out", [name], times=2)
     assert sum(counts.values()) == 18
+    assert not counts[name, BROKEN]

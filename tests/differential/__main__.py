@@ -4,10 +4,9 @@ import argparse
 import math
 import sys
 import time
-from collections import Counter
 from contextlib import contextmanager, nullcontext
 
-from benchmarks.tables import publish
+from tests.attack.recording import keep, recorded
 from tests.differential.compare import check, differences
 from tests.differential.small_logs import question
 from tests.support.postgres_server import READER, server_with_reader
@@ -65,44 +64,54 @@ def postgres():
 ENGINES = {"postgres": postgres, "spark": lambda: nullcontext(Spark())}
 
 
-def within(seeds, minutes):
-    """Yield seeds for so many minutes."""
-    until = time.monotonic() + 60 * minutes
-    for seed in seeds:
-        if time.monotonic() > until:
-            return
-        yield seed
+# So many logs are asked between two records.
+STEP = 50
 
 
-def ask_here(seeds, counts):
+def ask_here(here, seed, counts):
     """Hold DuckDB to the reference."""
-    here = Here()
-    for seed in seeds:
-        counts["logs"] += 1
-        asked = question(seed)
-        result = here.ask(asked)
-        counts["refused" if isinstance(result, str) else "answered"] += 1
-        if not isinstance(result, str):
-            counts["numbers"] += check(asked, result)
-    return counts
+    asked = question(seed)
+    result = here.ask(asked)
+    if isinstance(result, str):
+        return "refused"
+    counts["numbers by event"] += check(asked, result)
+    return "answered"
 
 
-def ask_other(name, seeds, counts):
+def ask_both(here, other, seed):
     """Hold another engine to DuckDB."""
+    asked = question(seed)
+    results = here.ask(asked), other.ask(asked)
+    if any(isinstance(result, str) for result in results):
+        kinds = {result.partition(":")[0] if isinstance(result, str) else "answer" for result in results}
+        assert len(kinds) == 1, results
+        return "refused"
+    found = differences(*(result.to_dict() for result in results))
+    assert not found, found[:5]
+    return "answered"
+
+
+def attack(name, number, options):
+    """Ask an engine logs until there are so many; return the counts."""
+    known = recorded("differential", name) if options.resume else None
+    own = {"numbers by event": 0} if name == "duckdb" else {}
+    counts = known or {"logs": 0, "answered": 0, "refused": 0, **own, "differ": 0}
+    until = time.monotonic() + 60 * options.minutes
     here = Here()
-    with ENGINES[name]() as other:
-        for seed in seeds:
+    with ENGINES.get(name, nullcontext)() as other:
+        while counts["logs"] < number and time.monotonic() < until:
+            seed = options.seed + counts["logs"]
+            try:
+                outcome = ask_both(here, other, seed) if other else ask_here(here, seed, counts)
+            except AssertionError as error:
+                outcome = "differ"
+                sys.stdout.write(f"DIFFERS: {name}, seed {seed}: {error}\n")
             counts["logs"] += 1
-            asked = question(seed)
-            results = here.ask(asked), other.ask(asked)
-            if any(isinstance(result, str) for result in results):
-                kinds = {result.partition(":")[0] if isinstance(result, str) else "answer" for result in results}
-                assert len(kinds) == 1, (seed, results)
-                counts["refused"] += 1
-                continue
-            found = differences(*(result.to_dict() for result in results))
-            assert not found, (seed, found[:5])
-            counts["answered"] += 1
+            counts[outcome] += 1
+            if counts["logs"] % STEP == 0 or counts["logs"] == number:
+                keep("differential", {name: counts}, record=options.record)
+    if counts["logs"] % STEP and counts["logs"] < number:
+        keep("differential", {name: counts}, record=options.record)
     return counts
 
 
@@ -113,26 +122,11 @@ def main():
     parser.add_argument("--seed", type=int, default=0, help="of the first")
     parser.add_argument("--minutes", type=float, default=math.inf, help="of each engine at the most")
     parser.add_argument("--record", action="store_true", help="keep the counts in benchmarks/results")
-    options, rows = parser.parse_args(), {}
-    for name in ("duckdb", *ENGINES):
-        number = getattr(options, name)
-        seeds = within(range(options.seed, options.seed + number), options.minutes)
-        if not number:
-            continue
-        counts = ask_here(seeds, Counter()) if name == "duckdb" else ask_other(name, seeds, Counter())
-        own = {"numbers by event": counts["numbers"]} if name == "duckdb" else {}
-        rows[name] = {
-            "logs": counts["logs"],
-            "answered": counts["answered"],
-            "refused": counts["refused"],
-            **own,
-            "differ": 0,
-        }
-        answers = f"{counts['answered']:,} answered, {counts['refused']:,} refused"
-        against = f"{counts['numbers']:,} numbers as event by event" if name == "duckdb" else "all numbers as DuckDB's"
-        sys.stdout.write(f"{name}: {counts['logs']:,} random logs, {answers}; {against}\n")
-        sys.stdout.flush()
-    publish("differential", rows, {}, record=options.record)
+    parser.add_argument("--resume", action="store_true", help="go on from what was recorded at this commit")
+    options = parser.parse_args()
+    asked = {name: getattr(options, name) for name in ("duckdb", *ENGINES) if getattr(options, name)}
+    counts = [attack(name, number, options) for name, number in asked.items()]
+    sys.exit(1 if any(one["differ"] for one in counts) else 0)
 
 
 if __name__ == "__main__":

@@ -28,6 +28,8 @@ HINT = "Restore the file, or save the result again."
 WORDS = {str: "text", bool: "true or false", int: "a whole number", float: "a number", Path: "a path"}
 JSON_WORDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
 JSON_WORDS |= {NoneType: "null"}
+# What properties of a result raise whose fields do not belong together.
+UNFIT = (ArithmeticError, AssertionError, AttributeError, LookupError, StopIteration, TypeError, ValueError)
 
 
 def load_result(path: str | Path) -> Result:
@@ -85,7 +87,7 @@ class _Reader:
         result: Result = self.record(kinds()[data["kind"]], data, "")
         try:
             result.to_dict(), str(result)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except UNFIT as error:
             what = f"{type(error).__name__}, {first_lines(error)}"
             raise SavedFileError(f"{self.source}: its fields do not belong together ({what}).", HINT) from error
         return result
