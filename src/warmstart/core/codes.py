@@ -219,11 +219,10 @@ _OTHERS = (
     Code(
         "WS404",
         "A GPU that is not there, or too small",
-        "A GPU was asked for (--device cuda), and there is no CuPy, no GPU or no compiler for it, or what is to be "
+        "A GPU was asked for, and there is no CuPy, no GPU or no compiler for it, or what is to be "
         "learned does not fit into its memory.",
         "Nothing was computed: what was asked of a GPU is not done elsewhere in silence.",
-        "Install warmstart[gpu] where there is an NVIDIA GPU, take fewer weights (--weight-bits), or leave the choice to "
-        "device='auto' (--device auto).",
+        "Install warmstart[gpu] where there is an NVIDIA GPU, take fewer weights (--weight-bits), or do not ask for it.",
     ),
     Code(
         "WS501",
