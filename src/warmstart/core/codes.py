@@ -222,7 +222,7 @@ _OTHERS = (
         "A GPU was asked for, and there is no CuPy, no GPU or no compiler for it, or what is to be "
         "learned does not fit into its memory.",
         "Nothing was computed: what was asked of a GPU is not done elsewhere in silence.",
-        "Install warmstart[gpu] where there is an NVIDIA GPU, take fewer weights (--weight-bits), or do not ask for it.",
+        "Install warmstart[gpu] where there is an NVIDIA GPU, take fewer weights (--weight-bits), or ask for none.",
     ),
     Code(
         "WS501",
