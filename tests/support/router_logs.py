@@ -1,4 +1,10 @@
-"""Logs of routers as LiteLLM 1.109, Langfuse 5.0 and OTLP write them, with what is odd in real ones."""
+"""Logs of routers as LiteLLM, Langfuse and OTLP write them, with what is odd in real ones.
+
+Their fields were compared, one by one, with those of the packages on PyPI: of litellm 1.109.1 the table
+LiteLLM_SpendLogs (``schema.prisma``), ``SpendLogsPayload``, ``SpendLogsMetadata``, ``StandardLoggingRoutingDecision``
+and the columns of ``/spend/logs/v2``; of langfuse 5.0.4 ``ObservationV2``, ``ScoreV3`` and ``BaseScore``, of 3.15.0
+``ObservationsView`` and ``Trace``. No package has the columns of Langfuse's exports to files (``stored_...``).
+"""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -13,8 +19,8 @@ from warmstart.interop.routers.calls import (
     REPEATED,
     UNFINISHED,
 )
-from warmstart.interop.routers.langfuse import TRACES
 from warmstart.interop.routers.otel import OTHERS
+from warmstart.interop.routers.scores import NO_CALL
 
 START = datetime(2026, 10, 1, 12, tzinfo=UTC)
 SECRET = "my diagnosis"
@@ -35,7 +41,7 @@ def written(path, records):
 
 
 def spend(request, second=0, **changed):
-    """A row of LiteLLM_SpendLogs as /spend/logs/v2 returns it."""
+    """A row of the table LiteLLM_SpendLogs, of a proxy that stores prompts."""
     metadata = {"status": "success", "user_api_key_alias": None, "attempted_retries": 0, "attempted_fallbacks": 0}
     metadata |= {"internal_call_origin": None, "billed_retry_attempt": False, "cost_breakdown": {"total_cost": 0.00025}}
     row = {
@@ -69,12 +75,24 @@ def spend(request, second=0, **changed):
         "session_id": "s1",
         "status": "success",
         "mcp_namespaced_tool_name": None,
+        "billing_agent_id": None,
         "agent_id": None,
         "proxy_server_request": {"model": "auto", "messages": MESSAGES},
         "litellm_call_id": f"call-{request}",
+        "created_at": iso(second + 3),
+        "updated_at": iso(second + 3),
     }
     more = changed.pop("meta", {})
     return {**row, "metadata": {**metadata, **more}, **changed}
+
+
+# Columns of the table that /spend/logs/v2 does not return: prompts are in none of its pages.
+NOT_IN_PAGES = ("messages", "response", "proxy_server_request", "billing_agent_id", "created_at", "updated_at")
+
+
+def listed(request, second=0, **changed):
+    """A row as /spend/logs/v2 returns it."""
+    return {key: value for key, value in spend(request, second, **changed).items() if key not in NOT_IN_PAGES}
 
 
 # What the automatic router of LiteLLM writes of its choice; signals and keywords quote the prompt.
@@ -88,7 +106,7 @@ DECISION |= {
 DECISION |= {"signals": [SECRET], "matched_keyword": SECRET, "escalation_keyword": SECRET, "classifier_crux": SECRET}
 # What a hook of the proxy adds that draws the model.
 DRAWN = {"spend_logs_metadata": {"propensity": 0.95}}
-# As row_to_json writes it: no zone, no duration, not streamed, JSON as text, empty lists.
+# As a payload is logged, or row_to_json writes it: no zone, no duration, not streamed, JSON as text, empty lists.
 _PLAIN = spend("chatcmpl-2", 10, startTime="2026-10-01T12:00:10", endTime="2026-10-01T12:00:12.5", model="gpt-4o")
 _PLAIN |= {"completionStartTime": "2026-10-01T12:00:12.5", "request_duration_ms": None, "request_tags": "[]"}
 _PLAIN |= {"spend": 0.004, "metadata": json.dumps(_PLAIN["metadata"]), "proxy_server_request": "{}", "user": None}
@@ -122,6 +140,7 @@ def observation(name, trace, second=0, **changed):
         "endTime": iso(second + 2.5),
         "projectId": "p1",
         "parentObservationId": None,
+        "isRootObservation": True,
         "type": "GENERATION",
         "name": "answer",
         "level": "DEFAULT",
@@ -131,9 +150,27 @@ def observation(name, trace, second=0, **changed):
         "userId": "ann",
         "sessionId": "s1",
         "completionStartTime": iso(second + 0.5),
+        "latency": 2.5,
+        "timeToFirstToken": 0.5,
+        "createdAt": iso(second + 3),
+        "updatedAt": iso(second + 3),
+        "bookmarked": False,
+        "public": False,
+        "metadata": {"scope": {"name": "langfuse-sdk"}},
         "input": json.dumps(MESSAGES),
         "output": None,
         "model": "gpt-4o",
+        "internalModelId": "m1",
+        "modelParameters": {"temperature": 0.2},
+        "usagePricingTierName": "Standard",
+        "promptId": None,
+        "promptName": None,
+        "promptVersion": None,
+        "modelId": "m1",
+        "inputPrice": "0.00001",
+        "outputPrice": "0.00004",
+        "totalPrice": None,
+        "release": None,
         "usageDetails": {"input": 100, "output": 50, "total": 150},
         "costDetails": {"input": 0.001, "output": 0.002, "total": 0.003},
         "totalCost": 0.003,
@@ -141,6 +178,26 @@ def observation(name, trace, second=0, **changed):
         "traceName": "chat",
         **changed,
     }
+
+
+# What the older API, v1, says of an observation and v2 does not, and the other way round.
+OF_V1 = {"usage": {"input": 100, "output": 50, "total": 150, "unit": "TOKENS", "totalCost": 0.003}, "inputPrice": 1e-05}
+OF_V1 |= {"outputPrice": 4e-05, "calculatedInputCost": 0.001, "calculatedOutputCost": 0.002}
+OF_V2 = ("userId", "sessionId", "tags", "traceName", "release", "totalCost", "isRootObservation", "projectId")
+OF_V2 += ("bookmarked", "public", "createdAt", "updatedAt", "internalModelId", "usagePricingTierName")
+
+
+def older_observation(name, trace, second=0, **changed):
+    """An observation as the older API, v1, returns it: who asked is in the trace alone."""
+    row = {**observation(name, trace, second), **OF_V1, "calculatedTotalCost": 0.0035, **changed}
+    return {key: value for key, value in row.items() if key not in OF_V2}
+
+
+def trace(name, second=0, **changed):
+    """A trace as the API returns it in lists."""
+    given = {"id": name, "timestamp": iso(second), "name": "chat", "input": SECRET, "output": None, "release": None}
+    given |= {"sessionId": "s2", "userId": "bob", "version": None, "metadata": {}, "tags": ["y", "x"], "public": False}
+    return {**given, "environment": "production", **changed}
 
 
 def stored_observation(name, trace, second=0, **changed):
@@ -175,11 +232,15 @@ def score(name, value, **changed):
         "timestamp": iso(86_400),
         "value": value,
     }
+    given |= {"createdAt": iso(86_400), "updatedAt": iso(86_400), "metadata": {}, "configId": None, "queueId": None}
+    given |= {"authorUserId": None, "sessionId": None, "datasetRunId": None}
     return {**given, "dataType": "NUMERIC", "comment": None, "environment": "production", **changed}
 
 
 def newest_score(name, value, subject, data_type):
-    return {**score(name, value, subject=subject), "dataType": data_type}
+    """A score as the newest API, v3, returns it."""
+    row = {**score(name, value, subject=subject), "dataType": data_type, "projectId": "p1"}
+    return {key: part for key, part in row.items() if key not in ("sessionId", "datasetRunId")}
 
 
 def stored_score(name, value, data_type="NUMERIC", **changed):
@@ -200,24 +261,33 @@ LANGFUSE = [
     observation("o-nameless", "t5", 40, model=None),
     observation("o-judge", "t6", 50, environment="langfuse-llm-as-a-judge"),
     observation("o1", "t1", totalCost=9.0),
-    {"id": "t1", "timestamp": iso(0), "name": "chat", "user_id": "ann", "session_id": "s1"},
+    # Another user than the observation names, whose word counts; and what the observation of the older API lacks.
+    {"id": "t1", "timestamp": iso(0), "name": "chat", "user_id": "eve", "session_id": "s9"},
+    older_observation("o-older", "t7", 60),
+    trace("t7", 60),
+    trace("t7", 60, userId="eve"),
+    trace("t8", 60),
     newest_score("quality", 0.9, {"kind": "observation", "id": "o1", "traceId": "t1"}, "NUMERIC"),
     score("quality", 0.25, traceId="t2", observationId=None),
     score("quality", 0.5, traceId="t3"),
     score("quality", 0.5, traceId="t9"),
     stored_score("quality", 1, observation_id="o4", trace_id="t3"),
+    # Of an agent's step, which is no call, and of a call that failed.
+    newest_score("quality", 0.7, {"kind": "observation", "id": "span-1", "traceId": "t1"}, "NUMERIC"),
+    score("quality", 0.7, traceId="t2", observationId="o-failed"),
     newest_score("is it/right?", True, {"kind": "trace", "id": "t1"}, "BOOLEAN"),
     stored_score("is it/right?", 0, "BOOLEAN", trace_id="t2", string_value="False"),
     newest_score("tone", "warm", {"kind": "trace", "id": "t1"}, "CATEGORICAL"),
     newest_score("quality", 0.1, {"kind": "session", "id": "s1"}, "NUMERIC"),
     score("quality", 0.25, traceId="t2", observationId=None),
 ]
-LANGFUSE_LEFT_OUT = {NO_ANSWER: 1, FAILED: 1, UNFINISHED: 1, INCOMPLETE: 1, INTERNAL: 1, TRACES: 1, REPEATED: 1}
+LANGFUSE_LEFT_OUT = {NO_ANSWER: 1, FAILED: 1, UNFINISHED: 1, INCOMPLETE: 1, INTERNAL: 1, REPEATED: 1}
 LANGFUSE_SCORES_LEFT_OUT = {
     "no numbers: categories, texts, corrections": 1,
     "of a session or an experiment, not of a call": 1,
     "of a trace or a response with several calls": 1,
     "of a trace or a response with no imported call": 1,
+    NO_CALL: 2,
     REPEATED: 1,
 }
 
@@ -305,11 +375,14 @@ OTEL = [
         evaluation(0.75, **{"gen_ai.response.id": "chatcmpl-9"}),
         evaluation(None, span=SPANS[1]),
         evaluation(1.0),
+        # Of the agent that the call was a step of.
+        evaluation(0.25, span="aaa19b7ec3c1b175"),
         {"body": {"stringValue": "started"}, "timeUnixNano": nanoseconds(0)},
     ),
 ]
 OTEL_LEFT_OUT = {OTHERS: 2, NO_ANSWER: 1, FAILED: 1, CACHED: 1, UNFINISHED: 1, INCOMPLETE: 1, REPEATED: 1}
 OTEL_SCORES_LEFT_OUT = {
+    NO_CALL: 1,
     "of a trace or a response with no imported call": 1,
     "no numbers: labels alone, or evaluations that failed": 1,
     "of no span and no response": 1,

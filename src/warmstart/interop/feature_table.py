@@ -101,10 +101,7 @@ class SeenKeys:
     def add(self, digests: list[bytes]) -> list[int]:
         """Add digests; return the positions of those that are new, each once."""
         unique, first = np.unique(np.frombuffer(b"".join(digests), dtype="S16"), return_index=True)
-        new = np.ones(len(unique), dtype=bool)
-        for level in self._levels:
-            at = np.searchsorted(level, unique)
-            new &= level[np.minimum(at, len(level) - 1)] != unique
+        new = ~self._has(unique)
         if new.any():
             added = unique[new]
             while self._levels and len(self._levels[-1]) < 2 * len(added):
@@ -112,3 +109,15 @@ class SeenKeys:
             self._levels.append(added)
         positions: list[int] = np.sort(first[new]).tolist()
         return positions
+
+    def has(self, digests: list[bytes]) -> list[bool]:
+        """Tell which digests are in the set."""
+        present: list[bool] = self._has(np.frombuffer(b"".join(digests), dtype="S16")).tolist()
+        return present
+
+    def _has(self, keys: NDArray[Any]) -> NDArray[np.bool_]:
+        present = np.zeros(len(keys), dtype=bool)
+        for level in self._levels:
+            at = np.searchsorted(level, keys)
+            present |= level[np.minimum(at, len(level) - 1)] == keys
+        return present

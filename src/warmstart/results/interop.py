@@ -148,6 +148,9 @@ class ImportedCalls(Result):
         ]
         if scores["dropped"]:
             lines.append(f"Scores left out: {_reasons(scores['dropped'])}.")
+        if (traces := about.get("traces", {})).get("read"):
+            told, read = counted(traces["calls"], "call"), counted(traces["read"], "trace")
+            lines.append(f"{told} took user, session, name or tags from their traces; {read} read.")
         if about["malformed"]["lines"]:
             lines.append(f"WARNING: {counted(about['malformed']['lines'], 'malformed line')} left out. (WS215)")
             lines += about["malformed"]["first"]

@@ -74,7 +74,7 @@ def test_a_call_of_litellm_has_its_model_cost_latency_and_who_asked(tmp_path):
 
 def test_scores_of_langfuse_find_the_observation_or_the_one_call_of_their_trace(tmp_path):
     result, rows = imported(tmp_path, logs.LANGFUSE, "langfuse")
-    assert {row["request_id"] for row in rows} == {"o1", "o2", "o3", "o4"}
+    assert {row["request_id"] for row in rows} == {"o1", "o2", "o3", "o4", "o-older"}
     first = next(row for row in rows if row["request_id"] == "o1")
     told = ("model", "name", "trace_name", "user", "session", "tags", "cost", "latency", "first_token")
     assert [first[name] for name in told] == ["gpt-4o", "answer", "chat", "ann", "s1", '["beta"]', 0.003, 2.5, 0.5]
@@ -86,6 +86,23 @@ def test_scores_of_langfuse_find_the_observation_or_the_one_call_of_their_trace(
     dropped = result.about["scores"]["dropped"]
     assert dropped == logs.LANGFUSE_SCORES_LEFT_OUT
     assert result.about["scores"]["read"] == sum(dropped.values()) + 5
+
+
+def test_what_an_observation_lacks_is_that_of_its_trace(tmp_path):
+    result, rows = imported(tmp_path, logs.LANGFUSE, "langfuse")
+    by_id = {row["request_id"]: row for row in rows}
+    told = ("user", "session", "trace_name", "tags")
+    assert [by_id["o-older"][name] for name in told] == ["bob", "s2", "chat", '["x", "y"]']
+    assert [by_id["o1"][name] for name in told] == ["ann", "s1", "chat", '["beta"]']
+    assert [by_id["o2"][name] for name in told] == [None] * 4
+    # The older API's name of the cost that Langfuse worked out.
+    assert by_id["o-older"]["cost"] == 0.0035
+    assert by_id["o-older"]["input_tokens"] == 100
+    assert result.about["traces"] == {"read": 4, "calls": 1}
+    assert result.about["columns"]["user"] == 2
+    assert "1 call took user, session, name or tags from their traces; 4 traces read." in result.notes
+    # Nothing else is left in the folder.
+    assert sorted(path.name for path in result.folder.iterdir()) == ["about.json", "events.parquet", "scores"]
 
 
 def test_evaluations_of_opentelemetry_find_their_span_or_their_response(tmp_path):
@@ -129,8 +146,9 @@ def test_prompts_are_stored_only_if_asked_for(tmp_path, format_):
 
 
 def test_lines_may_be_records_lists_or_pages_and_files_gzipped(tmp_path):
-    one, two, three = (logs.spend(f"r{i}") for i in range(3))
+    one, three = logs.spend("r0"), logs.spend("r2")
     plain = tmp_path / "a.jsonl"
+    two = logs.listed("r1")
     page = {"data": [two], "total": 1, "page": 1, "page_size": 50, "total_pages": 1}
     plain.write_text("\n\n".join(json.dumps(value) for value in ([one], page)))
     packed = tmp_path / "b.jsonl.gz"

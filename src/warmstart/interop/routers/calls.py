@@ -128,10 +128,14 @@ class RowFile:
         if len(self._pending) >= BATCH_ROWS:
             self._flush()
 
+    def has(self, ids: Sequence[str]) -> list[bool]:
+        """Tell which ids there are rows of."""
+        return self._seen.has([_digest(one) for one in ids])
+
     def _flush(self) -> None:
         if not self._pending:
             return
-        new = self._seen.add([md5(self.key(row).encode(), usedforsecurity=False).digest() for row in self._pending])
+        new = self._seen.add([_digest(self.key(row)) for row in self._pending])
         table = table_of([self._pending[i] for i in new], self.schema)
         self.repeated += len(self._pending) - len(new)
         self.rows += len(new)
@@ -139,6 +143,10 @@ class RowFile:
         self._pending.clear()
         if new:
             self._writer.write_table(table)
+
+
+def _digest(text: str) -> bytes:
+    return md5(text.encode(), usedforsecurity=False).digest()
 
 
 def table_of(rows: Sequence[Sequence[Any]], schema: pa.Schema) -> pa.Table:

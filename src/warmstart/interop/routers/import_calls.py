@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -42,16 +42,19 @@ from warmstart.interop.routers.litellm import read_litellm
 from warmstart.interop.routers.otel import read_otel
 from warmstart.interop.routers.prompts import prompt_hash, prompt_text
 from warmstart.interop.routers.scores import ScoreFiles, write_scores
+from warmstart.interop.routers.traces import TRACE_SCHEMA, Trace, fill_from_traces
 from warmstart.results import ImportedCalls
 
 CallFormat = Literal["litellm", "langfuse", "otel"]
 Prompts = Literal["none", "hash", "text"]
-READERS: dict[CallFormat, Callable[[Record], Iterator[Item]]] = {
+Read = Callable[[Record], Iterator[Item | Trace]]
+READERS: dict[CallFormat, Read] = {
     "litellm": read_litellm,
     "langfuse": read_langfuse,
     "otel": read_otel,
 }
-RAW_CALLS, RAW_SCORES = "calls-as-read.parquet", "scores-as-read.parquet"
+RAW_CALLS, RAW_SCORES, RAW_TRACES = (f"{what}-as-read.parquet" for what in ("calls", "scores", "traces"))
+FILLED_CALLS = "calls-with-traces.parquet"
 
 
 def import_calls(
@@ -67,8 +70,8 @@ def import_calls(
 
     ``events.parquet`` has a row for each call that a model answered, with its cost, latency and tokens, and who asked;
     ``scores/NAME.parquet`` the judgements of that name, for ``join``. Answers from a cache, failed calls, fallbacks and
-    what is no answer to a prompt are left out and counted. Of records with one id the first counts. The folder is
-    written whole or not at all.
+    what is no answer to a prompt are left out and counted. Calls that lack user, session or tags have those of their
+    trace, if the log has it. Of records with one id the first counts. The folder is written whole or not at all.
 
     Args:
         sources: files of JSON lines, plain or gzipped; a line may be a record, a list of them or a page of an API.
@@ -84,10 +87,11 @@ def import_calls(
             raise UsageError(f"There is no {what} {quoted(given)}.", f"Choose {', '.join(get_args(choices))}.")
     malformed, tally = MalformedLines(skip_malformed), Tally()
     with write_output(out, inputs=paths, folder=True) as folder:
-        raw_calls, raw_scores = folder / RAW_CALLS, folder / RAW_SCORES
+        raw = [folder / name for name in (RAW_CALLS, RAW_SCORES, RAW_TRACES)]
         with (
-            RowFile(raw_calls, CALL_SCHEMA, lambda call: call.request_id) as calls,
-            RowFile(raw_scores, SCORE_SCHEMA, lambda score: score.score_id) as scores,
+            RowFile(raw[0], CALL_SCHEMA, lambda call: call.request_id) as calls,
+            RowFile(raw[1], SCORE_SCHEMA, lambda score: score.score_id) as scores,
+            RowFile(raw[2], TRACE_SCHEMA, lambda trace: trace.trace_id) as traces,
         ):
             for path in paths:
                 for item in _items(LogFile(path, malformed, on_progress), READERS[format]):
@@ -95,21 +99,23 @@ def import_calls(
                     if isinstance(item, Call):
                         calls.add(_with_prompt(item, prompts))
                     elif not isinstance(item, Dropped):
-                        scores.add(item)
+                        (traces if isinstance(item, Trace) else scores).add(item)
         if not calls.rows:
             hint = f"Is it a log of another tool? Left out: {tally.dropped_words() or 'nothing'}."
             raise SourceError(f"{printable(paths[0])} has no call that a model answered.", hint)
         on_progress("writing")
-        score_files = write_scores(raw_scores, raw_calls, folder / "scores")
-        columns = [name for name in CALL_SCHEMA.names if calls.present[name]]
-        write_parquet(folder / "events.parquet", tally.events(raw_calls, columns))
-        for raw in (raw_calls, raw_scores):
-            raw.unlink()
+        score_files = write_scores(raw[1], raw[0], folder / "scores", calls.has)
+        filled = fill_from_traces(calls, traces, folder / FILLED_CALLS)
+        columns = {name: filled.present[name] for name in CALL_SCHEMA.names if filled.present[name]}
+        write_parquet(folder / "events.parquet", tally.events(filled.path, list(columns)))
+        for path in {*raw, filled.path}:
+            path.unlink()
         about = {
             "from": format,
             "files": [str(path) for path in paths],
             "prompts": prompts,
             **tally.summary(calls, scores, score_files, columns),
+            "traces": {"read": traces.rows + traces.repeated, "calls": filled.calls},
             "malformed": {"lines": malformed.lines, "first": malformed.messages},
             "warmstart_version": __version__,
         }
@@ -130,8 +136,10 @@ class Tally:
     span: tuple[int, int] | None = None
     cost: tuple[float, float] | None = None
 
-    def add(self, item: Item) -> None:
-        """Count an item."""
+    def add(self, item: Item | Trace) -> None:
+        """Count an item; traces are no records of their own."""
+        if isinstance(item, Trace):
+            return
         if isinstance(item, Dropped):
             self.read["scores" if item.is_score else "records"] += 1
             (self.dropped_scores if item.is_score else self.dropped)[item.reason] += 1
@@ -155,7 +163,7 @@ class Tally:
         """Say how many records were left out, and why."""
         return ", ".join(f"{n:,} {reason}" for reason, n in self.dropped.most_common())
 
-    def summary(self, calls: RowFile, scores: RowFile, files: ScoreFiles, columns: Sequence[str]) -> dict[str, Any]:
+    def summary(self, calls: RowFile, scores: RowFile, files: ScoreFiles, columns: Mapping[str, int]) -> dict[str, Any]:
         """Return the counts as ``about`` has them."""
         dropped = {**self.dropped, **({REPEATED: calls.repeated} if calls.repeated else {})}
         of_scores = self.dropped_scores + files.dropped + Counter({REPEATED: scores.repeated})
@@ -165,7 +173,7 @@ class Tally:
             "dropped": dropped,
             "models": dict(self.models.most_common()),
             "failed": dict(self.failed.most_common()),
-            "columns": {name: calls.present[name] for name in columns},
+            "columns": dict(columns),
             "times": None if self.span is None else [iso(moment) for moment in self.span],
             "costs": self.cost,
             "scores": {
@@ -180,12 +188,12 @@ def _widened(ends: tuple[Any, Any] | None, value: Any) -> tuple[Any, Any]:
     return (value, value) if ends is None else (min(ends[0], value), max(ends[1], value))
 
 
-def _items(log: LogFile, read: Callable[[Record], Iterator[Item]]) -> Iterator[Item]:
+def _items(log: LogFile, read: Read) -> Iterator[Item | Trace]:
     for items in log.parse(lambda line: _items_of(line, read)):
         yield from items
 
 
-def _items_of(line: str, read: Callable[[Record], Iterator[Item]]) -> list[Item]:
+def _items_of(line: str, read: Read) -> list[Item | Trace]:
     """Return what the records of a line are: one record, a list of them, or a page with ``data``."""
     value = parse_json(line)
     if isinstance(value, dict) and isinstance(value.get("data"), list):

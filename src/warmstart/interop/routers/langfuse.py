@@ -29,21 +29,21 @@ from warmstart.interop.routers.calls import (
     Item,
     Score,
 )
+from warmstart.interop.routers.traces import Trace
 
 # Environments in which Langfuse's own judges run; those of users cannot begin so.
 OWN_ENVIRONMENTS = "langfuse"
 NUMERIC = ("NUMERIC", "BOOLEAN")
-TRACES = "traces: their users and sessions are not read, export observations v2"
 
 
-def read_langfuse(record: Record) -> Iterator[Item]:
+def read_langfuse(record: Record) -> Iterator[Item | Trace]:
     """Read an observation, a score or a trace."""
     if _value(record, "start_time") is not None:
         yield _call(record)
     elif "timestamp" in record and ("value" in record or _value(record, "data_type") is not None):
         yield _score(record)
     elif "timestamp" in record and "id" in record:
-        yield Dropped(TRACES)
+        yield _trace(record)
     else:
         raise BadLineError("it is neither an observation nor a score of Langfuse")
 
@@ -64,7 +64,8 @@ def _call(record: Record) -> Item:
     if end is None:
         return Dropped(UNFINISHED)
     usage, costs = (inside(record, name) or inside(record, _camel(name)) for name in ("usage_details", "cost_details"))
-    cost = number(record, *_names("total_cost"))
+    # The older API names the cost that Langfuse worked out, and that of its list of prices is in it.
+    cost = number(record, *_names("total_cost"), *_names("calculated_total_cost"))
     return Call(
         request,
         start,
@@ -83,6 +84,15 @@ def _call(record: Record) -> Item:
         trace_id=text(record, *_names("trace_id")),
         prompt=record.get("input"),
     )
+
+
+def _trace(record: Record) -> Item | Trace:
+    """Return who asked: observations had neither user nor session before version 4."""
+    trace = text(record, "id")
+    if trace is None:
+        return Dropped(INCOMPLETE)
+    user, session = (text(record, *_names(name)) for name in ("user_id", "session_id"))
+    return Trace(trace, user, session, text(record, "name"), as_set(record.get("tags")))
 
 
 def _score(record: Record) -> Item:

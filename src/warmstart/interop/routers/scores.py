@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,6 +20,7 @@ from warmstart.interop.routers.calls import TIME_TYPE, stored_batches, table_of
 MOST_NAMES = 100
 # Of calls, the columns that scores may name them by.
 ALIASES = ("trace_id", "response_id")
+NO_CALL = "of no imported call: of another step, or of one that is left out"
 UNKNOWN, SEVERAL = "of a trace or a response with no imported call", "of a trace or a response with several calls"
 _SCHEMA = pa.schema([("request_id", pa.string()), ("time", TIME_TYPE), ("score", pa.float64())])
 
@@ -42,17 +43,18 @@ class ScoreFiles:
     dropped: Counter[str] = field(default_factory=Counter)
 
 
-def write_scores(scores: Path, calls: Path, folder: Path) -> ScoreFiles:
+def write_scores(scores: Path, calls: Path, folder: Path, is_call: Callable[[Sequence[str]], list[bool]]) -> ScoreFiles:
     """Write scores (request_id, time, score) into a file for each name.
 
-    A score of a trace or of a response is that of the one imported call in it. Memory grows with the traces and
-    responses that have scores, not with the calls.
+    A score of a trace or of a response is that of the one imported call in it; one of something else than an imported
+    call, such as an agent's step, is left out. Memory grows with the traces and responses that have scores.
     """
     owners = _owners(scores, calls)
     result = ScoreFiles()
     with ExitStack() as stack:
         writers: dict[str, pq.ParquetWriter] = {}
-        for batch in stored_batches(scores):
+        for read in stored_batches(scores):
+            batch = _of_calls(read, is_call, result.dropped)
             for name, rows in _by_name(batch, owners, result.dropped).items():
                 if name not in writers:
                     writers[name] = stack.enter_context(_open(name, folder, result))
@@ -61,6 +63,17 @@ def write_scores(scores: Path, calls: Path, folder: Path) -> ScoreFiles:
                 about.low, about.high = min(about.low, *values), max(about.high, *values)
                 writers[name].write_table(table_of(rows, _SCHEMA))
     return result
+
+
+def _of_calls(batch: pa.Table, is_call: Callable[[Sequence[str]], list[bool]], dropped: Counter[str]) -> pa.Table:
+    """Return the scores that name an imported call, or none by its id; count the others."""
+    requests = batch["request_id"].to_pylist()
+    named = [request for request in requests if request is not None]
+    known = iter(is_call(named))
+    wanted = [request is None or next(known) for request in requests]
+    if len(wanted) > sum(wanted):
+        dropped[NO_CALL] += len(wanted) - sum(wanted)
+    return batch.filter(pa.array(wanted, pa.bool_()))
 
 
 def _open(name: str, folder: Path, result: ScoreFiles) -> pq.ParquetWriter:
