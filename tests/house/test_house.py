@@ -153,6 +153,14 @@ def test_every_public_name_resolves_and_is_documented():
         ws.nothing_of_the_kind  # noqa: B018
 
 
+def test_functions_of_many_parameters_list_them():
+    """Listed under Args, where there are more than three."""
+    functions = [(name, found) for name in ws.__all__ if inspect.isfunction(found := getattr(ws, name))]
+    long = [(name, found) for name, found in functions if len(inspect.signature(found).parameters) > 3]
+    assert len(long) > 10
+    assert not [name for name, found in long if "Args:" not in inspect.getdoc(found)]
+
+
 def test_the_front_door_says_the_same_to_type_checkers():
     tree = ast.parse((ROOT / "src" / "warmstart" / "__init__.py").read_text())
     typed = {alias.asname for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for alias in node.names}
@@ -169,6 +177,14 @@ def test_no_function_is_long():
 
 def test_rooms_are_entered_by_their_doors():
     assert not source_rules.past_the_door(PACKAGE)
+
+
+def test_propensities_are_counted_in_one_place():
+    assert not source_rules.divided_elsewhere(PACKAGE)
+
+
+def test_little_code_stands_twice():
+    assert source_rules.repeated_share(PACKAGE) < 0.03
 
 
 def test_every_test_file_is_named_after_a_module():
@@ -192,6 +208,7 @@ def test_the_rules_find_what_breaks_them(tmp_path):
         "src/house/attic/__init__.py": "from house.attic.box import y\n",
         "src/house/attic/box.py": '"""Two lines,\nof text."""\n\ny = 1  # and code\n',
         "src/house/attic/chest/__init__.py": "from house.hall import big\n",
+        "src/house/attic/share.py": "p = rows.n / rows.context_n\nq = rows.n / rows.m\n",
         "tests/attic/test_box.py": "from tests.support import paper\n",
         "tests/attic/test_chest.py": f"from {other} import a\n",
         "tests/attic/test_lamp.py": f"from {other.removesuffix('.test_box')} import test_box\n",
@@ -204,6 +221,8 @@ def test_the_rules_find_what_breaks_them(tmp_path):
     assert source_rules.long_files(package) == ["hall/big.py 351 lines"]
     assert source_rules.long_functions(package) == ["hall/private.py:1 _f 61 lines", "hall/slow.py:1 f 61 lines"]
     assert source_rules.past_the_door(package) == ["hall/door.py:3 house.attic.box"]
+    assert source_rules.divided_elsewhere(package) == ["attic/share.py:1 n / context_n"]
+    assert source_rules.repeated_share(package) > 0.9
     assert source_rules.without_a_module(tests, package) == ["attic/test_lamp.py"]
     assert source_rules.imports_of_tests(tests) == [
         "attic/test_chest.py:1 tests.attic.test_box.a",

@@ -1,6 +1,7 @@
 """Rules of the source tree, each a function that returns what breaks it, as 'path:line what' or 'path what'."""
 
 import ast
+import collections
 import textwrap
 
 LONGEST_FILE, LONGEST_FUNCTION = 350, 60
@@ -58,6 +59,32 @@ def imported(tree):
             yield from ((node.lineno, name) for name in names)
         elif isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
+
+
+def divided_elsewhere(package):
+    """Divisions of events by those of their context outside of the one place for tables and the one for arrays."""
+    places = {"events/cells.py", "reward/examples.py"}
+    return [
+        f"{path}:{node.lineno} n / context_n"
+        for path, tree in parsed(package)
+        if path.as_posix() not in places
+        for node in ast.walk(tree)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div)
+        if [getattr(side, "attr", None) for side in (node.left, node.right)] == ["n", "context_n"]
+    ]
+
+
+def repeated_share(root, size=6):
+    """The share of windows of so many lines of code that stand somewhere else too; imports do not count."""
+    counts = collections.Counter()
+    for path, tree in parsed(root):
+        lines = [line.strip() for line in (root / path).read_text(encoding="utf-8").splitlines()]
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import | ast.ImportFrom) or (node := docstring(node)):
+                lines[node.lineno - 1 : node.end_lineno] = [""] * (node.end_lineno - node.lineno + 1)
+        code = [line for line in lines if line and not line.startswith("#")]
+        counts.update("\n".join(code[i : i + size]) for i in range(len(code) - size + 1))
+    return sum(n for n in counts.values() if n > 1) / max(counts.total(), 1)
 
 
 def past_the_door(package):

@@ -13,7 +13,7 @@ from warmstart.auditing.continuation import ChosenCells, UnitVisits
 from warmstart.core import ACTION, EPOCH, PROBABILITY, PROPENSITY
 from warmstart.engine import fetch_columns, float_literal
 from warmstart.estimators import STRENGTH, level
-from warmstart.events import VISIT_N
+from warmstart.events import VISIT_N, counted_propensity
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -159,7 +159,7 @@ class ExploringRows:
         keys, columns = list(self.cells.columns.context_keys), self.cells.columns
         table = self.cells.table
         shown = table.filter(table.n > 0).semi_join(contexts, keys)
-        shown = shown.select(*columns.keys, p=shown.n / shown.context_n, h=float_literal(0))
+        shown = shown.select(*columns.keys, p=counted_propensity(shown), h=float_literal(0))
         choices = policy.choices(self.cells).semi_join(contexts, keys)
         if EPOCH in choices.columns:
             # A policy that chooses anew in every epoch: its mean over them.

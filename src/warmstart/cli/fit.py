@@ -118,7 +118,7 @@ def fit(
                 guards=guard,
                 doubt=doubt,
             ),
-            threads=learn_threads,
+            learn_threads=learn_threads,
             on_progress=progress,
         )
         save_policy(policy, out)

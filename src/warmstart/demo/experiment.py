@@ -105,7 +105,7 @@ def run_experiment(
         save_policy(learned, out / "policies" / "learned")
     with stage("learning (the paper's way)"):
         # Every learning rate has a table of its own, so that two threads learn what one would.
-        paper: dict[str, Any] = {"fit_tau": PAPER_TAU, "learn_from": "events", "cross_only": True, "threads": 2}
+        paper: dict[str, Any] = {"fit_tau": PAPER_TAU, "learn_from": "events", "cross_only": True, "learn_threads": 2}
         as_paper = fit(train, **tables, **paper, seed=seed, on_progress=on_progress)
         save_policy(as_paper, out / "policies" / "learned-paper")
     sampled = world.settings.n_contexts * world.settings.n_actions > MANY_PAIRS

@@ -32,7 +32,13 @@ def bias_bounds(
         E[ I(pi(h(x)|x) >= tau) * (V(x) - sqrt(reg(x)) / tau) ]  <=  E[V_hat]
         E[V_hat]  <=  V + E[ I(pi(h(x)|x) >= tau) * sqrt(reg(x)) / tau ]
 
-    ``policy`` is a table of zeros and ones.
+    Args:
+        traffic: the share of each context.
+        true: the logging policy's propensities, a row a context and a column an action.
+        estimated: the estimated propensities in the same form.
+        policy: zeros, and a one for the action chosen in each context, in the same form.
+        reward_means: the mean reward of each action in each context.
+        tau: the clipping constant.
 
     >>> low, high = bias_bounds([1.0], [[0.5, 0.5]], [[0.4, 0.6]], [[1, 0]], [[0.2, 0.1]], tau=0.2)
     >>> low < 0.2 < high
@@ -49,7 +55,14 @@ def bias_bounds(
 
 
 def corollary_bound(traffic: ArrayLike, true: ArrayLike, estimated: ArrayLike, *, tau: float) -> float:
-    """Bound |E[V_hat] - V| of a policy that is supported everywhere: sqrt(E[reg(x)]) / tau (paper, Cor. 3.1)."""
+    """Bound |E[V_hat] - V| of a policy that is supported everywhere: sqrt(E[reg(x)]) / tau (paper, Cor. 3.1).
+
+    Args:
+        traffic: the share of each context.
+        true: the logging policy's propensities, a row a context and a column an action.
+        estimated: the estimated propensities in the same form.
+        tau: the clipping constant.
+    """
     _check_tau(tau)
     return math.sqrt(float(np.asarray(traffic, float) @ squared_regret(true, estimated))) / tau
 
@@ -58,6 +71,13 @@ def regret_bound(*, mean_squared_regret: float, policies: int, events: int, tau:
     """Bound how far the policy of largest estimate falls short of the best supported one (paper, Thm. 3.2).
 
         (2 / tau) * ( sqrt(E[reg(x)]) + sqrt( ln(2 |H| / delta) / (2 T) ) ),   with probability 1 - delta
+
+    Args:
+        mean_squared_regret: E[reg(x)], the mean of ``squared_regret`` over contexts.
+        policies: how many are compared.
+        events: of the evaluated window.
+        tau: the clipping constant.
+        delta: the probability with which the bound may fail.
 
     >>> round(regret_bound(mean_squared_regret=0, policies=4, events=10_000, tau=0.5), 4)
     0.0637

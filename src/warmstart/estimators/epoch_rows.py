@@ -11,7 +11,7 @@ import ibis
 from warmstart.core import DECIDED, EPOCH, PROBABILITY, PROPENSITY
 from warmstart.engine import float_literal
 from warmstart.estimators.shown import with_share
-from warmstart.events import N_BEFORE, RATE_BEFORE, REWARD_SUM_BEFORE
+from warmstart.events import N_BEFORE, RATE_BEFORE, REWARD_SUM_BEFORE, counted_propensity
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -70,7 +70,7 @@ def epoch_rows(
     cells = strata.cells
     if policy.is_logging:
         table = strata.shown
-        rows = table.mutate(**{PROPENSITY: table.n / table.context_n, DECIDED: float_literal(1)})
+        rows = table.mutate(**{PROPENSITY: counted_propensity(table), DECIDED: float_literal(1)})
         return rows.mutate(**{PROBABILITY: rows[PROPENSITY]}), None, None
     if EPOCH in policy.table.columns:
         policy = replace(policy, table=keep(policy.choices(cells)))
@@ -110,7 +110,7 @@ def _by_epoch(policy: PolicyTable, chosen: ir.Table, strata: Strata, keep: Calla
         *strata.table.columns, PROBABILITY, **{DECIDED: float_literal(1) if changing else shown[DECIDED]}
     )
     shown = shown if strata.history is None else strata.history.add(shown)
-    shown = keep(shown.mutate(**{PROPENSITY: shown.n / shown.context_n}))
+    shown = keep(shown.mutate(**{PROPENSITY: counted_propensity(shown)}))
     h = shown[PROBABILITY]
     seen = shown.group_by(*keys).agg(**{f"seen_{name}": (h * shown[name]).sum() for name in sums})
     if changing:

@@ -55,7 +55,7 @@ def fit(
     model: Any = "product",
     time_budget: float | None = None,
     seed: int = 0,
-    threads: int | None = None,
+    learn_threads: int | None = None,
     safe: bool = False,
     proof_fraction: float = 0.35,
     delta: float = 0.05,
@@ -68,7 +68,7 @@ def fit(
 
     A reward that was read with ``minimize`` is made small: what is learned and scored is the rest of its range.
     Features of contexts and actions are crossed, and the model is linear in their products. Ids add exact factors on
-    top. The same seed learns the same, unless several ``threads`` are requested, which then share one table.
+    top. The same seed learns the same, unless several ``learn_threads`` are requested, which then share one table.
 
     Args:
         events: the training window.
@@ -93,7 +93,7 @@ def fit(
             regressor, cloned; its ``fit`` takes ``sample_weight``.
         time_budget: with ``"auto"``, no further kind is begun after so many seconds.
         seed: of every random choice.
-        threads: how many to use.
+        learn_threads: how many threads learn; the engine's are those of ``connect``.
         safe: depart from logging only where a gain is proven on events that did not propose it, and defer to logging
             elsewhere: there ``choose`` returns None, and ``evaluate`` counts what logging earned.
         proof_fraction: the share of the window that proves what the rest proposes, by unit where the log has units,
@@ -122,7 +122,7 @@ def fit(
         min_propensity=min_propensity,
         strict=strict,
         seed=seed,
-        threads=threads,
+        threads=learn_threads,
         model=model if isinstance(model, str) else "product",  # type: ignore[arg-type]
         time_budget=time_budget,
     )

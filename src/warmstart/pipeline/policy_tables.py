@@ -37,7 +37,14 @@ def policy_table(
     """Return what one policy would choose on a window: the context columns, the action, its probability.
 
     In a log with epochs, ``uniform`` and learned policies choose anew in each of them: a column ``epoch`` says which.
-    Other parameters are those of ``evaluate``.
+
+    Args:
+        policy: one policy, in any form that ``evaluate`` takes.
+        events: the evaluated window.
+        train: the training window.
+        feasible_from: the window whose actions are feasible.
+        live: take the best action live that day, where the log has times.
+        contexts: a table of context features, for policies that read them.
 
     >>> import pyarrow as pa, warmstart as ws
     >>> log = pa.table({"page": ["p", "p", "q"], "ad": ["a", "b", "a"], "click": [1, 0, 1]})
@@ -85,9 +92,16 @@ def true_value(
 ) -> float:
     """Return what a policy is expected to earn in a simulated world: exactly, not by sampling.
 
-    Per event, or per unit of a world with users, on the traffic of ``events``, or in the population without them. A
-    policy by name (``uniform``) needs ``events``; a table needs only the world. Where the policy says nothing it earns
-    nothing.
+    Where the policy says nothing it earns nothing.
+
+    Args:
+        policy: a table of choices, or a policy in any form that ``evaluate`` takes, which needs ``events``.
+        world: the simulated world.
+        events: the value is that of this traffic; None: of the world's population.
+        train: the training window.
+        feasible_from: the window whose actions are feasible.
+        live: take the best action live that day, where the log has times.
+        per: ``"event"``, or ``"unit"`` in a world with users.
     """
     if hasattr(policy, "column_names"):
         return world.true_value(policy, events=events, per=per)

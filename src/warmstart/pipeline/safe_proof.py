@@ -10,7 +10,7 @@ import numpy as np
 
 from warmstart.core import ACTION, EPOCH, PROBABILITY, UsageError, to_arrow
 from warmstart.engine import float_literal
-from warmstart.events import days_known, epochs_known, open_cells
+from warmstart.events import counted_propensity, days_known, epochs_known, open_cells
 from warmstart.features import KeyEncoder
 from warmstart.pipeline.known_before import known_levels
 from warmstart.pipeline.prepare import EvaluationInputs, prepare
@@ -98,8 +98,7 @@ class Proof:
         if EPOCH in policy.table.columns:
             return policy
         rows, keys = policy.on(cells), list(cells.columns.context_keys)
-        share = rows.n / rows.context_n
-        able = (share >= self.tau) & (rows.context_actions > 1)
+        able = (counted_propensity(rows) >= self.tau) & (rows.context_actions > 1)
         sums = rows.group_by(*keys).agg(able=able.ifelse(rows[PROBABILITY], float_literal(0)).sum())
         return replace(policy, table=policy.table.semi_join(sums.filter(sums.able >= WHOLE), keys))
 

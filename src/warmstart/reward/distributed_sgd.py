@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent, to_numpy
 from warmstart.engine import PartitionedEngine, Parts
+from warmstart.events import counted_propensity
 from warmstart.reward.credibility import LOWEST_SHARE, ROUNDS, Halves
 from warmstart.reward.distributed_part import (
     BLOCK,
@@ -95,7 +96,7 @@ class DistributedLearner:
         size = 1 << sum(self.settings.bits)
         tables = {rate: np.zeros(size, dtype=np.float32) for rate in self.settings.learning_rates}
         cells = self.cells
-        weight = (cells.n / ibis.greatest(cells.n / cells.context_n, ibis.literal(tau, "float64"))).mean()
+        weight = (cells.n / ibis.greatest(counted_propensity(cells), ibis.literal(tau, "float64"))).mean()
         # Rounded: the last digits of a sum depend on the order in which partitions arrive.
         mean_weight = float(f"{self.engine.fetch(cells.agg(mean=weight))[0]['mean']:.6g}")
         losses: dict[float, float] = {}

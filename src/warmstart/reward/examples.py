@@ -60,12 +60,17 @@ class Examples:
         """Return the share of the action among the context's events."""
         return self.n / self.context_n
 
+    def weights(self, tau: float) -> NDArray[np.float64]:
+        """Return the importance weight of an event of every cell, 1 / max(propensity, tau)."""
+        inverse: NDArray[np.float64] = 1 / np.maximum(self.propensity, tau)
+        return inverse
+
     def importance(self, tau: float, mean: float | None = None) -> NDArray[np.float32]:
         """Return the importance weights n / max(propensity, tau) over their mean (or one that is given).
 
         With a mean of 1, a learning rate means the same for any tau.
         """
-        weights = self.n / np.maximum(self.propensity, tau)
+        weights = self.n * self.weights(tau)
         relative: NDArray[np.float32] = (weights / (weights.mean() if mean is None else mean)).astype(np.float32)
         return relative
 

@@ -206,7 +206,7 @@ def event_stream(examples: Examples, contexts: Ints, actions: Ints, rewards: NDA
     """
     size = int(examples.actions.max()) + 1
     cell = np.searchsorted(examples.contexts * size + examples.actions, contexts * size + actions)
-    weights = 1 / np.maximum(examples.propensity[cell], tau)
+    weights = examples.weights(tau)[cell]
     return Stream(contexts, actions, rewards.astype(np.float32), (weights / weights.mean()).astype(np.float32))
 
 

@@ -50,7 +50,7 @@ def learn_logistic(
             "Choose model='low-rank' or 'product'.",
         )
     matrix = _columns(x, buckets)
-    weight = 1 / np.maximum(examples.propensity, tau)
+    weight = examples.weights(tau)
     weight /= weight.mean()
     won, lost = weight * examples.reward_sum, weight * (examples.n - examples.reward_sum)
     table = _Table(matrix, examples.contexts, examples.actions, won, lost)

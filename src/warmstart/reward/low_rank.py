@@ -81,7 +81,7 @@ def learn_low_rank(
     left = learn_groups(x, 1 << bits[0], seed)
     on_progress("finding groups of actions")
     right = learn_groups(a, 1 << bits[1], seed)
-    weight = 1 / np.maximum(examples.propensity, tau)
+    weight = examples.weights(tau)
     weight *= examples.n.sum() / (weight * examples.n).sum()
     n, rewards = weight * examples.n, weight * examples.reward_sum
     mean = float(rewards.sum() / n.sum())

@@ -58,7 +58,7 @@ def learn_trees(
     sides[1] = sides[1][own] if named else sides[1]
     of_action = category[:, None] if named else dense(a, sides[1])
     both = np.hstack([dense(x, sides[0])[examples.contexts], of_action[examples.actions]])
-    weight = 1 / np.maximum(examples.propensity, tau)
+    weight = examples.weights(tau)
     weight /= weight.mean()
     weights = np.concatenate([weight * examples.reward_sum, weight * (examples.n - examples.reward_sum)])
     kept = np.flatnonzero(weights > 0)

@@ -33,12 +33,16 @@ def simulate(
 ) -> AdWorld:
     """Write a month of ads whose truth is known, and return it.
 
-    ``out`` is a new folder: ``events.parquet`` (page, ad, click, shown_at, and user if there are users),
-    ``contexts.parquet`` and ``actions.parquet`` (words, frequencies, text), and ``truth/``.
-    ``scale`` is ``small``, ``medium`` or ``paper``; every number of ``AdSettings`` can be given by name, and
-    ``users=UserSettings(...)`` lets users come back, ``learner=LearnerSettings(...)`` lets the logger learn. The same
-    seed writes the same bytes, whatever the threads. ``on_progress`` is called with the step and the share of it that
-    is done.
+    The same seed writes the same bytes, whatever the threads.
+
+    Args:
+        out: a new folder, for ``events.parquet`` (page, ad, click, shown_at, and user if there are users),
+            ``contexts.parquet`` and ``actions.parquet`` (words, frequencies, text), ``truth/``.
+        scale: ``"small"``, ``"medium"`` or ``"paper"``.
+        threads: how many to use.
+        on_progress: called with the step and the share of it that is done.
+        numbers: every number of ``AdSettings`` by name; ``users=UserSettings(...)`` lets users come back,
+            ``learner=LearnerSettings(...)`` lets the logger learn.
     """
     settings = AdSettings.of_scale(scale, **numbers)
     workers = threads or os.cpu_count() or 1
