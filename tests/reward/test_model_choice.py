@@ -1,11 +1,14 @@
 """``auto`` takes the kind that is right in worlds where that is clear, within its budget, and says what it found."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pyarrow as pa
 import pytest
-from tests.support.reward_cells import topics
+from tests.support.reward_cells import cells, topics
 
 import warmstart as ws
+from warmstart.reward import FitSettings, budget, model_choice
 
 NAMES = {"context": "x", "action": "a", "reward": "r", "time": "t"}
 
@@ -61,11 +64,79 @@ def test_without_features_cells_are_no_worse_than_any():
     assert tried["cells"].value >= 0.99 * max(one.value for one in tried.values() if one.value is not None)
 
 
-def test_no_further_kind_is_begun_when_the_time_is_over():
+def test_when_the_time_is_over_only_the_cheapest_kind_is_tried_and_the_others_are_named():
     events, contexts, _ = by_number(600)
-    learned = ws.fit(events, contexts=contexts, model="auto", weight_bits=10, time_budget=1e-9).learned
-    assert list(learned.models_tried) == ["product"]
-    assert learned.model == "product"
+    policy = ws.fit(events, contexts=contexts, model="auto", weight_bits=10, time_budget=1e-9)
+    assert policy.learned.model == "cells"
+    assert policy.learned.models_tried.keys() == {"product", "low-rank", "logistic", "trees", "cells"}
+    line = next(line for line in policy.summary() if "Not compared" in line)
+    for kind in ("product", "low-rank", "logistic", "trees"):
+        assert f"{kind} (left out: " in line
+
+
+def test_a_kind_that_would_take_longer_than_what_is_left_is_not_begun(monkeypatch):
+    begun = []
+    seconds = {"product": 0.0, "low-rank": 0.0, "logistic": 0.0, "trees": 3_000.0}
+    monkeypatch.setattr(budget, "expected_seconds", lambda learner, *_: seconds[learner.settings.model])
+    tried = model_choice.try_out
+    monkeypatch.setattr(
+        model_choice, "try_out", lambda one, *rest: begun.append(one.settings.model) or tried(one, *rest)
+    )
+    events, contexts, _ = by_number(600)
+    learned = ws.fit(events, contexts=contexts, model="auto", weight_bits=10, fit_tau=1.0, time_budget=600).learned
+    assert begun == ["cells", "product", "low-rank", "logistic"]
+    assert learned.models_tried["trees"].loss is None
+    # The trial with 480 cells, and then all 600.
+    assert "about 6.75e+03 s" in learned.models_tried["trees"].why
+
+
+class Clock:
+    """A clock that only learning moves: two seconds, and a hundredth for each cell."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.learned = []
+
+    def perf_counter(self):
+        return self.now
+
+    def learner(self, kind="trees"):
+        def learn(cells, tau):
+            self.learned.append(len(cells))
+            self.now += 2 + len(cells) / 100
+
+        return SimpleNamespace(learn=learn, settings=FitSettings(model=kind), x=range(4_000))
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(budget, "time", clock)
+    return clock
+
+
+def many_cells(size=4_000):
+    return cells(np.arange(size), np.arange(size) % 2, np.full(size, 0.5), 2, seed=5)
+
+
+def test_the_time_of_a_kind_is_expected_from_a_few_of_its_cells(clock):
+    halves = [(many_cells(), many_cells())]
+    assert budget.expected_seconds(clock.learner(), halves, 1.0, 1e9) == pytest.approx(2 + 40, rel=1e-6)
+    assert max(clock.learned) < 500
+    clock.learned.clear()
+    assert budget.expected_seconds(clock.learner(), halves * 5, 1.0, 1.0) > 1.0
+    assert len(clock.learned) == 1
+
+
+def test_time_for_the_last_learning_is_kept(clock):
+    """After a trial of 10 s, learning it costs 40 s: a product three times that."""
+    found = budget.Budget(60.0, learned_later=4.0, begun=0.0, costs={"logistic": 10.0})
+    assert found.lacks_time_to_learn(["logistic"]) is None
+    clock.now = 30.0
+    assert "about 40 s" in found.lacks_time_to_learn(["logistic"])
+    product = budget.Budget(60.0, learned_later=4.0, begun=0.0, costs={"product": 10.0})
+    clock.now = 0.0
+    assert "about 120 s" in product.lacks_time_to_learn(["product"])
 
 
 def test_a_kind_that_does_not_suit_the_log_is_named_with_its_reason():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from tests.support.reward_cells import BITS, cells, features
 from tests.support.saved_policies import copied, sign, small_policy
+from threadpoolctl import threadpool_info
 
 import warmstart as ws
 from warmstart.reward import trees
@@ -39,6 +40,26 @@ def both(world):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "HistGradientBoostingClassifier", Watched)
         return trees.learn_trees(seen, 1.0, x, a), found[0]
+
+
+def test_few_rows_are_learned_by_one_thread(world):
+    x, a, seen, _ = world
+    module, used = trees.scikit_learn("ensemble"), []
+
+    class Watched(module.HistGradientBoostingClassifier):
+        def fit(self, *arguments, **options):
+            used.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp")
+            return super().fit(*arguments, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "HistGradientBoostingClassifier", Watched)
+        patch.setattr(trees, "TREES", 2)
+        trees.learn_trees(seen, 1.0, x, a, threads=3)
+        assert set(used) == {1}
+        used.clear()
+        patch.setattr(trees, "MANY_ROWS", 1)
+        trees.learn_trees(seen, 1.0, x, a, threads=3)
+        assert set(used) == {3}
 
 
 def test_predictions_are_those_of_scikit_learn_for_cells_and_for_rows_between_and_at_thresholds(world, both):

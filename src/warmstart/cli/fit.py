@@ -52,7 +52,7 @@ def fit(
         contexts (FILE): Features of contexts, keyed as in the log.
         actions (FILE): Features of actions, keyed as in the log.
         model (NAME): product, low-rank, logistic, trees, cells, or auto: the best of them.
-        time_budget (SECONDS): auto begins no further model after that.
+        time_budget (SECONDS): auto leaves out models that would take longer.
         fit_tau (TAU): Weights 1/max(propensity, TAU): auto, 1 (none), or less.
         learn_from (NAME): cells, or events (the paper's).
         loss (NAME): squared (the paper's) or logistic.

@@ -22,6 +22,8 @@ from warmstart.results import fields_of
 from warmstart.reward import (
     BLEND,
     CELL_PASSES,
+    FIT_TAUS,
+    Budget,
     Division,
     Examples,
     FitSettings,
@@ -33,6 +35,7 @@ from warmstart.reward import (
     Trial,
     choose_model,
     event_stream,
+    learned_later,
     rank_feasible,
     with_rewards,
 )
@@ -91,7 +94,8 @@ def fit(
             numbers and categories. ``"cells"``: shrunk means.
             ``"auto"``: the best of them on the last fifth of the window, or a blend of several. Or a scikit-learn
             regressor, cloned; its ``fit`` takes ``sample_weight``.
-        time_budget: with ``"auto"``, no further kind is begun after so many seconds.
+        time_budget: with ``"auto"``, seconds for comparing kinds and learning the best; kinds that would take longer
+            are left out, which the report says.
         seed: of every random choice.
         learn_threads: how many threads learn; the engine's are those of ``connect``.
         safe: depart from logging only where a gain is proven on events that did not propose it, and defer to logging
@@ -178,7 +182,7 @@ class LocalFit(Fit):
 
         windows = [self._cells_of(window, (contexts, actions)) for window in self.windows]
         divisions = self.divided(windows, learner_of("product").sample)
-        kind, trial, shares, compared = self._choose_model(learner_of, divisions)
+        kind, trial, shares, compared = self._choose_model(learner_of, divisions, examples)
         # The fit's tau of a blend is that of its largest part.
         tau = self.choose_tau(learner_of(kind), divisions, trial)
         learner = replace(learner_of(kind), shares=shares) if shares else learner_of(kind)
@@ -215,7 +219,7 @@ class LocalFit(Fit):
             return Examples.of_cells(cells, encoders)[0]
 
     def _choose_model(
-        self, learner_of: Callable[[ModelName], Learner], divisions: list[Division]
+        self, learner_of: Callable[[ModelName], Learner], divisions: list[Division], examples: Examples
     ) -> tuple[ModelName, Trial | None, Shares, dict[str, Any]]:
         """Return the kind of model, what came of trying it, shares in a blend, and for the report what was compared."""
         settings = self.settings
@@ -223,9 +227,10 @@ class LocalFit(Fit):
             return settings.model, self.tried(learner_of(settings.model), divisions), {}, {}
         if not (useful := with_rewards(divisions)):
             return "product", None, {}, {}
-        chosen = choose_model(
-            learner_of, useful, tau=self.first_tau, time_budget=settings.time_budget, on_progress=self.report
-        )
+        # The first fit tau is that of the trials.
+        taus = len(FIT_TAUS) - 1 if settings.fit_tau == "auto" and self.held_out is not None else 0
+        budget = Budget(settings.time_budget, learned_later(examples, useful, taus))
+        chosen = choose_model(learner_of, useful, tau=self.first_tau, budget=budget, on_progress=self.report)
         tried = {name: fields_of(one) for name, one in chosen.tried.items()}
         return chosen.kind, chosen.trial, chosen.shares, {"models_compared_by": chosen.by, "models_tried": tried}
 

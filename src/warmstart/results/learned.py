@@ -212,25 +212,30 @@ def about_learning(learned: Learned) -> list[str]:
 
 
 def about_model(learned: Learned) -> list[str]:
-    """Say which kind of model was learned and, if several were compared, by how much it won."""
+    """Say which kind of model was learned and, if several were compared, by how much it won, and what was left out."""
     if not learned.models_tried:
         return [f"Model: {learned.model}."] if learned.model not in (None, "product") else []
+    lacking = [f"{name} ({one.why.rstrip('.')})" for name, one in learned.models_tried.items() if one.why]
+    return [_winner(learned), *([f"Not compared: {'; '.join(lacking)}."] if lacking else [])]
+
+
+def _winner(learned: Learned) -> str:
     found = {name: one for name, one in learned.models_tried.items() if one.loss is not None}
     parts = " and ".join(f"{name} ({share:.0%})" for name, share in learned.shares.items())
     line = f"Model: {learned.model} of {parts}" if parts else f"Model: {learned.model}"
     own = found.get(learned.model or "")
     if own is None:
-        return [f"{line}."]
+        return f"{line}."
     others = [(one.loss or 0.0, name) for name, one in found.items() if name != learned.model]
     if learned.models_compared_by != "value":
         second = f", next {min(others)[1]} {min(others)[0]:.4g}" if others else ""
         how = f"the least log-loss on held-out events (contexts do not come back): {own.loss:.4g}{second}"
-        return [f"{line}, with {how}."]
+        return f"{line}, with {how}."
     best = max(found, key=lambda name: found[name].value or 0.0)
     how = f"the least log-loss on held-out events, {own.loss:.4g}"
     highest = "the highest" if best == learned.model else f"highest {found[best].value or 0.0:.4g} by {best}"
     among = "of the kinds whose clipped value there is not clearly below the highest"
-    return [f"{line}, with {how}, {among} (its own {own.value or 0.0:.4g}, {highest})."]
+    return f"{line}, with {how}, {among} (its own {own.value or 0.0:.4g}, {highest})."
 
 
 def _features(side: str, numbers: dict[str, Any]) -> str:

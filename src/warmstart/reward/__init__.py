@@ -27,6 +27,7 @@ _door = Door.to(
     __name__,
     {
         "blend": "Shares blended learned_shares",
+        "budget": "Budget learned_later",
         "by_action": "Regressions",
         "by_cell": "CellMeans open_cell_means",
         "credibility": "Halves",
@@ -35,7 +36,7 @@ _door = Door.to(
         "distributed_sgd": "DistributedLearner DistributedRewards partition_count",
         "estimated": "Estimated learn_estimated shrunk_rates",
         "examples": "SUMS Examples",
-        "learner": "CELL_PASSES CELLS_TO_CHOOSE_WITH LearnedRewards Learner event_stream rank_feasible",
+        "learner": "CELL_PASSES FIT_TAUS CELLS_TO_CHOOSE_WITH LearnedRewards Learner event_stream rank_feasible",
         "left_out": "LeftOutMeans open_left_out_means",
         "models": "BLEND MODELS ModelName",
         "product": "ProductModel Stream",

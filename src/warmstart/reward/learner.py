@@ -112,7 +112,8 @@ class Learner:
         if settings.model == "logistic":
             return learn_logistic(examples, tau, self.x, self.a, seed=settings.seed, on_progress=on_progress)
         if settings.model == "trees":
-            return learn_trees(examples, tau, self.x, self.a, seed=settings.seed, on_progress=on_progress)
+            options = {"seed": settings.seed, "threads": settings.threads, "on_progress": on_progress}
+            return learn_trees(examples, tau, self.x, self.a, **options)
         if settings.model == "cells":
             return MeanModel(float(examples.reward_sum.sum() / examples.n.sum()))
         return learn(

@@ -10,9 +10,10 @@ import numpy as np
 
 from warmstart.core import Progress, UsageError
 from warmstart.reward.blend import Shares, blended
+from warmstart.reward.budget import Budget
 from warmstart.reward.examples import Examples
 from warmstart.reward.learner import Learner
-from warmstart.reward.models import BLEND, MODELS, ModelName
+from warmstart.reward.models import BLEND, CHEAPEST_FIRST, MODELS, ModelName
 from warmstart.reward.trial import Division, Trial, events_of, try_out
 
 # Values decide where at least this share of the later events is in contexts of the earlier ones.
@@ -55,7 +56,7 @@ def choose_model(
     divisions: Sequence[Division],
     *,
     tau: float,
-    time_budget: float | None,
+    budget: Budget,
     on_progress: Progress,
 ) -> ModelChoice:
     """Return the best kind of model, or the best blend of several.
@@ -67,32 +68,59 @@ def choose_model(
         learner_of: makes the learner of a kind.
         divisions: pairs of cells to learn from and cells to judge by.
         tau: the fit's tau, for all.
-        time_budget: no further kind is begun after so many seconds; None: all are tried.
+        budget: the seconds for this and for learning the best: kinds that take longer are left out.
         on_progress: called with the step and the share that is done.
     """
-    begun, tried, trials = time.perf_counter(), dict[str, Tried](), dict[ModelName, Trial]()
     later = [late for _, late in divisions]
-    for number, kind in enumerate(MODELS):
-        if trials and time_budget is not None and time.perf_counter() - begun > time_budget:
-            break
-        on_progress("comparing models", number / len(MODELS), kind)
-        start = time.perf_counter()
-        try:
-            trial = trials[kind] = try_out(learner_of(kind), divisions, tau)
-        except UsageError as error:
-            tried[kind] = Tried(None, None, time.perf_counter() - start, str(error))
-        else:
-            tried[kind] = Tried(trial.value(later), trial.loss(later), time.perf_counter() - start)
+    trials, why = _tried(learner_of, divisions, tau, budget, on_progress)
+    tried: dict[str, Tried] = {kind: why[kind] for kind in MODELS if kind in why}
+    for kind, trial in trials.items():
+        tried[kind] = Tried(trial.value(later), trial.loss(later), budget.costs[kind])
     by = "value" if _share_that_comes_back(divisions) >= SHARE_TO_COMPARE_VALUES else "loss"
-    best = _best(trials, later, by)
+    best = _best(_learnable(trials, budget), later, by)
     start = time.perf_counter()
     if (blend := blended(trials)) is None:
         return ModelChoice(best, trials[best], {}, by, tried)
     shares, trial = blend
+    if lacking := budget.lacks_time_to_learn(list(shares)):
+        tried[BLEND] = Tried(None, None, time.perf_counter() - start, lacking)
+        return ModelChoice(best, trials[best], {}, by, tried)
     tried[BLEND] = Tried(trial.value(later), trial.loss(later), time.perf_counter() - start)
     if not _is_better(trial, trials[best], later, by):
         return ModelChoice(best, trials[best], {}, by, tried)
     return ModelChoice(max(shares, key=lambda kind: shares[kind]), trial, shares, by, tried)
+
+
+def _tried(
+    learner_of: Callable[[ModelName], Learner],
+    divisions: Sequence[Division],
+    tau: float,
+    budget: Budget,
+    on_progress: Progress,
+) -> tuple[dict[ModelName, Trial], dict[str, Tried]]:
+    """Return the trials of all kinds that suit the log and the budget, and of all others why they do not."""
+    trials, others = dict[ModelName, Trial](), dict[str, Tried]()
+    for number, kind in enumerate(CHEAPEST_FIRST):
+        on_progress("comparing models", number / len(CHEAPEST_FIRST), kind)
+        start = time.perf_counter()
+        try:
+            lacking = budget.lacks_time(learner_of(kind), divisions, tau)
+            start = time.perf_counter() if lacking is None else start
+            if lacking is None:
+                trials[kind] = try_out(learner_of(kind), divisions, tau)
+                budget.costs[kind] = time.perf_counter() - start
+        except UsageError as error:
+            lacking = str(error)
+        if lacking is not None:
+            others[kind] = Tried(None, None, time.perf_counter() - start, lacking)
+    return {kind: trials[kind] for kind in MODELS if kind in trials}, others
+
+
+def _learnable(trials: Mapping[ModelName, Trial], budget: Budget) -> Mapping[ModelName, Trial]:
+    """Return the trials of kinds that there is time to learn; of the quickest, if there is none for any."""
+    kept = {kind: trial for kind, trial in trials.items() if budget.lacks_time_to_learn([kind]) is None}
+    quickest = min(trials, key=lambda kind: budget.costs[kind])
+    return kept or {quickest: trials[quickest]}
 
 
 def _is_better(blend: Trial, best: Trial, later: Sequence[Examples], by: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from warmstart.scoring import EVERY_LEAF, MOST_LEAVES, WORDS_OF_A_SET, TreesMode
 LEAVES, TREES, RATE = 31, 200, 0.1
 MOST_COLUMNS = 500
 EDGE = 1e-6
+MANY_ROWS = 100_000
 NO_SET = np.zeros(WORDS_OF_A_SET, dtype=np.uint32)
 # The column of a split, its threshold, the leaves that are left on the right, the set of categories on the left.
 Split = tuple[int, float, int, NDArray[np.uint32]]
@@ -30,6 +32,7 @@ def learn_trees(
     a: FeatureRows,
     *,
     seed: int = 0,
+    threads: int | None = None,
     on_progress: Progress = silent,
 ) -> TreesModel:
     """Learn from cells with weights 1 / max(propensity, tau).
@@ -44,6 +47,7 @@ def learn_trees(
         x: features of contexts.
         a: features of actions.
         seed: of the rows that tell when to stop.
+        threads: how many to use, if there are many rows; None: as many as scikit-learn does.
         on_progress: called with the step.
     """
     sides = [np.unique(rows.buckets) for rows in (x, a)]
@@ -73,7 +77,9 @@ def learn_trees(
         categorical_features=[both.shape[1] - 1] if named else None,
         random_state=seed,
     )
-    found.fit(np.vstack([both, both])[kept], y[kept], sample_weight=weights[kept])
+    # For few rows threads cost more time than they save, and many times that on a busy machine.
+    with import_module("threadpoolctl").threadpool_limits(threads if len(kept) >= MANY_ROWS else 1, "openmp"):
+        found.fit(np.vstack([both, both])[kept], y[kept], sample_weight=weights[kept])
     seen = np.unique(category[examples.actions]).astype(np.int64) if named else None
     nodes = [(trees[0].nodes, _sets(trees[0].raw_left_cat_bitsets, seen)) for trees in found._predictors]
     on_progress("learning", 1.0, "boosted trees")
