@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from tests.support.reward_cells import BITS, cells, features
 from tests.support.saved_policies import copied, sign, small_policy
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import warmstart as ws
+from warmstart.features import folds
 from warmstart.reward import trees
 from warmstart.scoring import TreesModel, dense
 
@@ -49,7 +50,8 @@ def test_few_rows_are_learned_by_one_thread(world):
     class Watched(module.HistGradientBoostingClassifier):
         def fit(self, *arguments, **options):
             used.extend(pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "openmp")
-            return super().fit(*arguments, **options)
+            with threadpool_limits(1):
+                return super().fit(*arguments, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "HistGradientBoostingClassifier", Watched)
@@ -57,7 +59,7 @@ def test_few_rows_are_learned_by_one_thread(world):
         trees.learn_trees(seen, 1.0, x, a, threads=3)
         assert set(used) == {1}
         used.clear()
-        patch.setattr(trees, "MANY_ROWS", 1)
+        patch.setattr(folds, "MANY_ROWS", 1)
         trees.learn_trees(seen, 1.0, x, a, threads=3)
         assert set(used) == {3}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from importlib import import_module
 from typing import Any
 
@@ -10,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warmstart.core import UsageError
+
+MANY_ROWS = 100_000
 
 
 def other_folds(n: NDArray[np.float64], folds: NDArray[np.int64]) -> Iterator[tuple[int, NDArray[np.int64]]]:
@@ -40,6 +43,18 @@ def regressor_copy(model: Any, seed: int) -> Any:
             "Pass a regressor: fit(X, y, sample_weight=...) and predict(X).",
         )
     return weighted_copy(model, seed)
+
+
+def few_threads(rows: int, threads: int | None) -> AbstractContextManager[Any]:
+    """Limit the threads of scikit-learn and NumPy: one for few rows, else ``threads`` (None: as many as they take).
+
+    For few rows threads cost more time than they save, and many times that on a busy machine.
+    """
+    scikit_learn("base")
+    limits: AbstractContextManager[Any] = import_module("threadpoolctl").threadpool_limits(
+        threads if rows >= MANY_ROWS else 1
+    )
+    return limits
 
 
 def weighted_copy(model: Any, seed: int) -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent
-from warmstart.features import FeatureRows, regressor_copy
+from warmstart.features import FeatureRows, few_threads, regressor_copy
 from warmstart.reward.credibility import LOWEST_SHARE, LOWEST_SHARE_OF_CHANCES, Credibility, Halves
 from warmstart.reward.examples import Examples
 from warmstart.reward.logistic import learn_logistic
@@ -108,9 +108,11 @@ class Learner:
             return BlendModel(parts, tuple(self.shares.values()))
         if settings.model == "low-rank":
             options: dict[str, Any] = {"bits": settings.bits, "seed": settings.seed, "on_progress": on_progress}
-            return learn_low_rank(examples, tau, self.x, self.a, **options)
+            with few_threads(max(len(examples), len(self.x)), settings.threads):
+                return learn_low_rank(examples, tau, self.x, self.a, **options)
         if settings.model == "logistic":
-            return learn_logistic(examples, tau, self.x, self.a, seed=settings.seed, on_progress=on_progress)
+            with few_threads(len(examples), settings.threads):
+                return learn_logistic(examples, tau, self.x, self.a, seed=settings.seed, on_progress=on_progress)
         if settings.model == "trees":
             options = {"seed": settings.seed, "threads": settings.threads, "on_progress": on_progress}
             return learn_trees(examples, tau, self.x, self.a, **options)

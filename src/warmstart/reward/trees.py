@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from warmstart.core import Progress, UsageError, silent
-from warmstart.features import FeatureRows, scikit_learn
+from warmstart.features import FeatureRows, few_threads, scikit_learn
 from warmstart.reward.examples import Examples
 from warmstart.scoring import EVERY_LEAF, MOST_LEAVES, WORDS_OF_A_SET, TreesModel, category_of, dense
 
@@ -17,7 +16,6 @@ from warmstart.scoring import EVERY_LEAF, MOST_LEAVES, WORDS_OF_A_SET, TreesMode
 LEAVES, TREES, RATE = 31, 200, 0.1
 MOST_COLUMNS = 500
 EDGE = 1e-6
-MANY_ROWS = 100_000
 NO_SET = np.zeros(WORDS_OF_A_SET, dtype=np.uint32)
 # The column of a split, its threshold, the leaves that are left on the right, the set of categories on the left.
 Split = tuple[int, float, int, NDArray[np.uint32]]
@@ -77,8 +75,7 @@ def learn_trees(
         categorical_features=[both.shape[1] - 1] if named else None,
         random_state=seed,
     )
-    # For few rows threads cost more time than they save, and many times that on a busy machine.
-    with import_module("threadpoolctl").threadpool_limits(threads if len(kept) >= MANY_ROWS else 1, "openmp"):
+    with few_threads(len(kept), threads):
         found.fit(np.vstack([both, both])[kept], y[kept], sample_weight=weights[kept])
     seen = np.unique(category[examples.actions]).astype(np.int64) if named else None
     nodes = [(trees[0].nodes, _sets(trees[0].raw_left_cat_bitsets, seen)) for trees in found._predictors]
