@@ -46,7 +46,8 @@ def kills(names, asked):
             for (_, code), number in attack(inputs, out, [name], asked.times, asked.seed, own).items():
                 row["attacks"] += number
                 row[OUTCOMES[code]] += number
-            keep("attacks", {name: row}, record=asked.record)
+            if row["attacks"]:
+                keep("attacks", {name: row}, record=asked.record)
             broken += row[OUTCOMES[BROKEN]]
     return broken
 

@@ -1,7 +1,8 @@
-"""Run a command to a chosen fate: ``python -m tests.attack.fate before|after|size N COMMAND...``.
+"""Run a command to a chosen fate: ``python -m tests.attack.fate before|after|size|memory N COMMAND...``.
 
 ``before`` and ``after``: killed at its Nth rename, by SIGKILL, which leaves no time to clean up; without so many it
-runs to its end. ``size``: no file may become larger than N bytes, as on a full disk. ``none``: nothing happens. The
+runs to its end. ``size``: no file may become larger than N bytes, as on a full disk. ``memory``: no more address
+space than N bytes. ``none``: nothing happens. The
 month of ``demo`` is a small one.
 """
 
@@ -17,6 +18,8 @@ def main():
     renames = 0
     if moment == "size":
         resource.setrlimit(resource.RLIMIT_FSIZE, (int(number), int(number)))
+    elif moment == "memory":
+        resource.setrlimit(resource.RLIMIT_AS, (int(number), int(number)))
 
     def watched(rename):
         def renamed(*arguments, **options):
@@ -36,7 +39,7 @@ def main():
     if words[0] == "demo":
         from warmstart.simulation import ad_settings
 
-        ad_settings.SCALES = {"small": {"events": 20_000, "n_contexts": 200, "n_actions": 60}}
+        ad_settings.SCALES = {"small": {"events": 20_000, "n_contexts": 300, "n_actions": 150}}
     from warmstart.cli import program
 
     program()

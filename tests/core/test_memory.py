@@ -52,7 +52,7 @@ def test_an_address_space_too_small_for_numeric_libraries_is_refused_at_once(tmp
     def limit():
         import resource
 
-        resource.setrlimit(resource.RLIMIT_AS, (700_000_000, 700_000_000))
+        resource.setrlimit(resource.RLIMIT_AS, (2_000_000_000, 2_000_000_000))
 
     done = subprocess.run(
         [sys.executable, "-m", "warmstart", "audit", "log.parquet", "--context", "a", "--action", "b", "--reward", "c"],
@@ -64,7 +64,7 @@ def test_an_address_space_too_small_for_numeric_libraries_is_refused_at_once(tmp
         cwd=tmp_path,
     )
     assert done.returncode == 1
-    assert done.stderr.startswith("error: The address space is limited to 0.7 GB, and 1 GB are needed. (WS402)\n")
+    assert done.stderr.startswith("error: The address space is limited to 2.0 GB, and 3 GB are needed. (WS402)\n")
 
 
 def test_a_thread_that_cannot_be_started_is_want_of_memory():

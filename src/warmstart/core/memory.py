@@ -9,8 +9,8 @@ from warmstart.core.errors import EngineError, WarmstartError
 
 # What Python and Arrow say of a thread that could not be started.
 NO_THREAD = ("can't start new thread", "launch worker thread")
-# Below this address space, in bytes, OpenBLAS asks for its buffers again and again.
-LEAST = 1_000_000_000
+# Below this address space, in bytes, OpenBLAS asks for its buffers again and again, and what draws charts aborts.
+LEAST = 3_000_000_000
 MEMINFO, CGROUP = Path("/proc/meminfo"), Path("/sys/fs/cgroup")
 
 
