@@ -175,6 +175,7 @@ TABLES = {
         formats={"mean weight": decimal(2), "left to the model": percent(1), "never shown": percent(1)},
     ),
     "blocks-cost": Table("CPU time of learning propensities by block, relative to one model"),
+    "no-effect": Table("Gains where no action has an effect", corner="propensities and logger"),
     "best-estimate": Table("Intervals of the best estimate that hold the truth", corner="propensities and support"),
     "training-trial": Table(
         "Training nobody, by a randomised trial and by a log without its randomisation",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ RATES = (0.02, 0.5)
 WIDE, HALF = 1.959964, 0.674490
 
 Row = dict[str, Any]
+Worlds = Mapping[str, Callable[[int, float], Drawn]]
 
 
 def judge(drawn: Drawn) -> Iterator[Row]:
@@ -99,10 +100,10 @@ def line(rows: Sequence[Row]) -> dict[str, Any]:
     }
 
 
-def summary(rows: Sequence[Row]) -> Rows:
+def summary(rows: Sequence[Row], worlds: Worlds, line: Callable[[Sequence[Row]], dict[str, Any]]) -> Rows:
     """Return the lines of the table that were measured."""
     lines: Rows = {}
-    for world in WORLDS:
+    for world in worlds:
         for rate in RATES:
             some = [row for row in rows if (row["world"], row["rate"]) == (world, rate)]
             if some:
@@ -123,17 +124,22 @@ def read(path: Path) -> list[Row]:
     return [json.loads(text) for text in path.read_text().splitlines()] if path.exists() else []
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
+def parsed(about: str | None, worlds: Worlds, *, logs: int) -> argparse.Namespace:
+    """Return the options of a study of worlds."""
+    parser = argparse.ArgumentParser(description=about)
     parser.add_argument("--out", type=Path, required=True, help="the folder of results, which are added to")
-    parser.add_argument("--logs", type=int, default=500, help="how many logs of every world")
+    parser.add_argument("--logs", type=int, default=logs, help="how many logs of every world")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first log")
-    parser.add_argument("--worlds", nargs="*", default=list(WORLDS), choices=list(WORLDS), metavar="WORLD")
+    parser.add_argument("--worlds", nargs="*", default=list(worlds), choices=list(worlds), metavar="WORLD")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many seconds")
     parser.add_argument("--record", action="store_true", help="keep the table in benchmarks/results")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def measured(worlds: Worlds, options: argparse.Namespace, name: str) -> list[Row]:
+    """Return a row a policy of every log, of which those that were measured before are read."""
     options.out.mkdir(parents=True, exist_ok=True)
-    path, until = options.out / "best_estimate.jsonl", time.monotonic() + options.seconds
+    path, until = options.out / f"{name}.jsonl", time.monotonic() + options.seconds
     done = {(row["world"], row["rate"], row["seed"]) for row in read(path)}
     seeds = range(options.first, options.first + options.logs)
     jobs = ((world, rate, seed) for seed in seeds for world in options.worlds for rate in RATES)
@@ -141,12 +147,17 @@ def main() -> None:
         if (world, rate, seed) in done or time.monotonic() > until:
             continue
         start = time.monotonic()
-        rows = list(judge(WORLDS[world](seed, rate)))
+        rows = list(judge(worlds[world](seed, rate)))
         seconds = round(time.monotonic() - start, 2)
         texts = [json.dumps({"world": world, "rate": rate, "seed": seed, **row, "seconds": seconds}) for row in rows]
         with path.open("a") as file:
             file.write("".join(f"{text}\n" for text in texts))
-    lines = summary(read(path))
+    return read(path)
+
+
+def main() -> None:
+    options = parsed(__doc__, WORLDS, logs=500)
+    lines = summary(measured(WORLDS, options, "best_estimate"), WORLDS, line)
     publish("best-estimate", lines, {"logs": min(one["logs"] for one in lines.values())}, record=options.record)
 
 

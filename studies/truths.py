@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -153,6 +153,12 @@ def _numbers(rng: np.random.Generator, rate: float, events: int, actions: int) -
     return x, slopes, _sigmoid(logits, rate)
 
 
+def without_effect(drawn: Drawn, seed: int) -> Drawn:
+    """Return the log with rewards that go by the context alone, so that the true gain of every policy is 0."""
+    means = np.repeat(drawn.means.mean(axis=1, keepdims=True), drawn.means.shape[1], axis=1)
+    return replace(drawn, means=means, rewards=_rewards(means, drawn.shown, np.random.default_rng([seed, 5])))
+
+
 def times(seconds: Floats) -> pa.Array:
     """Return seconds since 1970 as timestamps."""
     return pa.array((seconds * 1e6).astype(np.int64), pa.timestamp("us", "UTC"))
@@ -256,4 +262,16 @@ WORLDS: dict[str, Callable[[int, float], Drawn]] = {
     "one model, refitted weekly": lambda seed, rate: changing(seed, rate, "model", epoch="week"),
     "model, randomised": lambda seed, rate: randomised(seed, rate, "model"),
     "logged, randomised": lambda seed, rate: randomised(seed, rate, "logged"),
+}
+# Worlds in which no action has an effect, for every source that is not counts; one model has no wrong propensities
+# where the logger draws, and wrong ones where it is refitted.
+NO_EFFECT: dict[str, Callable[[int, float], Drawn]] = {
+    name: lambda seed, rate, draw=WORLDS[name]: without_effect(draw(seed, rate), seed)  # type: ignore[misc]
+    for name in (
+        "back-off to groups",
+        "model, randomised",
+        "mixture, refitted daily",
+        "logged, randomised",
+        "one model, refitted daily",
+    )
 }
