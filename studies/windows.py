@@ -28,9 +28,10 @@ def main() -> None:
                     found[window, "seen"].append(drawn.world.true_value(seen, events=drawn.test))
                     for weights in WINDOWS:
                         source = "counts" if weights == "evaluated" else weights
-                        options = {"train": drawn.train, "tau": TAU, "propensities": source}
-                        value = ws.evaluate({"best": best}, drawn.test, **options)["best"].value
-                        found[window, weights].append(value)
+                        how = {"train": drawn.train, "tau": TAU, "propensities": source}
+                        best_value = ws.evaluate({"best": best}, drawn.test, **how)["best"]
+                        ratio = best_value.weight_ratio
+                        found[window, weights].append(best_value.value if ratio is None else ratio.value)
         print(f"\n{'Ads come and go' if churn else 'No ad starts or stops'}; {options.seeds} seeds, tau {TAU:g}\n")
         head = ["feasible from", "true value of best", "of that, on supported traffic"]
         head += [f"estimate, weights from {weights}" for weights in WINDOWS]

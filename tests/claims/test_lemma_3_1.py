@@ -34,7 +34,8 @@ def expected_estimate(world, h, train, tau, engine):
     total = 0.0
     for probability, log in world.logs():
         options = {"train": train, "tau": tau, "propensities": "train", "interval": "kl", "estimators": ["ips"]}
-        total += probability * ws.evaluate(policy, read(log, engine), allow_unknown_actions=True, **options)["h"].value
+        found = ws.evaluate(policy, read(log, engine), allow_unknown_actions=True, **options)
+        total += probability * found["h"].weight_ratio.value
     return total
 
 

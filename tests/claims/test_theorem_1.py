@@ -34,7 +34,7 @@ def expected_estimate(world, train, engine):
     logs = list(world.logs())
     assert sum(p for p, _ in logs) == pytest.approx(1)
     return sum(
-        p * ws.evaluate({"h": h}, read(log, engine), allow_unknown_actions=True, **options)["h"].value
+        p * ws.evaluate({"h": h}, read(log, engine), allow_unknown_actions=True, **options)["h"].weight_ratio.value
         for p, log in logs
     )
 

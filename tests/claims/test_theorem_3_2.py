@@ -42,7 +42,7 @@ def test_the_estimates_that_are_compared_are_those_of_evaluate(engine):
     rows = [("p", "a0", float(i < 60), 1) for i in range(72)] + [("p", "a1", float(i < 3), 1) for i in range(48)]
     train = read([("p", "a0", 0.0, 0)] * 58 + [("p", "a1", 0.0, 0)] * 42, engine)
     found = ws.evaluate(["constant:a0", "constant:a1"], read(rows, engine), train=train, tau=TAU, propensities="train")
-    assert [estimate.value for estimate in found] == pytest.approx(estimates(60, 3).tolist())
+    assert [estimate.weight_ratio.value for estimate in found] == pytest.approx(estimates(60, 3).tolist())
 
 
 def test_the_bound_needs_more_than_the_regret_itself():

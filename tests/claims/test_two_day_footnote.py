@@ -18,11 +18,13 @@ def days(engine):
 def test_weights_from_all_data_double_what_the_second_day_showed(days):
     day_one, day_two = days
     found = ws.evaluate(["constant:a1", "constant:a2"], day_two, train=day_one, tau=0.01, propensities="all")
-    assert found["constant:a1"].value == 0
-    assert found["constant:a2"].value == pytest.approx(2 * 0.4)
+    assert found["constant:a1"].weight_ratio.value == 0
+    assert found["constant:a2"].weight_ratio.value == pytest.approx(2 * 0.4)
+    assert found["constant:a2"].weight_ratio.own_value == pytest.approx(0.4)
     assert found["constant:a2"].weight_ratio.mean == pytest.approx(2)
     assert found["constant:a2"].weight_ratio.above_one == pytest.approx(1)
     assert found["constant:a2"].propensity_error.tight == pytest.approx(1)
+    assert (found["constant:a2"].value, found["constant:a2"].withheld) == (None, "WS105")
 
 
 @pytest.mark.slow_on_spark

@@ -261,14 +261,14 @@ def test_a_missing_column_exits_1_with_a_hint(folder):
 
 def test_propensities_from_all_data_show_their_ratio_and_the_papers_error(folder):
     ran = evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--propensities", "all")
-    assert "What weights counted in all data (the paper's choice) do to the estimate" in ran.stdout
+    assert "What weights counted in all data (the paper's choice) make of the clipped value" in ran.stdout
     found = json.loads(
         evaluate(
             folder, "--policy", "uniform", "--tau", "0.1", "--test-fraction", "0.5", "--propensities", "all", "--json"
         ).stdout
     )
     assert set(found["policies"][0]["propensity_error"]) == {"paper", "tight"}
-    assert set(found["policies"][0]["weight_ratio"]) == {"mean", "above_one"}
+    assert set(found["policies"][0]["weight_ratio"]) == {"mean", "above_one", "value", "own_value"}
 
 
 def test_version():

@@ -45,16 +45,17 @@ class Weighed:
     def r(self):
         return self.event.r
 
-    def weight(self, tau, kind="dr"):
-        """The clipped, switched or shrunk importance weight."""
-        if self.p is None:
+    def weight(self, tau, kind="dr", *, own=False):
+        """The clipped, switched or shrunk importance weight, with the evaluated window's ``own`` counts or not."""
+        p = self.own if own else self.p
+        if p is None:
             return 0.0
         if kind == "shrunk-dr":
-            w = self.h / self.p if self.p else 0.0
+            w = self.h / p if p else 0.0
             return w / (1 + (tau * w) ** 2)
-        if kind == "switch-dr" and self.p < tau:
+        if kind == "switch-dr" and p < tau:
             return 0.0
-        return self.h / max(self.p, tau) if max(self.p, tau) > 0 else 0.0
+        return self.h / max(p, tau) if max(p, tau) > 0 else 0.0
 
 
 class Answer:
@@ -162,7 +163,8 @@ class Answer:
         clipped = min(parts["clipped"], decided - supported)
         value = sum(one.v * c * one.r for one, c in zip(events, cs, strict=True)) / total
         return {
-            "value": value if self.counted else min(value, 1.0),
+            "value": value if self.other is None and self.counted else min(value, 1.0),
+            "value of these weights": None if self.other is None else value,
             "matched": round(sum(one.v for one in events if one.h > 0)),
             "events": round(total),
             "effective_sample_size": weight**2 / squares if squares else 0.0,
@@ -232,7 +234,7 @@ class Answer:
             elif name == "dm":
                 found[name] = sum(one.v * one.model_value for one in events) / total
             else:
-                e = [one.weight(tau, name) for one in events]
+                e = [one.weight(tau, name, own=self.other is not None) for one in events]
                 terms = [one.model_value + w * (one.r - one.f) for one, w in zip(events, e, strict=True)]
                 value = sum(one.v * term for one, term in zip(events, terms, strict=True)) / total
                 found[name] = value = min(max(value, 0.0), 1.0)
@@ -253,7 +255,8 @@ class Answer:
         variance = self._squared(events, of) / base**2 if self._enough(events, cs) else None
         if name == "snips" and not self._units and sum(one.v for one, c in zip(events, cs, strict=True) if c > 0) <= 1:
             variance = None
-        return {name: min(max(value, 0.0), 1.0), f"{name} ends": ends(value, variance, self.question)}
+        both = None if self.other is not None else ends(value, variance, self.question)
+        return {name: min(max(value, 0.0), 1.0), f"{name} ends": both}
 
     @property
     def _repeats(self):
@@ -325,5 +328,5 @@ def ends(value, variance, question):
     """The two ends of an approximate interval, inside [0, 1]; None where nothing is known of the error."""
     if variance is None or variance <= 1e-15:
         return None
-    found = score_ends(value, variance, question.options["delta"])
-    return tuple(min(max(end, 0.0), 1.0) for end in found)
+    lower, upper = score_ends(value, variance, question.options["delta"])
+    return None if lower >= 1 or upper <= 0 else (max(lower, 0.0), min(upper, 1.0))

@@ -12,7 +12,8 @@ CLOSE = 1e-9
 
 
 def check(estimate, expected, train=None):
-    assert estimate.value == pytest.approx(expected["value"], abs=CLOSE)
+    raw = estimate.value if estimate.weight_ratio is None else estimate.weight_ratio.value
+    assert raw == pytest.approx(expected["value"], abs=CLOSE)
     assert estimate.matched == expected["matched"]
     assert estimate.effective_sample_size == pytest.approx(expected["effective_sample_size"], abs=1e-6)
     for name, share in expected["support"].items():
@@ -49,6 +50,8 @@ def test_every_number_equals_the_reference(engine, source):
             assert estimate.weight_ratio is None
             assert estimate.propensity_error is None
         else:
+            own = reference.evaluate(test, h, tau)["value"]
+            assert estimate.weight_ratio.own_value == pytest.approx(own, abs=CLOSE)
             assert estimate.weight_ratio.mean == pytest.approx(expected["rho_mean"], abs=CLOSE)
             assert estimate.weight_ratio.above_one == pytest.approx(expected["rho_above_one"], abs=CLOSE)
             assert estimate.propensity_error.tight == pytest.approx(expected["tight"], abs=CLOSE)
@@ -115,7 +118,8 @@ def test_certified_ends_use_the_windows_own_counts_whatever_the_weights(engine):
     options = {"tau": 0.05, "estimators": ["ips"]}
     own = ws.evaluate("uniform", late, train=early, **options)["uniform"]
     other = ws.evaluate("uniform", late, train=early, propensities="all", **options)["uniform"]
-    assert other.value != pytest.approx(own.value)
+    assert other.weight_ratio.value != pytest.approx(own.value)
+    assert other.weight_ratio.own_value == pytest.approx(own.value)
     assert other.certified_lower == pytest.approx(own.certified_lower)
     assert other.certified_upper == pytest.approx(own.certified_upper)
 
@@ -134,7 +138,7 @@ def test_a_context_that_the_weights_window_never_saw_gets_no_propensity(engine):
     early, late = read(rows, engine).split(at=moment(1))
     options = {"propensities": "train", "estimators": ["ips"]}
     found = ws.evaluate("constant:a", late, train=early, tau=0.01, **options)["constant:a"]
-    assert found.value == pytest.approx((0 + 1 / 0.5) / 2)
+    assert found.weight_ratio.value == pytest.approx((0 + 1 / 0.5) / 2)
     assert found.events == 2
     assert found.weight_ratio.above_one == pytest.approx(0.5)
     assert found.propensity_error.tight == pytest.approx(1.0)
@@ -157,11 +161,19 @@ def test_rewards_on_another_scale_come_back_on_it(engine):
     wide = [(x, a, 10 + 40 * r, day) for x, a, r, day in rows]
     early, late = read(rows, engine).split(at=moment(4))
     early_wide, late_wide = read(wide, engine, ranges={"reward": (10, 50)}).split(at=moment(4))
-    options = {"tau": 0.05, "propensities": "all"}
-    plain = ws.evaluate("uniform", late, train=early, **options)["uniform"]
-    scaled = ws.evaluate("uniform", late_wide, train=early_wide, **options)["uniform"]
+    plain, own = (
+        ws.evaluate("uniform", late, train=early, tau=0.05, propensities=source)["uniform"]
+        for source in ("all", "counts")
+    )
+    scaled, own_scaled = (
+        ws.evaluate("uniform", late_wide, train=early_wide, tau=0.05, propensities=source)["uniform"]
+        for source in ("all", "counts")
+    )
     for name in ("value", "lower", "upper", "certified_lower", "certified_upper", "joint_lower"):
-        assert getattr(scaled, name) == pytest.approx(10 + 40 * getattr(plain, name)), name
+        assert getattr(own_scaled, name) == pytest.approx(10 + 40 * getattr(own, name)), name
+    for name in ("value", "own_value"):
+        assert getattr(scaled.weight_ratio, name) == pytest.approx(10 + 40 * getattr(plain.weight_ratio, name)), name
+    assert scaled.certified_lower == pytest.approx(10 + 40 * plain.certified_lower)
     assert scaled.gain.certified.logging == pytest.approx(10 + 40 * plain.gain.certified.logging)
     for name in ("difference", "lower", "upper"):
         assert getattr(scaled.gain.certified, name) == pytest.approx(40 * getattr(plain.gain.certified, name)), name
@@ -180,7 +192,7 @@ def test_train_may_come_from_another_file(engine):
         for e, t in (together, apart)
     ]
     for one, other in zip(*found, strict=True):
-        assert one["value"] == pytest.approx(other["value"], abs=CLOSE)
+        assert one["weight_ratio"] == pytest.approx(other["weight_ratio"], abs=CLOSE)
         assert one["support"] == pytest.approx(other["support"], abs=CLOSE)
 
 

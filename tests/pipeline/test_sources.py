@@ -1,5 +1,6 @@
 """Which source of propensities is chosen, with and without times and epochs, and what is said of it."""
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from sklearn.tree import DecisionTreeClassifier
@@ -106,3 +107,71 @@ def test_contexts_repeat_though_units_that_count_the_same_make_events_count_litt
     found = ws.evaluate("uniform", events, tau=0.05, per="unit")
     assert found.propensities.name == "counts"
     assert found["uniform"].gain.certified is not None
+
+
+@pytest.fixture(scope="module")
+def changed(duckdb):
+    """Two windows in which rewards come at .3; the second shows action 1 in a half of the events, the first seldom."""
+    rng = np.random.default_rng(7)
+    late = np.arange(4_000) >= 2_000
+    log = {
+        "x": rng.integers(0, 4, 4_000),
+        "a": np.where(late, rng.integers(0, 2, 4_000), rng.random(4_000) < 0.1),
+        "r": (rng.random(4_000) < 0.3) * 1.0,
+        "t": np.arange(4_000) + 1_760_000_000,
+    }
+    return ws.read_events(pa.table(log), context="x", action="a", reward="r", time="t", engine=duckdb).split(
+        fraction=0.5
+    )
+
+
+def of_action_1(windows, source, **options):
+    train, test = windows
+    decisions = pa.table({"x": range(4), "a": [1] * 4})
+    asked = {"tau": 0.02, "trained_until": "never", "estimators": ["dr", "snips", "ips"], **options}
+    return ws.evaluate({"h": decisions}, test, train=train, propensities=source, **asked)
+
+
+@pytest.mark.parametrize("source", ["train", "all"])
+def test_counts_of_a_window_with_another_logger_ring_and_withhold_what_they_bend(changed, source):
+    found, own = of_action_1(changed, source), of_action_1(changed, "counts")["h"]
+    one = found["h"]
+    assert (one.withheld, one.value) == ("WS105", None)
+    assert {one.lower, one.upper, one.joint_lower, one.joint_upper} == {None}
+    assert one.guarantee == "approximate"
+    [remark] = [remark for remark in found.remarks if remark.code == "WS105"]
+    assert "'h' is withheld" in remark.text
+    assert "propensities='counts'" in remark.text
+    assert next(line for line in found.assumptions if line.code == "WS105").result == "suspicious"
+    assert one.weight_ratio.value > 1.5 * one.weight_ratio.own_value
+    assert one.weight_ratio.own_value == pytest.approx(own.value)
+    assert "make of the clipped value" in str(found)
+
+
+@pytest.mark.parametrize("source", ["train", "all"])
+def test_all_but_plain_weighting_uses_the_windows_own_counts(changed, source):
+    """Best estimates, gains and bounds are those of counts; an estimate's share on the model is one."""
+    names = ["dr", "switch-dr", "shrunk-dr"]
+    one, own = (of_action_1(changed, name, estimators=names)["h"] for name in (source, "counts"))
+    assert len(one.estimates) == len(names)
+    for mine, due in zip(one.estimates, own.estimates, strict=True):
+        assert vars(mine) == pytest.approx(vars(due))
+        assert 0 <= mine.on_model <= 1
+    assert vars(one.gain.estimated) == pytest.approx(vars(own.gain.estimated))
+    assert (one.certified_lower, one.certified_upper) == pytest.approx((own.certified_lower, own.certified_upper))
+
+
+def test_counts_of_a_window_with_the_same_logger_have_a_value_and_no_interval(duckdb):
+    """Quiet alarms are no proof: an interval would be of what these weights make of the value."""
+    log = {"x": [i % 2 for i in range(800)], "a": [i // 2 % 2 for i in range(800)], "t": range(800)}
+    log["r"] = [float(i % 3 == 0) for i in range(800)]
+    windows = ws.read_events(pa.table(log), context="x", action="a", reward="r", time="t", engine=duckdb).split(
+        fraction=0.5
+    )
+    train, test = windows
+    found = ws.evaluate("constant:1", test, train=train, tau=0.05, propensities="train", estimators=["ips", "snips"])
+    one = found["constant:1"]
+    assert (one.withheld, one.mean_weight) == (None, pytest.approx(1))
+    assert one.value == pytest.approx(one.weight_ratio.own_value)
+    assert {one.lower, one.upper, *(end for point in one.estimates for end in (point.lower, point.upper))} == {None}
+    assert one.certified_lower < one.value < one.certified_upper

@@ -164,7 +164,7 @@ def test_only_counts_of_the_evaluated_window_are_certified():
 
 
 def test_an_evaluation_says_where_its_weights_come_from(evaluation):
-    bent = {"weight_ratio": WeightRatio(1.5, 0.2), "propensity_error": PropensityError(0.4, 0.3)}
+    bent = {"weight_ratio": WeightRatio(1.5, 0.2, 0.6, 0.4), "propensity_error": PropensityError(0.4, 0.3)}
     policies = tuple(e if e.is_logging else replace(e, **bent) for e in evaluation)
     paper = replace(evaluation, policies=policies, propensities=PropensitySource("all", "as asked"))
     assert "Weights (inverse propensities) counted in all data (the paper's choice)." in paper.notes

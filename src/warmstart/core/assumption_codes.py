@@ -51,7 +51,8 @@ ASSUMPTIONS = (
         "On logs of classifiers that changed in every block, one propensity model gave mean weights of 1.15 to 1.42 "
         "and values too high by .12 to .40.",
         "Compare sources (warmstart compare-propensities); take a mixture with the epochs in which the logging "
-        "policy changed, or more context columns; look at dr.",
+        "policy changed, or more context columns; instead of counts of another window (train, all), counts of the "
+        "evaluated one; look at dr.",
     ),
     Code(
         "WS106",

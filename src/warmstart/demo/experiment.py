@@ -39,7 +39,8 @@ LEFT = ("month", "policies", "results.json", "results.csv", "audit.html", "evalu
 class Line:
     """One line of the paper's table, with what only a simulated world knows.
 
-    ``visible``: what the estimate is of: earnings where the policy is supported, in part where clipped. ``truth``:
+    ``estimate``: the clipped value with these weights; with those of all data whatever alarms say, and without ends.
+    ``visible``: what it should be: earnings where the policy is supported, in part where clipped. ``truth``:
     expected earnings on all of the window's traffic.
     """
 
@@ -47,8 +48,8 @@ class Line:
     tau: float
     weights_from: WindowName
     estimate: float
-    lower: float
-    upper: float
+    lower: float | None
+    upper: float | None
     certified_lower: float | None
     visible: float
     truth: float
@@ -209,9 +210,10 @@ def _lines(evaluation: Evaluation, weights_from: WindowName, truths: dict[str, T
         if e.is_logging and e.tau != TAUS[0]:
             continue
         truth, seen = truths[e.policy]
-        if e.value is None or e.lower is None or e.upper is None:
+        value = e.value if e.weight_ratio is None else e.weight_ratio.value
+        if value is None:
             continue
-        estimate = (e.value, e.lower, e.upper, e.certified_lower)
+        estimate = (value, e.lower, e.upper, e.certified_lower)
         c = e.gain.certified
         gain: tuple[float | None, ...] = (e.support.supported, *((c.difference, c.lower, c.upper) if c else [None] * 3))
         if sampled and e.policy == "naive":

@@ -19,7 +19,7 @@ def experiment_tables(experiment: Experiment) -> list[TextTable]:
 
 def _table(experiment: Experiment, weights_from: WindowName) -> TextTable:
     own = weights_from == "evaluated"
-    header = ["method", "tau", "estimate", "interval", "should be", "truth", "supported"]
+    header = ["method", "tau", "estimate", *(["interval"] if own else []), "should be", "truth", "supported"]
     header += ["at least", "gain, certified"] if own else ["too high by"]
     rows = []
     for line in (line for line in experiment.lines if line.weights_from == weights_from):
@@ -27,7 +27,7 @@ def _table(experiment: Experiment, weights_from: WindowName) -> TextTable:
             line.method,
             "any" if line.method == "logging" else f"{line.tau:g}",
             f"{line.estimate:.4f}",
-            f"[{line.lower:.4f}, {line.upper:.4f}]",
+            *([f"[{line.lower:.4f}, {line.upper:.4f}]"] if own else []),
             f"{line.visible:.4f}",
             f"{line.truth:.4f}",
             percent(line.supported),

@@ -87,11 +87,18 @@ def check_weights(weighted: WeightedRows) -> Alarms:
     if own is not None:
         keys = [*weighted.context_keys, ACTION]
         own = own.join(rows.select(*keys, PROBABILITY).distinct(), keys)
-    return judge_weights(weighted.engine, judged, weighted.events, names, own)
+    other_window = OWN in rows.columns
+    return judge_weights(weighted.engine, judged, weighted.events, names, own, counted=other_window)
 
 
 def judge_weights(
-    engine: LocalEngine, rows: ir.Table, events: float, names: dict[str, str], own: ir.Table | None = None
+    engine: LocalEngine,
+    rows: ir.Table,
+    events: float,
+    names: dict[str, str],
+    own: ir.Table | None = None,
+    *,
+    counted: bool = False,
 ) -> Alarms:
     """Return the alarms of rows of events and of what a policy decides.
 
@@ -102,6 +109,7 @@ def judge_weights(
         events: T, all events of the window.
         names: The users' names of the context columns.
         own: A sample of events with the propensities of their own epoch, and the policy's probability of each action.
+        counted: Whether propensities are counts, of another window.
     """
     features = _features(engine, rows, names)
     sums = {"traffic": rows[TRAFFIC].sum()}
@@ -132,6 +140,7 @@ def judge_weights(
         weight_rings=rings or rings_within,
         clipped=None if worst == means[0] else worst,
         within=_loudest(within[:-1]) if rings_within and not rings else None,
+        counted=counted,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -29,8 +28,10 @@ from warmstart.estimators.point import (
     by_event,
     declared,
     estimated_gain,
+    inside,
     left_to_model,
     point_estimates,
+    without_plain_intervals,
 )
 from warmstart.estimators.tau import choose_tau, choose_tau_by_epoch, matched_rate
 from warmstart.estimators.units import UnitSums, open_unit_sums
@@ -180,29 +181,29 @@ def _estimate(
     joint = ends if levels.joint == levels.delta else interval(terms, delta=levels.joint, method=method)
     ends, joint = (doubt.doubted_value(one, weighted, totals, levels.doubt) for one in (ends, joint))
     other = OWN in rows.columns
-    certified = ends
-    if other:
-        of_window = _terms(weighted, totals, tau, method=method, propensity=OWN, units=units)
-        certified = interval(of_window, delta=levels.delta, method=method)
+    of_window = _terms(weighted, totals, tau, method=method, propensity=OWN, units=units) if other else None
+    certified = ends if of_window is None else interval(of_window, delta=levels.delta, method=method)
     bounds = _bounds(weighted, clip, totals, certified, levels, units=units, epochs=epochs)
     squares = totals["propensity_weight_sq"]
-    # No policy earns more than 1; what counts of another window make of that is shown beside the value.
-    most = math.inf if weighted.certified else 1.0
     points = point_estimates(names, totals, events, levels.delta, squares_of)
+    spans = [(one.lower, one.upper) if weighted.certified else inside((one.lower, one.upper)) for one in (ends, joint)]
+    if other:
+        # An interval would be of what weights of another window make of the value.
+        points, spans = without_plain_intervals(points), [(None, None)] * 2
     likely = None if weighted.is_logging else estimated_gain(names, totals, events, levels.delta, squares_of)
     gains, about_doubt = _gain(weighted, totals, tau, levels, units=units, epochs=epochs, points=points, likely=likely)
     return ValueEstimate(
         policy=weighted.policy,
         outcome=weighted.outcome,
         tau=tau,
-        value=min(totals["propensity_reward"] / events, most),
-        lower=min(ends.lower, most),
-        upper=min(ends.upper, most),
+        value=min(totals["propensity_reward"] / events, 1.0),
+        lower=spans[0][0],
+        upper=spans[0][1],
         delta=levels.delta,
         interval=method,
-        guarantee=ends.guarantee if weighted.certified else "approximate",
-        joint_lower=min(joint.lower, most),
-        joint_upper=min(joint.upper, most),
+        guarantee=ends.guarantee if weighted.certified and not other else "approximate",
+        joint_lower=spans[1][0],
+        joint_upper=spans[1][1],
         events=round(events),
         matched=round(totals["matched"]),
         effective_sample_size=totals["propensity_weight"] ** 2 / squares if squares > 0 else 0.0,

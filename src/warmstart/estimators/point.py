@@ -13,8 +13,8 @@ import ibis
 from warmstart.estimators import dm, dr, ips, snips
 from warmstart.estimators.intervals import score_ends
 from warmstart.estimators.moments import Moments, Terms
-from warmstart.estimators.weights import OWN, Clip, clipped, is_supported, shrunk, switched
-from warmstart.results import BEST_FIRST, EstimatedGain, PointEstimate
+from warmstart.estimators.weights import Clip, is_supported, own_clipped, shrunk, switched
+from warmstart.results import BEST_FIRST, PLAIN, EstimatedGain, PointEstimate
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
@@ -73,7 +73,7 @@ ESTIMATORS: Mapping[str, Estimator] = {
     "ips": Estimator(ips.finish, ips.influence, ips.sums),
     "snips": Estimator(snips.finish, snips.influence, snips.sums),
     "dm": Estimator(dm.finish, model_terms=dm.model_terms),
-    "dr": _doubly_robust(clipped, _unsupported),
+    "dr": _doubly_robust(own_clipped, _unsupported),
     "switch-dr": _doubly_robust(switched, _unsupported),
     "shrunk-dr": _doubly_robust(shrunk),
 }
@@ -95,7 +95,7 @@ def declared(names: Sequence[str], kind: Kind, rows: ir.Table, tau: Clip) -> dic
 def left_to_model(names: Sequence[str], rows: ir.Table, taus: Sequence[Clip]) -> ir.Table:
     """Return the rows of counted propensities that some estimators need the model's expectations of."""
     asked = [ESTIMATORS[name] for name in names if ESTIMATORS[name].modelled]
-    if OWN in rows.columns or any(estimator.left is None for estimator in asked):
+    if any(estimator.left is None for estimator in asked):
         return rows
     conditions = [estimator.left(rows, tau) for estimator in asked if estimator.left for tau in taus]
     return rows.filter(ibis.or_(*conditions))
@@ -126,6 +126,11 @@ def point_estimates(
         for name, moments in finished.items()
         if isfinite(moments.value)
     )
+
+
+def without_plain_intervals(points: Sequence[PointEstimate]) -> tuple[PointEstimate, ...]:
+    """Return point estimates of which those that rest on weights alone have no ends."""
+    return tuple(replace(one, lower=None, upper=None) if one.estimator in PLAIN else one for one in points)
 
 
 def estimated_gain(
@@ -163,5 +168,13 @@ def _ends(moments: Moments, delta: float) -> tuple[float | None, float | None]:
     """Return the ends of a confidence interval, inside the range of rewards; none where rewards never differed."""
     if not moments.variance or moments.variance < 0:
         return None, None
-    lower, upper = score_ends(moments.value, moments.variance, delta)
-    return min(max(lower, 0.0), 1.0), min(max(upper, 0.0), 1.0)
+    return inside(score_ends(moments.value, moments.variance, delta))
+
+
+def inside(ends: tuple[float, float]) -> tuple[float, float] | tuple[None, None]:
+    """Return the ends of an interval, inside the range of rewards; none of one that lies outside of it.
+
+    Then the weights are wrong. Ends at 1 and 1 would say that nothing could be more certain.
+    """
+    lower, upper = ends
+    return (None, None) if lower >= 1 or upper <= 0 else (max(lower, 0.0), min(upper, 1.0))

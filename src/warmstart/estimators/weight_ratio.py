@@ -31,10 +31,11 @@ def sums(rows: ir.Table, tau: Clip) -> dict[str, ir.Value]:
 
 
 def weight_ratio(totals: Mapping[str, float], events: float) -> WeightRatio:
-    """Return the mean ratio over traffic whose chosen action was shown, and the share that counts too much."""
+    """Return the mean ratio over traffic whose chosen action was shown, and what it does to the clipped value."""
     shown = totals["supported"] + totals["clipped"]
     mean = totals["propensity_weight"] / shown if shown > 0 else 0.0
-    return WeightRatio(mean, totals["overweighted"] / events)
+    values = (totals[f"{propensity}_reward"] / events for propensity in (PROPENSITY, OWN))
+    return WeightRatio(mean, totals["overweighted"] / events, *values)
 
 
 def propensity_error(totals: Mapping[str, float], events: float) -> PropensityError:

@@ -66,6 +66,11 @@ def clipped(rows: ir.Table, tau: Clip, propensity: str = PROPENSITY) -> ir.Value
     return importance_weight(rows[PROBABILITY], rows[propensity], tau_of(rows, tau))
 
 
+def own_clipped(rows: ir.Table, tau: Clip) -> ir.Value:
+    """Return the clipped importance weight with the propensity that support is judged by."""
+    return clipped(rows, tau, OWN if OWN in rows.columns else PROPENSITY)
+
+
 def unclipped(rows: ir.Table) -> ir.Value:
     """Return the plain importance weight with the propensity that support is judged by."""
     return importance_weight(rows[PROBABILITY], supporting(rows), float_literal(0))
@@ -73,12 +78,12 @@ def unclipped(rows: ir.Table) -> ir.Value:
 
 def switched(rows: ir.Table, tau: Clip) -> ir.Value:
     """Return the importance weight where the propensity is at least tau, else zero."""
-    return (rows[PROPENSITY] >= tau_of(rows, tau)).fill_null(False).ifelse(clipped(rows, tau), 0.0)
+    return (supporting(rows) >= tau_of(rows, tau)).fill_null(False).ifelse(own_clipped(rows, tau), 0.0)
 
 
 def shrunk(rows: ir.Table, tau: Clip) -> ir.Value:
     """Return w / (1 + (tau * w)^2), w = probability / propensity: close to w if small, never above 1 / (2 tau)."""
-    w = clipped(rows, 0.0)
+    w = own_clipped(rows, 0.0)
     share = tau_of(rows, tau) * w
     return w / (1.0 + share * share)
 

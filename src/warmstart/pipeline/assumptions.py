@@ -187,17 +187,18 @@ def _weights(inputs: EvaluationInputs, answers: Mapping[str, Valued]) -> Assumpt
         own = "counts of the evaluated window, which no error of propensities enters"
         return Assumption("WS105", name, own, "holds", "Nothing: weights are exact on this traffic.")
     ringing = {policy: one.alarms for policy, one in answers.items() if one.alarms.rings}
-    if ringing:
-        code = next(alarms.code for alarms in ringing.values()) or "WS105"
-        seen = f"weights of {', '.join(map(quoted, ringing))} do not reproduce the traffic"
-        return Assumption(code, name, seen, "suspicious", depends)
+    code = next((alarms.code for alarms in ringing.values()), None) or "WS105"
+    said = f"weights of {', '.join(map(quoted, ringing))} do not reproduce the traffic"
     if source.counted:
         estimates = [estimate for one in answers.values() for estimate in one.estimates]
         ratios = [one.weight_ratio.mean for one in estimates if one.weight_ratio is not None]
         worst = max(ratios, key=lambda ratio: abs(ratio - 1), default=1.0)
-        seen = f"the mean weight ratio is {worst:.3f}, and should be 1"
-        depends = "The clipped value. Bounds use the evaluated window's own counts."
-        return Assumption("WS105", name, seen, "suspicious" if abs(worst - 1) > RATIO else "no sign", depends)
+        seen = f"the mean weight ratio is {worst:.3f}, and should be 1" + (f"; {said}" if ringing else "")
+        depends = "The clipped value, ips and snips. All else uses the evaluated window's own counts."
+        wrong = bool(ringing) or abs(worst - 1) > RATIO
+        return Assumption(code, name, seen, "suspicious" if wrong else "no sign", depends)
+    if ringing:
+        return Assumption(code, name, said, "suspicious", depends)
     return Assumption("WS105", name, "mean weight and balance of contexts", "no sign", depends)
 
 

@@ -33,7 +33,7 @@ def check(
             for all policies and taus of the evaluation at once.
         keep_guards: Whether all guards must be proven to hold, if there are any.
         support: The log supports the policy on at least this share of the traffic.
-        no_alarms: No alarm of propensities that are not counted rings.
+        no_alarms: No alarm of propensities rings that are not counts of the evaluated window.
         no_codes: No warning has one of these codes, and no assumption of one fails.
         min_events: The evaluated window has at least so many events.
 

@@ -53,7 +53,7 @@ class CheckSettings:
         metadata=shown("The log supports the policy on at least this share of the traffic.", "SHARE"),
     )
     no_alarms: bool = field(
-        default=False, metadata=shown("No alarm of propensities that are not counted rings (WS105, WS106).")
+        default=False, metadata=shown("No alarm rings of propensities that are not the window's counts (WS105, WS106).")
     )
     no_codes: list[str] | None = field(
         default=None,

@@ -13,7 +13,7 @@ from warmstart.pipeline.outcomes import OutcomeInputs, guarded_levels, open_outc
 from warmstart.pipeline.remarks import unproven_epochs
 from warmstart.pipeline.supported import send_supported
 from warmstart.policy import build_policy, parse_policies
-from warmstart.results import PART_OF_GAIN, Alarms
+from warmstart.results import PART_OF_GAIN
 
 if TYPE_CHECKING:
     from warmstart.estimators import Levels, WeightedRows
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from warmstart.pipeline.supported import OnSupport
     from warmstart.pipeline.trained import Training
     from warmstart.policy import PolicyTable
-    from warmstart.results import Contribution, Guard, IntervalName, Tau, ValueEstimate
+    from warmstart.results import Alarms, Contribution, Guard, IntervalName, Tau, ValueEstimate
 
     Ends = tuple[float, float]
 
@@ -137,7 +137,7 @@ class Valuing:
                 valued = estimate_policy(
                     weighted, taus=taus, levels=self.levels, method=asked.method, estimators=asked.estimators
                 )
-                alarms = Alarms(1.0, 0.0) if inputs.source.counted else check_weights(weighted)
+                alarms = check_weights(weighted)
                 segments = [
                     replace(one, segment=segment.name, share=segment.events / inputs.cells.evaluated.total, by_epoch=())
                     for segment in self.segments
@@ -150,7 +150,7 @@ class Valuing:
                     )
                 ]
                 valued = self._with_left_out(valued, weighted, policy)
-                if asked.contributions and not policy.is_logging and inputs.source.counted:
+                if asked.contributions and not policy.is_logging and inputs.source.certified:
                     most, name_texts = asked.contributions, asked.name_texts
                     parts = top_contributions(weighted, valued[0], most=most, name_texts=name_texts)
             others = [
@@ -181,7 +181,7 @@ class Valuing:
         return [replace(one, doubt=one.doubt and replace(one.doubt, columns=columns)) for one in valued]
 
     def _judged(self, estimate: ValueEstimate, alarms: Alarms, *, unproven: bool) -> ValueEstimate:
-        estimate = estimate if self.inputs.source.counted else estimate.judged(alarms)
+        estimate = estimate if self.inputs.source.certified else estimate.judged(alarms)
         return estimate.uncertified() if unproven else estimate
 
     def _guarded(self, estimate: ValueEstimate, outcomes: Sequence[ValueEstimate]) -> ValueEstimate:

@@ -36,7 +36,7 @@ def evaluation_page(evaluation: Evaluation, selection: Selection | None = None) 
         sections.append(Section("Best estimates of all traffic", [text], None, [estimates]))
     sections += [_traffic(evaluation), *by_epoch(evaluation), *_taus(evaluation)]
     if (weight_ratio := tables.weight_ratio_table(evaluation)) is not None:
-        sections.append(Section("Weights from another window bend the estimate", (), None, [weight_ratio]))
+        sections.append(Section("Weights from another window bend the clipped value", (), None, [weight_ratio]))
     sections += [*_contributions(evaluation), *assumptions_section(evaluation.assumptions)]
     sections.append(Section("What the numbers are, and what they rest on", evaluation.notes))
     return Page(

@@ -55,7 +55,7 @@ _door = Door.to(
         "display": "TextTable fields_of plain",
         "doubt": "Doubt DoubtedLimit DoubtPoint LeftOutColumn doubt_table left_out_table shown_factor",
         "epochs": "EpochEstimate",
-        "estimate": "BEST_FIRST CertifiedGain EstimatedGain Gain Guarantee Interval IntervalName PointEstimate "
+        "estimate": "BEST_FIRST CertifiedGain EstimatedGain Gain Guarantee Interval IntervalName PLAIN PointEstimate "
         "PropensityError Support Tau TauChoice TauPoint ValueEstimate WeightRatio",
         "evaluation": "Contribution Evaluation LogSummary Windows",
         "explanation": "Explanation explain",

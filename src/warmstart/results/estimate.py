@@ -136,11 +136,14 @@ class WeightRatio:
     """The window's own propensity divided by the one used: the factor each chosen action's reward gets.
 
     ``mean``: over the traffic whose chosen action was shown; ``above_one``: share of all traffic that is counted too
-    much.
+    much. ``value``: what these propensities make of the clipped value, whatever an alarm says of them, and even beyond
+    the range of rewards; ``own_value``: the clipped value with the window's own. The difference is the bias.
     """
 
     mean: float
     above_one: float
+    value: float
+    own_value: float
 
 
 @dataclass(frozen=True)
@@ -175,10 +178,11 @@ class ValueEstimate:
     """What a policy would have earned (off-policy estimate), how sure that is, and which traffic it rests on.
 
     ``value`` is the mean of reward * probability / max(propensity, tau), the clipped IPS estimate; ``lower`` and
-    ``upper`` bound its expectation given contexts and actions; ``joint_lower`` and ``joint_upper`` hold for all
+    ``upper`` bound its expectation given contexts and actions, and are None where propensities are counts of another
+    window, which bend it (``weight_ratio``); ``joint_lower`` and ``joint_upper`` hold for all
     policies and taus at once. ``certified_lower`` and ``certified_upper`` bound the expected earnings on this window's
     traffic; None where no guarantee holds. ``mean_weight``: over the decided share, of propensities that are not
-    counted; 1 where they are true. ``withheld``: the code of an alarm of these, because of which there is no value.
+    this window's counts; 1 where they are true. ``withheld``: the code of an alarm because of which there is no value.
     ``units``: how many the window has, if they were named. ``by_epoch``: where propensities are counted within epochs,
     what each of these says, and what is known at its end. ``outcome``: what is valued; ``known``: the share of events
     in which it is. Where that is below 1, values and estimates are of these events, and bounds of all, unknown outcomes
@@ -290,10 +294,11 @@ class ValueEstimate:
         estimated = estimated and _scaled(estimated, low, width, differences="difference lower upper")
         gain = Gain(certified, estimated)
         error = self.propensity_error and _scaled(self.propensity_error, low, width, differences="paper tight")
+        ratio = self.weight_ratio and _scaled(self.weight_ratio, low, width, levels="value own_value")
         epochs = tuple(epoch.scaled(low, width) for epoch in self.by_epoch)
         scaled = _scaled(self, low, width, levels=levels)
         doubt = self.doubt and self.doubt.scaled(width)
-        scaled = replace(scaled, gain=gain, propensity_error=error, by_epoch=epochs, doubt=doubt)
+        scaled = replace(scaled, gain=gain, propensity_error=error, weight_ratio=ratio, by_epoch=epochs, doubt=doubt)
         return scaled.with_estimates(self.estimates, reward_range)
 
     def to_dict(self) -> dict[str, Any]:
@@ -333,7 +338,7 @@ class ValueEstimate:
         }
 
 
-_Record = TypeVar("_Record", PointEstimate, CertifiedGain, EstimatedGain, PropensityError, ValueEstimate)
+_Record = TypeVar("_Record", PointEstimate, CertifiedGain, EstimatedGain, PropensityError, WeightRatio, ValueEstimate)
 
 
 def _scaled(record: _Record, low: float, width: float, *, levels: str = "", differences: str = "") -> _Record:

@@ -177,8 +177,9 @@ def _about_intervals(evaluation: Evaluation) -> list[str]:
         return [f"The interval '{first.interval}' is approximate: no end of a value is certified; those of 'bets' are."]
     if not source.certified:
         ratio = "the weight ratio = its share in this window / the propensity used; above 1 it counts too much"
-        ends = "'at least' and 'at most' use the evaluated window's own counts"
-        return [f"Weights {source.words} multiply each chosen action's reward by {ratio}. {ends}."]
+        alone = "That bends the clipped value, ips and snips, which have no intervals for it"
+        ends = "bounds, gains and doubly robust estimates use the evaluated window's own counts"
+        return [f"Weights {source.words} multiply each chosen action's reward by {ratio}. {alone}; {ends}."]
     names = dict.fromkeys(e.policy for e in evaluation if e.certified_lower is not None)
     if not names:
         return ["No end is certified."]

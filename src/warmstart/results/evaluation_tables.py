@@ -179,10 +179,11 @@ def _gain(evaluation: Evaluation, gain: CertifiedGain | EstimatedGain | None) ->
 
 def weight_ratio_table(evaluation: Evaluation) -> TextTable | None:
     """Show what importance weights counted in another window do to the estimates."""
-    header = ("policy", "tau", "weight ratio", "counted too much", "propensity error", "paper's bound")
+    header = ("policy", "tau", "clipped value", "by own counts", "weight ratio", "counted too much")
     rows = [
         (
-            *(*names, f"{e.weight_ratio.mean:.3f}", f"{e.weight_ratio.above_one:.1%}"),
+            *(*names, evaluation.number(e.weight_ratio.value), evaluation.number(e.weight_ratio.own_value)),
+            *(f"{e.weight_ratio.mean:.3f}", f"{e.weight_ratio.above_one:.1%}"),
             *(evaluation.number(e.propensity_error.tight), evaluation.number(e.propensity_error.paper)),
         )
         for names, e in evaluation.shown()
@@ -190,7 +191,8 @@ def weight_ratio_table(evaluation: Evaluation) -> TextTable | None:
     ]
     if not rows:
         return None
-    return TextTable(f"What weights {evaluation.propensities.words} do to the estimate", header, rows, left=1)
+    title = f"What weights {evaluation.propensities.words} make of the clipped value"
+    return TextTable(title, (*header, "propensity error", "paper's bound"), rows, left=1)
 
 
 def _span(evaluation: Evaluation, lower: float | None, upper: float | None) -> str:

@@ -117,6 +117,7 @@ class Alarms:
         weight_rings: bool,
         clipped: tuple[float, float] | None = None,
         within: tuple[float, float] | None = None,
+        counted: bool = False,
     ) -> Self:
         """Say what rings: the mean weight, else balance.
 
@@ -127,6 +128,7 @@ class Alarms:
             weight_rings: Whether the mean weight is too far from 1.
             clipped: The mean weight and its error at a larger tau, if it is that which rings loudest.
             within: The mean weight given the epoch of every event and its error, if it is only this which rings.
+            counted: Whether propensities are counts, of another window than the evaluated one.
         """
         if not weight_rings and not imbalances:
             return cls(mean_weight, standard_error)
@@ -150,6 +152,11 @@ class Alarms:
             "Do not trust ips and snips here: try another source of propensities (mixture, with the epochs in which "
             "the logging policy changed; more context columns), and look at dr."
         )
+        if counted:
+            advice = (
+                "The window differs from the one in which propensities were counted: count in the evaluated one "
+                "(propensities='counts', --propensities counts), as dr, gains and bounds do."
+            )
         code: Literal["WS105", "WS106"] = "WS105" if weight_rings else "WS106"
         return cls(mean_weight, standard_error, imbalances, True, code, f"{said} {advice}")
 

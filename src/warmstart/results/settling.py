@@ -27,9 +27,9 @@ LESS_DOUBT = "Less doubt: all that the logging policy used, put into the context
 UNREPEATED = ("counts", "model", "mixture")
 REPEATING = "Contexts that repeat, so that propensities can be counted: fewer or coarser context columns"
 COUNTED = "Propensities counted in these very events, where contexts repeat (--propensities counts)"
+ALARMS = ("WS105", "WS106")
 BY_CODE = {
-    "WS105": "Propensities that fit: compare-propensities ranks the sources",
-    "WS106": "Propensities that fit: compare-propensities ranks the sources",
+    **dict.fromkeys(ALARMS, "Propensities that fit: compare-propensities ranks the sources"),
     "WS108": "Units of their own for the evaluated window: here some were in training too",
     "WS109": "Units that lie in one epoch each, as with --first-epochs",
     "WS110": "Epochs that follow each other in time",
@@ -46,6 +46,9 @@ def what_would_settle_it(evaluation: Evaluation, estimate: ValueEstimate) -> tup
     codes = [remark.code for remark in evaluation.remarks]
     if estimate.withheld is not None:
         codes.append(estimate.withheld)
+    if evaluation.propensities.counted:
+        # Counts of another window bend the clipped value alone, which settles nothing.
+        codes = [code for code in codes if code not in ALARMS]
     settling += [BY_CODE[code] for code in dict.fromkeys(codes) if code in BY_CODE]
     if certified is None and not (settling and evaluation.propensities.counted):
         settling.append(REPEATING if evaluation.propensities.name in UNREPEATED else COUNTED)

@@ -39,7 +39,8 @@ class Wording:
             words = {"holds": "holds", "fails": "is broken", "cannot-tell": "is not proven to hold"}
             named = ", ".join(f"{quoted(guard.guard)} {words[guard.status]}" for guard in self.estimate.guards)
             text = f"{text} Guard {named}."
-        if evidence == "estimated" and self.estimate.withheld is not None:
+        modelled = not self.evaluation.propensities.counted
+        if evidence == "estimated" and modelled and self.estimate.withheld is not None:
             text += f" But the propensities fail a check ({self.estimate.withheld}), so that this may be off."
         return title, text
 
