@@ -91,14 +91,15 @@ def test_the_mixture_is_nearly_unbiased_where_one_model_is_not(data, monkeypatch
 
 
 def test_the_alarm_rings_on_digits(monkeypatch):
-    """225 events a block of 64 pixels: weights of one model are far too heavy and ring; the mixture's are less so."""
+    """225 events a block of 64 pixels: weights of one model are far too heavy, the mixture's less so, and both ring."""
     excess = []
     for seed in (0, 1):
         world = FullInformation(*digits(), 8, seed, monkeypatch)
         model, mixture = world.alarms("model"), world.alarms("mixture", epoch="block")
         assert model.code == "WS105"
-        withheld = world.evaluate("model")
-        assert (withheld.withheld, withheld.value) == ("WS105", None)
+        for withheld in (world.evaluate("model"), world.evaluate("mixture", epoch="block")):
+            assert (withheld.withheld, withheld.value) == ("WS105", None)
+            assert [one.estimator for one in withheld.estimates] == ["dr"]
         excess.append((mixture.mean_weight - 1, model.mean_weight - 1))
         assert 0 < excess[-1][0] < excess[-1][1]
     of_mixture, of_model = np.mean(excess, axis=0)
