@@ -100,3 +100,17 @@ def test_what_neither_says_is_missing_and_what_is_wrong_has_its_line(tmp_path):
     (tmp_path / "warmstart.toml").write_text("version = 1\n")
     ran = warmstart("monitor", "log.csv", *COLUMNS, "--epoch", "day", "--out", "lines.jsonl", cwd=tmp_path)
     assert (ran.returncode, "Missing option --policy" in ran.stderr) == (2, True)
+
+
+def test_a_command_that_takes_one_policy_says_which_of_the_file_it_may_be(folder, tmp_path):
+    for policies, says in (
+        ('constants = "constants"', "Name one: --policy constant:ACTION."),
+        ('a = "uniform"\nb = "constant:a1"', "Name one: --policy a=uniform or --policy b=constant:a1."),
+    ):
+        (folder / "which.toml").write_text(f"version = 1\n[policies]\n{policies}\n")
+        ran = warmstart("plan", "log.csv", *COLUMNS, "--gain", "0.1", "--config", "which.toml", cwd=folder)
+        assert (ran.returncode, ran.stderr.splitlines()[-1]) == (2, f"hint: {says}")
+    (folder / "which.toml").write_text('version = 1\n[policies]\nall = "constants"\neven = "uniform"\n')
+    more = ("--gain", "0.1", "--share", "0.3", "--config", "which.toml")
+    ran = warmstart("plan", "log.csv", *COLUMNS, *more, "--json", cwd=folder)
+    assert json.loads(ran.stdout)["policy"] == "even"

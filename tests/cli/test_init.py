@@ -10,7 +10,7 @@ import time
 from warmstart.cli import main
 from warmstart.report import progress
 
-LOG = "Filiale;Angebot;bestellt\n" + "".join(f"{'UB'[i % 2]};{'xyz'[i % 3]};{i % 5 // 4}\n" for i in range(300))
+LOG = "Kauppa;Tarjous;tilattu\n" + "".join(f"{'UB'[i % 2]};{'xyz'[i % 3]};{i % 5 // 4}\n" for i in range(300))
 
 
 def written(terminal, seconds):
@@ -26,7 +26,7 @@ def test_nothing_is_drawn_over_a_question(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(progress, "PATIENCE_SECONDS", 0.0)
-    monkeypatch.setattr(sys, "argv", ["warmstart", "init", "log.csv", "--reward", "bestellt"])
+    monkeypatch.setattr(sys, "argv", ["warmstart", "init", "log.csv", "--reward", "tilattu"])
     ours, theirs = pty.openpty()
     for name in ("stdin", "stdout", "stderr"):
         monkeypatch.setattr(sys, name, os.fdopen(os.dup(theirs), "r" if name == "stdin" else "w"))
@@ -42,7 +42,7 @@ def test_nothing_is_drawn_over_a_question(tmp_path, monkeypatch):
     command.start()
     until = time.monotonic() + 30
     try:
-        for answer, asks in (("Angebott", "action"), ("Angebot", "Did you mean 'Angebot'")):
+        for answer, asks in (("Tarjouss", "action"), ("Tarjous", "Did you mean 'Tarjous'")):
             shown = ""
             while "]: " not in shown and time.monotonic() < until:
                 shown += written(ours, 0.05)
@@ -54,4 +54,4 @@ def test_nothing_is_drawn_over_a_question(tmp_path, monkeypatch):
     finally:
         os.close(ours)
     assert left == [0]
-    assert 'action = "Angebot"' in (tmp_path / "warmstart.toml").read_text()
+    assert 'action = "Tarjous"' in (tmp_path / "warmstart.toml").read_text()

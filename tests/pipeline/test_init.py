@@ -142,15 +142,15 @@ def test_what_is_unclear_is_asked():
         ws.init(log, ask=lambda *_: "nothing")
 
 
-def german(columns):
+def finnish(columns):
     """A log whose names init does not know, with some of these columns."""
     rng = np.random.default_rng(3)
     values = {
-        "Zeitpunkt": [f"{1 + i % 28:02}.09.2026 {i % 24:02}:00" for i in range(N)],
-        "Filiale": rng.choice(["Ulm", "Berlin", "Bonn"], N),
-        "Angebot": rng.choice(["Rabatt", "Kein"], N),
-        "bestellt": rng.integers(0, 2, N),
-        "Umsatz": rng.random(N).round(2) * 40,
+        "Aikaleima": [f"{1 + i % 28:02}.09.2026 {i % 24:02}:00" for i in range(N)],
+        "Kauppa": rng.choice(["Ulm", "Berlin", "Bonn"], N),
+        "Tarjous": rng.choice(["Rabatt", "Kein"], N),
+        "tilattu": rng.integers(0, 2, N),
+        "Summa": rng.random(N).round(2) * 40,
     }
     return pa.table({name: values[name] for name in columns.split()})
 
@@ -160,33 +160,33 @@ def test_the_context_is_asked_last_and_has_no_column_that_was_answered():
 
     def ask(question, choices, default):
         asked.append((question, default))
-        return "Angebot" if "action" in question else default
+        return "Tarjous" if "action" in question else default
 
-    proposal = ws.init(german("Zeitpunkt Filiale Angebot bestellt Umsatz"), reward="bestellt", ask=ask)
+    proposal = ws.init(finnish("Aikaleima Kauppa Tarjous tilattu Summa"), reward="tilattu", ask=ask)
     assert [question.split("?")[0].split()[-1] for question, _ in asked] == ["action", "commas)"]
-    assert asked[-1][1] == "Filiale"
+    assert asked[-1][1] == "Kauppa"
     assert chosen(proposal) == {
-        "context": ["Filiale"],
-        "action": ["Angebot"],
-        "reward": ["bestellt"],
-        "time": ["Zeitpunkt"],
+        "context": ["Kauppa"],
+        "action": ["Tarjous"],
+        "reward": ["tilattu"],
+        "time": ["Aikaleima"],
     }
 
 
 def test_an_answer_that_cannot_be_is_asked_again_with_why_and_the_others_are_kept():
-    answers = iter(["Angebott", "bestellt", "Angebot", "Filiale,Angebot", "Filale", "Filiale"])
+    answers = iter(["Tarjouss", "tilattu", "Tarjous", "Kauppa,Tarjous", "Kaupa", "Kauppa"])
     asked = []
 
     def ask(question, choices, default):
         asked.append(question)
         return next(answers)
 
-    proposal = ws.init(german("Filiale Angebot bestellt Umsatz"), reward="bestellt", ask=ask)
-    assert chosen(proposal) == {"context": ["Filiale"], "action": ["Angebot"], "reward": ["bestellt"]}
-    assert "Did you mean 'Angebot'?" in asked[1]
-    assert "Column 'bestellt' is given 2 times." in asked[2]
-    assert "Column 'Angebot' is given 2 times." in asked[4]
-    assert "Did you mean 'Filiale'?" in asked[5]
+    proposal = ws.init(finnish("Kauppa Tarjous tilattu Summa"), reward="tilattu", ask=ask)
+    assert chosen(proposal) == {"context": ["Kauppa"], "action": ["Tarjous"], "reward": ["tilattu"]}
+    assert "Did you mean 'Tarjous'?" in asked[1]
+    assert "Column 'tilattu' is given 2 times." in asked[2]
+    assert "Column 'Tarjous' is given 2 times." in asked[4]
+    assert "Did you mean 'Kauppa'?" in asked[5]
 
 
 def test_a_range_that_is_none_is_asked_again():
@@ -212,6 +212,22 @@ def test_what_the_reader_would_refuse_is_refused_before_a_file_is_written(given,
     with pytest.raises(ws.UsageError, match=refused):
         ws.init(shop(), **given)
     assert chosen(ws.init(shop(), unit="city", context="city"))["unit"] == ["city"]
+
+
+def test_common_names_of_other_languages_are_known():
+    log = finnish("Aikaleima Kauppa Tarjous tilattu Summa")
+    german = log.rename_columns(["Zeitpunkt", "Filiale", "Angebot", "bestellt", "Umsatz"])
+    german_names = {"context": ["Filiale"], "action": ["Angebot"], "reward": ["bestellt"], "time": ["Zeitpunkt"]}
+    assert chosen(ws.init(german)) == german_names
+    french = log.rename_columns(["Horodatage", "Magasin", "Offre", "Achat", "Montant"])
+    assert chosen(ws.init(french)) == {
+        "context": ["Magasin"],
+        "action": ["Offre"],
+        "reward": ["Achat"],
+        "time": ["Horodatage"],
+    }
+    who = german.append_column("Kunden Nr", pa.array(np.arange(N) % 300))
+    assert chosen(ws.init(who))["unit"] == ["Kunden Nr"]
 
 
 def test_what_is_said_is_taken_and_checked():

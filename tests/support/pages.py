@@ -4,6 +4,7 @@ import re
 
 # What a guide leaves.
 MADE = {
+    "doubt.md": [],
     "from-obp.md": [],
     "from-vowpal-wabbit.md": ["vw.parquet", "again.vw"],
     "late-rewards.md": ["joined.parquet"],

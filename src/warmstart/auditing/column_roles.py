@@ -11,28 +11,36 @@ from warmstart.auditing.possible_units import HANDFUL, IDS, LEAST_EVENTS, names_
 from warmstart.results import COSTLY
 
 WORD = re.compile(r"[A-ZÀ-Þ]+(?![a-zß-ÿ])|[A-ZÀ-Þ]?[a-zß-ÿ]+")
+# In English, and common ones in German, French and Spanish.
 WORDS = {
     "action": "action arm ad ads advert item product creative banner variant treatment model offer campaign article "
     "recommendation recommended content video song track template choice decision headline layout coupon route movie "
-    "promo promotion option asset chosen",
+    "promo promotion option asset chosen "
+    "aktion angebot anzeige artikel produkt variante empfehlung gutschein offre annonce produit oferta anuncio "
+    "producto",
     "reward": "reward click clicked clicks conversion converted convert purchase purchased bought buy order ordered "
     "success outcome label target response responded rating score revenue liked like upvote engaged engagement watched "
     "completed opened subscribed signup sale sales profit payoff feedback booked correct won win accepted solved visit "
-    "call called callback reply replied answered hired retention retained churned renewed survived y r",
-    "time": "time timestamp ts date day datetime at when step round t epoch hour week month moment",
+    "call called callback reply replied answered hired retention retained churned renewed survived y r "
+    "geklickt klick klicks bestellt bestellung gekauft kauf umsatz clic clics achat commande vente compra comprado "
+    "pedido venta",
+    "time": "time timestamp ts date day datetime at when step round t epoch hour week month moment "
+    "zeit zeitpunkt zeitstempel datum uhrzeit horodatage jour fecha",
     "propensity": "propensity propensities pscore prob probability",
     "epoch": "version policy release deployment phase",
     "context": "page segment country city region device os browser platform age gender language category channel hour "
     "weekday placement position slot source query topic context state genre type zone market tier plan locale "
-    "feature features attribute covariate",
+    "feature features attribute covariate "
+    "seite filiale stadt gerät kategorie sprache kanal magasin ville pays appareil catégorie langue tienda ciudad país "
+    "dispositivo categoría idioma canal",
 }
 LISTS = {role: frozenset(text.split()) for role, text in WORDS.items()}
 # Measured after acting, so that they are outcomes and no context.
 AFTER = frozenset(
-    "revenue dwell seconds minutes spent tokens amount total earnings margin profit paid basket rating score".split()  # noqa: SIM905
-)
+    "revenue dwell seconds minutes spent tokens amount total earnings margin profit paid basket rating umsatz".split()  # noqa: SIM905
+) | {"score"}
 # Names of times that hold something else than whole days or steps.
-CLOCK = frozenset("time timestamp ts date datetime at when".split())  # noqa: SIM905
+CLOCK = frozenset("time timestamp ts date datetime at when zeit zeitpunkt zeitstempel datum fecha".split())  # noqa: SIM905
 # Times that are not when the event happened.
 NOT_WHEN = frozenset("birth birthday birthdate born registered registration signup joined expires updated".split())  # noqa: SIM905
 NO_COLUMN = re.compile(

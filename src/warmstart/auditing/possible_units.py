@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     from warmstart.events import Events
 
 NOUNS = frozenset(
-    "user visitor customer member session household device cookie account patient player client".split()  # noqa: SIM905
+    "user visitor customer member session household device cookie account patient player client kunde kunden nutzer "  # noqa: SIM905
+    "benutzer besucher mitglied utilisateur visiteur usuario cliente visitante".split()
 )
 IDS = frozenset("id ids key uid uuid guid hash pk no nr number code".split())  # noqa: SIM905
 BEFORE = frozenset("full hashed anonymous anon unique web app end raw internal external encrypted".split())  # noqa: SIM905

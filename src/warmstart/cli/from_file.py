@@ -45,7 +45,7 @@ def filled(given: dict[str, Any], policy: Any) -> dict[str, Mapping[str, Any]]:
     if policy is not None and not given["policy"] and not given.get("progressive"):
         given["policy"] = _policies(values.get("policies", {}), single=policy is str)
         if given["policy"] is None and policy in (str, list[str]):
-            raise _missing("policy")
+            raise _which_policy(values["policies"], path) if values.get("policies") else _missing("policy")
     return values
 
 
@@ -95,9 +95,24 @@ def _of_read_outcomes(found: dict[str, Any], said: Mapping[str, Any]) -> dict[st
 
 def _policies(policies: Mapping[str, str], *, single: bool) -> Any:
     """Return policies of the file as options have them: all, or the only one that is not logging."""
-    named = {name: policy for name, policy in policies.items() if not (single and policy == "logging")}
+    from warmstart.policy import CONSTANTS
+
+    # What is shown already, and each action of the log, are not one policy.
+    several = ("logging", CONSTANTS)
+    named = {name: policy for name, policy in policies.items() if not (single and policy in several)}
     texts = [f"{name}={policy}" for name, policy in named.items()]
     return (texts[0] if len(texts) == 1 else None) if single else texts or None
+
+
+def _which_policy(policies: Mapping[str, str], path: Any) -> UsageError:
+    """Return what to do where a file has no policy, or several, for a command that takes one."""
+    from warmstart.policy import CONSTANTS
+
+    named = [f"--policy {name}={policy}" for name, policy in policies.items() if policy not in ("logging", CONSTANTS)]
+    if not named and CONSTANTS in policies.values():
+        named = ["--policy constant:ACTION"]
+    hint = f"Name one: {printable(' or '.join(named[:5]))}." if named else "Name one with --policy."
+    return UsageError(f"This command takes one policy, and {printable(path)} does not say which.", hint)
 
 
 def _missing(name: str) -> UsageError:
