@@ -33,7 +33,7 @@ def check_training():
     for loss in (0, 1):
         given, x, a, _, _ = problem(loss)
         for groups in (((0.3,),), ((0.3, 0.1),), ((0.3, 0.1, 0.05, 0.0), (0.02,))):
-            model = ProductsOnGpu.zero(groups, 1 << sum(BITS), WIDTH, (*x, *a), loss=loss, in_flight=1)
+            model = ProductsOnGpu.zero(dict.fromkeys(groups, 1), 1 << sum(BITS), WIDTH, (*x, *a), loss=loss)
             losses = [model.train(given), model.train(given, 0.5)]
             for rate in {rate for group in groups for rate in group} - {0.0}:
                 weights = np.zeros(1 << sum(BITS), dtype=np.float32)
@@ -53,8 +53,8 @@ def _check_in_flight():
     x = (each, (each[:-1] % 128).astype(np.uint32), np.ones(size, np.float32)), np.ones(size, np.float32)
     a = (each, (each[:-1] // 128).astype(np.uint32), np.ones(size, np.float32)), np.ones(size, np.float32)
     given = (each[:-1], each[:-1], np.linspace(0, 1, size).astype(np.float32), np.ones(size, np.float32))
-    options = {"loss": 0, "in_flight": 64}
-    model = ProductsOnGpu.zero(((0.3, 0.1),), 1 << sum(BITS), WIDTH, (*x, *a), **options)
+    groups = {(0.3, 0.1): 64}
+    model = ProductsOnGpu.zero(groups, 1 << sum(BITS), WIDTH, (*x, *a), loss=0)
     losses = model.train(given)
     weights = np.zeros(1 << sum(BITS), dtype=np.float32)
     wanted = twin.train_stale(given, *x, *a, weights, WIDTH, (0.3,), 0)[0]
@@ -62,7 +62,7 @@ def _check_in_flight():
     assert np.isclose(losses[0.3], wanted, rtol=1e-5)
     # All examples at one weight: the sum of all steps, in whatever order.
     same = (each * 0, each * 0, np.ones(size + 1, np.float32) * 0.5, np.full(size + 1, 1e-6, np.float32))
-    model = ProductsOnGpu.zero(((0.3, 0.1),), 1 << sum(BITS), WIDTH, (*x, *a), **options)
+    model = ProductsOnGpu.zero(groups, 1 << sum(BITS), WIDTH, (*x, *a), loss=0)
     model.train(same)
     assert np.isclose(model.weights(0.3)[0], 0.5 * 0.3e-6 * (size + 1), rtol=1e-3)
     return {"examples in flight": 64}

@@ -40,6 +40,7 @@ def fit(
     guard: list[str] | None = None,
     doubt: float | None = None,
     utility: str | None = None,
+    device: str = "auto",
     learn_threads: Annotated[int | None, option("--learn-threads", "N", LEARN_THREADS, min=1)] = None,
     html: HtmlOption = None,
     force: ForceOption = False,
@@ -63,6 +64,7 @@ def fit(
         min_propensity (P): Feasible from P on.
         strict: Refuse contexts or actions without a row of features.
         seed: Of the order in which cells are learned.
+        device (NAME): Where product learns: cpu, cuda (a GPU), or auto: a GPU, if there is one and the log is large.
         safe: Depart from logging only where other events prove a gain; defer to logging elsewhere.
         proof_fraction (F): With --safe: the share that proves what the rest proposes (0.35).
         delta (D): With --safe: the chance to be worse than logging, on what proved it (0.05).
@@ -107,6 +109,7 @@ def fit(
             min_propensity=min_propensity,
             strict=strict,
             seed=seed,
+            device=cast("Any", device),
             safe=safe,
             utility=utility,
             **_of_proof(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -15,9 +15,9 @@ from warmstart.kernels.device import LESS, check_gpu_memory, gpu, kernel, to_gpu
 PAIRS_PER_THREAD, WARP, MOST_THREADS = 8, 32, 512
 _ROWS = (np.int64, np.uint32, np.float32)
 _EXAMPLES = (np.int32, np.int32, np.float32, np.float32)
-# Steps are stable, and do not swing, while examples in flight times the rate times the largest eigenvalue of the mean
-# outer product of examples is below 1 / e: the condition of a linear recursion with that delay.
-STABLE, MOST_IN_FLIGHT = 0.3, 256
+# Examples in flight, times the rate, times the largest eigenvalue of the mean outer product of examples: a linear
+# recursion with that delay does not swing below 1 / e, and diverges above pi / 2.
+STABLE, MOST_IN_FLIGHT = 0.5, 256
 SAMPLE, EXAMPLES_EACH = 512, 1_000
 
 
@@ -25,38 +25,37 @@ SAMPLE, EXAMPLES_EACH = 512, 1_000
 class ProductsOnGpu:
     """Weights of learning rates and features of contexts and actions, on the GPU.
 
-    ``tables``: weights by the rates (1, 2 or 4) whose weights lie side by side in them. ``in_flight``: so many examples
-    are worked on at once, each predicted without the steps of the others.
+    ``tables``: weights by the rates (1, 2 or 4) whose weights lie side by side in them. ``in_flight``: by the same, how
+    many examples are worked on at once, each predicted without the steps of the others.
     """
 
     tables: Mapping[tuple[float, ...], Any]
+    in_flight: Mapping[tuple[float, ...], int]
     features: tuple[Any, ...]
     width: int
     loss: int
-    in_flight: int
     threads: int
 
     @classmethod
     def zero(
         cls,
-        groups: Sequence[tuple[float, ...]],
+        in_flight: Mapping[tuple[float, ...], int],
         weights: int,
         width: int,
         rows: tuple[Rows, Array, Rows, Array],
         *,
         loss: int,
-        in_flight: int,
     ) -> Self:
         """Return weights of zero; ``rows``: of contexts with their squared lengths, and of actions with theirs."""
         x, x_squares, a, a_squares = rows
         held = sum(array.nbytes for array in (*x, x_squares, *a, a_squares))
-        lanes = sum(map(len, groups))
+        lanes = sum(map(len, in_flight))
         check_gpu_memory(4 * weights * lanes + held, f"The weights of {lanes} learning rates and all features", LESS)
         cupy = gpu()
-        tables = {rates: cupy.zeros(weights * len(rates), dtype=np.float32) for rates in groups}
+        tables = {rates: cupy.zeros(weights * len(rates), dtype=np.float32) for rates in in_flight}
         features = (*to_gpu(x, _ROWS), *to_gpu([x_squares], [np.float32]))
         features += (*to_gpu(a, _ROWS), *to_gpu([a_squares], [np.float32]))
-        return cls(tables, features, width, loss, in_flight, _threads_for(x, a))
+        return cls(tables, in_flight, features, width, loss, _threads_for(x, a))
 
     def train(self, examples: tuple[Array, Array, Array, Array], factor: float = 1.0) -> dict[float, float]:
         """Run a pass over examples with every rate times a factor; return the progressive losses by rate.
@@ -67,11 +66,12 @@ class ProductsOnGpu:
         given = to_gpu(examples, _EXAMPLES)
         losses: dict[float, float] = {}
         for rates, weights in self.tables.items():
-            sums = cupy.zeros((self.in_flight, len(rates)), dtype=np.float64)
+            blocks = self.in_flight[rates]
+            sums = cupy.zeros((blocks, len(rates)), dtype=np.float64)
             scaled = cupy.asarray(np.array(rates) * factor)
             options = (weights, np.int64(self.width), scaled, np.int32(self.loss), sums)
             train = kernel("product", "train", LANES=len(rates))
-            train((self.in_flight,), (self.threads,), (np.int32(count), *given, *self.features, *options))
+            train((blocks,), (self.threads,), (np.int32(count), *given, *self.features, *options))
             losses |= dict(zip(rates, cupy.asnumpy(sums).sum(axis=0).tolist(), strict=True))
         return {rate: lost for rate, lost in losses.items() if rate > 0}
 
@@ -79,7 +79,8 @@ class ProductsOnGpu:
         """Return the table of one rate alone."""
         rates = next(rates for rates in self.tables if rate in rates)
         alone = self.tables[rates][rates.index(rate) :: len(rates)].copy()
-        return type(self)({(rate,): alone}, self.features, self.width, self.loss, self.in_flight, self.threads)
+        in_flight: dict[tuple[float, ...], int] = {(rate,): self.in_flight[rates]}
+        return type(self)({(rate,): alone}, in_flight, self.features, self.width, self.loss, self.threads)
 
     def weights(self, rate: float) -> Array:
         """Return the weights of a rate, in this process's memory."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from warmstart.core import DeviceError
 
 DeviceName = Literal["auto", "cpu", "cuda"]
+Result = TypeVar("Result")
 DEVICES: tuple[DeviceName, ...] = ("auto", "cpu", "cuda")
 ON_CPU = "Learn without it: device='cpu' (--device cpu)."
 LESS = "Take fewer weights (weight_bits=, --weight-bits), or device='cpu' (--device cpu)."
@@ -28,6 +29,18 @@ def use_gpu(device: DeviceName, *, pays: bool) -> bool:
     if device == "cuda":
         gpu()
     return device == "cuda"
+
+
+def either(device: DeviceName, *, pays: bool, on_gpu: Callable[[], Result], on_cpu: Callable[[], Result]) -> Result:
+    """Do something on the GPU if that was asked for, or if it pays and there is room; else on the CPU."""
+    if not use_gpu(device, pays=pays):
+        return on_cpu()
+    try:
+        return on_gpu()
+    except (DeviceError, MemoryError) as error:
+        if device == "auto":
+            return on_cpu()
+        raise error if isinstance(error, DeviceError) else DeviceError("The GPU ran out of memory.", LESS) from error
 
 
 def gpu() -> Any:

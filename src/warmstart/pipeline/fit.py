@@ -59,6 +59,7 @@ def fit(
     time_budget: float | None = None,
     seed: int = 0,
     learn_threads: int | None = None,
+    device: Literal["auto", "cpu", "cuda"] = "auto",
     safe: bool = False,
     proof_fraction: float = 0.35,
     delta: float = 0.05,
@@ -98,6 +99,8 @@ def fit(
             are left out, which the report says.
         seed: of every random choice.
         learn_threads: how many threads learn; the engine's are those of ``connect``.
+        device: where ``"product"`` learns: ``"cuda"`` is a GPU, for which CuPy is needed; ``"auto"`` takes one that is
+            there for large logs. On a GPU results repeat but for rounding.
         safe: depart from logging only where a gain is proven on events that did not propose it, and defer to logging
             elsewhere: there ``choose`` returns None, and ``evaluate`` counts what logging earned.
         proof_fraction: the share of the window that proves what the rest proposes, by unit where the log has units,
@@ -129,9 +132,10 @@ def fit(
         threads=learn_threads,
         model=model if isinstance(model, str) else "product",  # type: ignore[arg-type]
         time_budget=time_budget,
+        device=device,
     )
     regressor = None if isinstance(model, str) else model
-    _check_call(events, regressor, learn_from)
+    _check_call(events, regressor, settings)
     events = events if utility is None else with_utility(events, None, Utility.parse(utility))[0]
     learn = partial(_fit, tables=(contexts, actions), settings=settings, regressor=regressor, on_progress=on_progress)
     if not safe:
@@ -252,16 +256,27 @@ def _with_speed(report: Progress, examples: int) -> Progress:
     return report_speed
 
 
-def _check_call(events: Any, model: Any, learn_from: str) -> None:
+def _check_call(events: Any, model: Any, settings: FitSettings) -> None:
     if not isinstance(events, Events):
         raise UsageError("fit learns from a log that was read.", "Pass what read_events or split returned.")
-    if learn_from == "events" and events.engine.remote:
+    if settings.learn_from == "events" and events.engine.remote:
         raise UsageError(
             "Events do not leave the database that they are in.",
             "Learn from cells, or export the log to Parquet for a pass over events.",
         )
     if model is not None and not (hasattr(model, "fit") and hasattr(model, "predict")):
         raise UsageError("The model must have fit(X, y, sample_weight=...) and predict(X).")
+    if settings.device == "cuda" and (why := _not_on_gpu(events, model, settings)):
+        raise UsageError(f"{why} learns on CPUs.", "A GPU is for model='product' and a log that was read with DuckDB.")
     taken = {"rank", "score"} & {*events.columns.context, events.columns.action}
     if taken:
         raise UsageError(f"A context or action column called {sorted(taken)[0]!r} is in the way.", "Rename it.")
+
+
+def _not_on_gpu(events: Events, model: Any, settings: FitSettings) -> str | None:
+    """Return what cannot learn on a GPU, if anything."""
+    if is_partitioned(events.engine):
+        return "A cluster"
+    if model is not None:
+        return "A model of your own"
+    return None if settings.model in ("product", "auto") else f"model={settings.model!r}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -26,6 +25,7 @@ from warmstart.core import (
 )
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, feature_rows
+from warmstart.policy.best_products import best_of_products
 from warmstart.policy.deferring import check_one, deferring_choice, deferring_choices
 from warmstart.policy.drawing import drawn_rows
 from warmstart.policy.frames import Frame, as_given, as_table
@@ -46,8 +46,6 @@ from warmstart.scoring import (
     rows_of_records,
 )
 
-THREADS = 2
-CONTEXTS_PER_JOB = 128
 PAIRS_PER_BLOCK = 2_000_000
 
 
@@ -231,23 +229,11 @@ class FittedPolicy:
         return unfamiliar(self, as_table(contexts), None if actions is None else as_table(actions))
 
     def best_of_all(self, contexts: FeatureRows) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the number of the best action for every context, and its score; products on two threads."""
-        from warmstart.kernels import best_of_all, pack_columns
-
-        model, x = self.require_model(), contexts.arrays
+        """Return the number of the best action for every context, and its score; on a GPU if it pays and is there."""
+        model = self.require_model()
         if not isinstance(model, ProductModel):
             return self._best_in_blocks(model, contexts)
-        actions = (*pack_columns(self.action_rows.arrays, model.width), self.factors)
-        best, scores = np.zeros(len(contexts), dtype=np.int64), np.empty(len(contexts))
-
-        def choose(begin: int) -> None:
-            rows = np.arange(begin, min(begin + CONTEXTS_PER_JOB, len(contexts)))
-            results = (array[begin : begin + len(rows)] for array in (best, scores))
-            best_of_all(rows, x, actions, (model.weights, model.width, self.lowest, model.loss_code), *results)
-
-        with ThreadPoolExecutor(THREADS) as pool:
-            list(pool.map(choose, range(0, len(contexts), CONTEXTS_PER_JOB)))
-        return best, scores
+        return best_of_products(model, contexts, self.action_rows, self.factors, self.lowest)
 
     def _best_in_blocks(
         self, model: RewardModel, contexts: FeatureRows

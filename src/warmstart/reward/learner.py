@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent
 from warmstart.features import FeatureRows, few_threads, regressor_copy
+from warmstart.kernels import either
 from warmstart.reward.credibility import LOWEST_SHARE, LOWEST_SHARE_OF_CHANCES, Credibility, Halves
 from warmstart.reward.examples import Examples
 from warmstart.reward.logistic import learn_logistic
 from warmstart.reward.low_rank import learn_low_rank
 from warmstart.reward.models import ModelName
-from warmstart.reward.product import Stream, learn
+from warmstart.reward.on_gpu import LEAST_CROSSED, crossed_features, learn_on_gpu, predict_cells_on_gpu
+from warmstart.reward.product import ProductModel, Stream, learn
 from warmstart.reward.settings import FitSettings
 from warmstart.reward.trees import learn_trees
 from warmstart.scoring import BlendModel, MeanModel, RewardModel
@@ -84,7 +86,7 @@ class Learner:
             model, predictions = None, self._fit_predict(examples, tau)
         else:
             model = self._model(examples, tau, events, passes, on_progress)
-            predictions = model.predict(examples.contexts, examples.actions, self.x, self.a)
+            predictions = self._predict(model, examples)
         if self.settings.cross_only:
             return LearnedRewards(model, np.ones(len(self.a)), 0.0, predictions.astype(np.float64), predictions)
         known = self.credibility(examples, predictions, halves)
@@ -118,19 +120,33 @@ class Learner:
             return learn_trees(examples, tau, self.x, self.a, **options)
         if settings.model == "cells":
             return MeanModel(float(examples.reward_sum.sum() / examples.n.sum()))
-        return learn(
-            events or repeat_if_short(cell_stream(examples, tau)),
-            self.x,
-            self.a,
-            bits=settings.bits,
-            rates=settings.learning_rates,
-            loss=settings.loss,
-            passes=passes,
-            decay=CELL_DECAY,
-            shuffle_seed=settings.seed if events is None else None,
-            threads=settings.workers,
-            racing=settings.racing,
-            on_progress=on_progress,
+        given = events or repeat_if_short(cell_stream(examples, tau))
+        settled: dict[str, Any] = {
+            "bits": settings.bits,
+            "rates": settings.learning_rates,
+            "loss": settings.loss,
+            "passes": passes,
+            "decay": CELL_DECAY,
+            "shuffle_seed": settings.seed if events is None else None,
+            "on_progress": on_progress,
+        }
+        threads: dict[str, Any] = {"threads": settings.workers, "racing": settings.racing}
+        return either(
+            settings.device,
+            pays=crossed_features(passes * len(given), self.x, self.a) >= LEAST_CROSSED,
+            on_gpu=lambda: learn_on_gpu(given, self.x, self.a, **settled),
+            on_cpu=lambda: learn(given, self.x, self.a, **settled, **threads),
+        )
+
+    def _predict(self, model: RewardModel, examples: Examples) -> NDArray[np.float32]:
+        """Return what the model expects of cells."""
+        if not isinstance(model, ProductModel):
+            return model.predict(examples.contexts, examples.actions, self.x, self.a)
+        return either(
+            self.settings.device,
+            pays=crossed_features(len(examples), self.x, self.a) >= LEAST_CROSSED,
+            on_gpu=lambda: predict_cells_on_gpu(model, examples, self.x, self.a),
+            on_cpu=lambda: model.predict(examples.contexts, examples.actions, self.x, self.a),
         )
 
     def _fit_predict(self, examples: Examples, tau: float) -> NDArray[np.float32]:

@@ -129,7 +129,7 @@ def learn(
         racing: threads update the table of a single rate together (Hogwild): quicker, not quite repeatable.
         on_progress: called with the step, the share that is done and the running loss.
     """
-    groups = _groups(rates, threads)
+    groups = rate_groups(rates, threads)
     lanes = sum(_lanes(len(group)) for group in groups)
     check_memory((4 << sum(bits)) * lanes, f"The weights of {counted(len(rates), 'learning rate')}", LESS_MEMORY)
     tables = [_Tables.zero(group, bits) for group in groups]
@@ -182,9 +182,9 @@ class _Tables:
 
     @classmethod
     def zero(cls, rates: tuple[float, ...], bits: tuple[int, int]) -> Self:
-        """Return tables of zeros; lanes are a power of two, and those that are over have a rate of 0."""
-        padded = (*rates, *[0.0] * (_lanes(len(rates)) - len(rates)))
-        return cls(padded, np.zeros(len(padded) << sum(bits), dtype=np.float32), 1 << bits[1])
+        """Return tables of zeros."""
+        rates = with_spare_lanes(rates)
+        return cls(rates, np.zeros(len(rates) << sum(bits), dtype=np.float32), 1 << bits[1])
 
     def train(
         self, order: NDArray[Any], examples: tuple[Stream, FeatureRows, FeatureRows], loss: LossName, factor: float
@@ -206,7 +206,12 @@ def _lanes(rates: int) -> int:
     return 1 << (rates - 1).bit_length()
 
 
-def _groups(rates: Sequence[float], threads: int) -> list[tuple[float, ...]]:
+def with_spare_lanes(rates: tuple[float, ...]) -> tuple[float, ...]:
+    """Return the rate of every lane: lanes are a power of two, and those that are over have a rate of 0."""
+    return (*rates, *[0.0] * (_lanes(len(rates)) - len(rates)))
+
+
+def rate_groups(rates: Sequence[float], threads: int) -> list[tuple[float, ...]]:
     """Share out learning rates: a group for every thread, if there are so many rates."""
     rates = tuple(dict.fromkeys(rates))
     groups = max(min(threads, len(rates)), -(-len(rates) // MOST_TOGETHER), 1)

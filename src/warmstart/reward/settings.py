@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from warmstart.core import UsageError, check_seed, quoted
+from warmstart.kernels import DEVICES, DeviceName, use_gpu
 from warmstart.reward.models import MODELS, ModelName
 from warmstart.reward.product import PAPER_RATES
 from warmstart.scoring import LossName
@@ -31,6 +32,7 @@ class FitSettings:
     threads: int | None = None
     model: ModelName | Literal["auto"] = "product"
     time_budget: float | None = None
+    device: DeviceName = "auto"
 
     def __post_init__(self) -> None:
         tau = self.fit_tau
@@ -52,9 +54,15 @@ class FitSettings:
             raise UsageError(f"{what} is the paper's product, and not model={self.model!r}.", "Choose model='product'.")
         if self.time_budget is not None and not self.time_budget > 0:
             raise UsageError("time_budget must be above 0 seconds.")
+        self._check_device()
         check_seed(self.seed)
         if self.rates is not None and not (self.rates and min(self.rates) > 0):
             raise UsageError("Learning rates must be above 0.")
+
+    def _check_device(self) -> None:
+        if self.device not in DEVICES:
+            raise UsageError(f"There is no device {quoted(self.device)}.", "Choose 'auto', 'cpu' or 'cuda'.")
+        use_gpu(self.device, pays=False)
 
     @property
     def bits(self) -> tuple[int, int]:
