@@ -66,7 +66,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--scale", default="paper", help="small, medium or paper")
-    parser.add_argument("--runs", default="cuda:the paper's way,cuda:default,cpu:default,cpu:the paper's way")
+    parser.add_argument("--runs", default="cuda:the paper's way,cuda:default,cpu:the paper's way,cpu:default")
     parser.add_argument("--one", help="one DEVICE:WAY, in this process")
     options = parser.parse_args()
     month = options.folder / f"month-{options.scale}"
@@ -78,7 +78,7 @@ def main() -> None:
         start = time.perf_counter()
         ws.simulate(month, scale=options.scale)
         print(f"simulated in {time.perf_counter() - start:.0f} s", flush=True)
-    for run in options.runs.split(","):
+    for run in filter(None, options.runs.split(",")):
         # A process each, so that every one pays for its imports and the GPU's start.
         command = [sys.executable, "-m", "benchmarks.gpu_fit", str(options.folder), "--scale", options.scale]
         start = time.perf_counter()
