@@ -54,9 +54,8 @@ class FittedPolicy:
     """A policy that ``fit`` learned: it ranks the feasible actions of every context by expected reward.
 
     ``ranked``: where its ranking is stored. ``factors``: actual over expected rewards of each known action (shrunk);
-    ``lowest``: predictions are raised to it before. ``report``: what was learned from what, with which settings.
-    ``defers``: in contexts that are not ranked logging's own choice stands; the action is null there. ``loaded``: it
-    comes from a folder, which somebody else may have written.
+    ``lowest``: predictions are raised to it before. ``report``: what was learned from what. ``defers``: where nothing is
+    ranked logging's choice stands (the action is null). ``loaded``: from a folder that may be somebody else's.
     """
 
     columns: Columns
@@ -219,10 +218,8 @@ class FittedPolicy:
     def unfamiliar(self, contexts: Frame, actions: Any = None) -> list[str]:
         """Return remarks on what ``choose_table`` would be asked about and training never had; none if it had all.
 
-        Unknown contexts and actions, values, words and gaps that are new, and numbers, times and embeddings far from
-        those of training.
-
-        Takes what ``choose_table`` takes.
+        Takes what ``choose_table`` takes. Unknown contexts and actions, values, words and gaps that are new, and
+        numbers, times and embeddings far from those of training.
         """
         from warmstart.policy.unfamiliar import unfamiliar
 
