@@ -50,7 +50,10 @@ def test_it_acts_where_the_gain_is_plain_and_says_what_is_proven():
     assert any("departs from logging" in line for line in policy.summary())
 
 
-@pytest.mark.parametrize(("split", "leans"), [("time", [True, True, False]), ("unit", [True, False, False])])
+@pytest.mark.parametrize(
+    ("split", "leans"),
+    [("time", [True, True, False]), ("unit", [True, False, False]), ("epoch", [False, False, False])],
+)
 def test_only_a_part_that_ended_before_the_other_began_may_lean_to_what_logging_prefers(split, leans, monkeypatch):
     # Of all events, of the first part, of the second one.
     found = []
@@ -63,7 +66,10 @@ def test_only_a_part_that_ended_before_the_other_began_may_lean_to_what_logging_
     monkeypatch.setattr(
         "warmstart.pipeline.safe.compare_settings", lambda *_, first_leans, **__: ((), int(first_leans))
     )
-    policy, _ = safe_fit(table_of(events=600), read={"time": "at", **({"unit": "user"} if split == "unit" else {})})
+    policy, _ = safe_fit(
+        table_of(events=600),
+        read={"time": "at", **{"unit": {"unit": "user"}, "epoch": {"epoch": "day"}}.get(split, {})},
+    )
     assert policy.learned.safe.split == split
     assert found == leans
     assert policy.learned.safe.simulated == leans[1]

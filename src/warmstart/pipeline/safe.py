@@ -36,8 +36,9 @@ TAU = 0.02
 MOST_PARTS = 20
 Split = Literal["time", "epoch", "unit", "event"]
 # Where the first part ends before the second begins. Only such a part may lean towards what logging prefers: a logger
-# that learns comes to prefer what was rewarded before, by luck too, and events that were so may not prove it.
-ORDERED = ("time", "epoch")
+# that learns comes to prefer what was rewarded before, by luck too, and events that were so may not prove it. With
+# epochs, which are named where a logger learns, none leans: what was rewarded by luck would count twice.
+LEANS = "time"
 
 
 @dataclass(frozen=True)
@@ -96,8 +97,8 @@ def fit_safely(
     _check_names(actions.values)
     encoders = contexts, actions
     learned = learn(events)
-    whole = _part(maximized(events), examples, encoders, learned if featured else None, leaning=True)
-    first_leans = split in ORDERED
+    whole = _part(maximized(events), examples, encoders, learned if featured else None, leaning=split != "epoch")
+    first_leans = split == LEANS
     both = [
         _open(part, encoders, learn if featured else None, leaning=leans)
         for part, leans in zip(parts, (first_leans, False), strict=True)
