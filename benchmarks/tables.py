@@ -212,6 +212,7 @@ TABLES = {
         corner="logging router, context: policy",
     ),
     "routers-held": Table("Routers: intervals that hold the truth, bounds that miss it", corner="logging router"),
+    "routers-estimated": Table("Routers: intervals of best estimates that hold the truth", corner="logging router"),
     "routers-missed": Table("Routers: certified bounds that miss the truth", corner="logging router"),
     "routers-learned": Table(
         "Routers: learned and safe ones",

@@ -1,7 +1,7 @@
-"""Certified bounds of ``studies.routers`` from sums by question, without a log: the library's functions do the rest.
+"""Bounds and best estimates of ``studies.routers`` from sums by question, without a log.
 
-As ``evaluate`` with ``unit="question"`` and counted propensities does it, for policies that choose one model in each
-context: what a unit could earn (or gain) and earned. A month takes a hundredth of the time.
+As ``evaluate`` has them with ``unit="question"`` and counted propensities, for policies that choose one model in each
+context; the library's functions do the rest. A month takes a hundredth of the time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from studies.router_months import Calls, Floats, Ints, Pool
-from warmstart.estimators.intervals import NO_DOUBT, Line, UnitTotals, unit_value_ends
+from warmstart.estimators.intervals import NO_DOUBT, Line, UnitTotals, score_ends, unit_value_ends
 from warmstart.estimators.intervals.doubt import lines
 from warmstart.estimators.intervals.unit_bets import gain_evidence, log_sum
 
@@ -30,10 +30,18 @@ class Told(NamedTuple):
     sign: int
 
 
+class Estimates(NamedTuple):
+    """The best estimate and the estimated gain, each with the ends of its interval."""
+
+    value: tuple[float, float, float]
+    gain: tuple[float, float, float]
+
+
 class Events(NamedTuple):
-    """Events under a policy: question, propensity of what it chooses, whether that was shown, and reward."""
+    """Events under a policy: question, context, propensity of what it chooses, whether that was shown, and reward."""
 
     question: Ints
+    context: Ints
     p: Floats
     shown: NDArray[np.bool_]
     reward: Floats
@@ -45,7 +53,7 @@ class Events(NamedTuple):
         counts = np.zeros((len(table), 2))
         np.add.at(counts, (x, calls.model), 1.0)
         p = (counts / np.maximum(counts.sum(axis=1, keepdims=True), 1))[np.arange(len(table)), table]
-        return cls(q, p[x], calls.model == table[x], pool.right[q, calls.model], tau)
+        return cls(q, x, p[x], calls.model == table[x], pool.right[q, calls.model], tau)
 
     @property
     def apart(self) -> Events:
@@ -76,6 +84,28 @@ def gain_told(events: Events, delta: float, doubt: float, truth: float) -> Told 
     missed = [log_sum(won(m)) >= limit for won, m in ((below_it, gain), (above_it, -gain))]
     proven = [log_sum(won(0.0)) >= limit for won in (below_it, above_it)]
     return Told([bool(one) for one in missed], int(proven[0]) - int(proven[1]))
+
+
+def estimated(events: Events, delta: float) -> Estimates | None:
+    """Return best estimate and gain (dr); None where a reward model has a part in them: where tau clips a weight."""
+    if (events.p < events.tau).any():
+        return None
+    total, r, e = float(len(events.p)), events.reward, np.where(events.shown, 1 / events.p, 0.0)
+    cell, mean_shown = 2 * events.context + events.shown, float(events.reward.mean())
+    n, won = np.bincount(cell).astype(float), np.bincount(cell, r)
+    alike = np.unique(np.column_stack([events.question, cell]), axis=0, return_counts=True)[1]
+    of_unit = float((alike**2).sum() / alike.sum())
+    everything, all_won = np.bincount(events.context), np.bincount(events.context, r)
+    others = (all_won[events.context] - won[cell]) / np.maximum(everything[events.context] - n[cell], 1)
+    enough = n[cell] >= 2 * of_unit
+    expected = np.where(enough, won[cell] / n[cell], others)
+    spread = np.where(enough, np.sqrt(n[cell] / np.maximum(n[cell] - of_unit, 1e-12)), 1.0)
+    value, gain = float((e * r).sum()) / total, float(((e - 1) * r).sum()) / total
+    units = events.by_unit(weight=e, value=e * spread * (r - expected), gain=(e - 1) * spread * (r - expected))
+    factor = float((units["weight"] > 0).sum())
+    variances = [factor / (factor - 1) * float((units[of] ** 2).sum()) / total**2 for of in ("value", "gain")]
+    ends, gain_ends = (score_ends(value, variance, delta) for variance in variances)
+    return Estimates((value, *ends), (gain, gain_ends[0] - mean_shown, gain_ends[1] - mean_shown))
 
 
 def value_ends(events: Events, delta: float, doubt: float) -> tuple[float, float]:

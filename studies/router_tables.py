@@ -47,13 +47,32 @@ def held(rows: Sequence[Row]) -> Rows:
     for name, some in cells(rows):
         plain, doubted = ([row for row in some if (row["doubt"] > 1) == doubt] for doubt in (False, True))
         line: Row = {"months": len({row["seed"] for row in plain})}
-        line["estimates hold"] = share([inside(row["best"][1:3], row["truth"]) for row in plain if has(row["best"])])
-        line["gains hold"] = share([inside(row["gain"][1:], row["gain_truth"]) for row in plain if has(row["gain"])])
+        line |= estimates_hold(plain)
         line["no interval"] = sum(not has(row["best"]) for row in plain)
         if any(has(row["sure"]) for row in plain):
             line |= counts(plain) | {f"{key}, true doubt": value for key, value in counts(doubted).items()}
         table[name] = line
     return table
+
+
+def estimated(rows: Sequence[Row]) -> Rows:
+    """Return how often intervals of best estimates from sums held the truth, and of how many no estimate was told."""
+    table: Rows = {}
+    for name, some in cells(rows):
+        months = {"months": len({row["seed"] for row in some})}
+        table[name] = {**months, **estimates_hold(some), "with a model": sum(not row["best"] for row in some)}
+    return table
+
+
+def estimates_hold(rows: Sequence[Row]) -> Row:
+    """Return how often intervals held the truth; a policy that never departs from logging has no gain to miss."""
+    best, gains = [row for row in rows if has(row["best"])], [row for row in rows if has(row["gain"])]
+    return {
+        "estimates hold": share([(row["seed"], inside(row["best"][1:3], row["truth"])) for row in best]),
+        "gains hold": share(
+            [(row["seed"], inside(row["gain"][1:], row["gain_truth"])) for row in gains if row["departs"]]
+        ),
+    }
 
 
 def missed(rows: Sequence[Row]) -> Rows:
@@ -148,9 +167,14 @@ def ends(estimates: Sequence[Sequence[Any]]) -> list[float] | None:
     return [float(end) for end in np.mean(known, axis=0)] if known else None
 
 
-def share(held: Sequence[bool]) -> str | None:
-    """Show a share and its standard error."""
+def share(held: Sequence[tuple[int, bool]]) -> str | None:
+    """Show a share and its standard error, of months: intervals of one month miss together."""
     if not held:
         return None
-    p = float(np.mean(held))
-    return f"{100 * p:.1f} % ({100 * np.sqrt(p * (1 - p) / len(held)):.1f})"
+    months: dict[int, list[bool]] = {}
+    for month, one in held:
+        months.setdefault(month, []).append(one)
+    p = float(np.mean([one for _, one in held]))
+    off = np.array([sum(some) - p * len(some) for some in months.values()])
+    error = float(np.sqrt((off**2).sum() * len(months) / max(len(months) - 1, 1))) / len(held)
+    return f"{100 * p:.1f} % ({100 * error:.1f})"

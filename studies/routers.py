@@ -26,7 +26,8 @@ import warmstart as ws
 from studies.best_estimate import publish
 from studies.best_estimate import read as read_rows
 from studies.router_months import HALF, MODELS, NUMBERS, PRICE, ROUTERS, UTILITY, Calls, Ints, Pool
-from studies.router_sums import Events, gain_told, value_ends
+from studies.router_sums import Events, estimated, gain_told, value_ends
+from studies.router_tables import estimated as estimates_table
 from studies.router_tables import held, learned, missed, said
 from studies.router_truths import Context, Truth, of_prompts
 
@@ -38,8 +39,9 @@ CONTEXTS = ("subject", "group", "prompt")
 SMALLEST_DOUBT = 1.01
 # Of every fourth month the ends of values are computed from sums too, which takes longer.
 VALUED = 4
-# Doubts and safe policies take most of the time: of the months that go through evaluate every fourth has them.
-WHOLE = 4
+# Of the months that go through evaluate: safe policies in every tenth, doubts, which take longest, in every fortieth,
+# and contexts that are prompts in every twentieth.
+SAFE, DOUBTED, PROMPTED = (10, 1), (40, 2), (20, 5)
 
 Row = dict[str, Any]
 
@@ -178,8 +180,30 @@ def by_sums(pool: Pool, by: str, router: str, seed: int, *, values: bool) -> Ite
                 yield one
 
 
+def estimates(pool: Pool, by: str, router: str, seed: int) -> Iterator[Row]:
+    """Yield the best estimates of fixed policies from sums by question, and the truth."""
+    month = draw(pool, router, seed)
+    calls = month.only(month.time >= HALF)
+    context = Context.of(pool, by, calls, epochs=False)
+    for name, table in fixed_policies(pool, by).items():
+        told, truth = estimated(Events.of(pool, calls, by, table, TAU), DELTAS[0]), Truth.of(context, table, TAU)
+        best, gain = (None, None) if told is None else told
+        yield {
+            "policy": name,
+            "truth": truth.value,
+            "gain_truth": truth.gain,
+            "best": best,
+            "gain": gain,
+            "departs": truth.departs,
+        }
+
+
 def jobs(options: argparse.Namespace) -> Iterator[tuple[str, int, str, str]]:
     """Yield how, which month, by what and which router: a month with evaluate after each ten by sums."""
+    for seed in range(options.first, options.first + options.estimated):
+        for by, router in itertools.product(CONTEXTS, ROUTERS):
+            if by != "prompt" and router != "thompson":
+                yield "estimates", seed, by, router
     evaluated = iter(range(options.first, options.first + options.evaluated))
     for seed in range(options.first, options.first + options.months):
         for by, router in itertools.product(CONTEXTS, ROUTERS):
@@ -192,7 +216,7 @@ def jobs(options: argparse.Namespace) -> Iterator[tuple[str, int, str, str]]:
 
 def _evaluations(seeds: Iterable[int]) -> Iterator[tuple[str, int, str, str]]:
     for seed, by, router in itertools.product(seeds, CONTEXTS, ROUTERS):
-        if by != "prompt" or seed % 2 == 0:
+        if by != "prompt" or seed % PROMPTED[0] == PROMPTED[1]:
             yield "evaluate", seed, by, router
 
 
@@ -200,15 +224,19 @@ def judge(pool: Pool, how: str, seed: int, by: str, router: str) -> Iterator[Row
     """Yield the rows of one month; of ``evaluate`` with doubts and safe policies in some."""
     if how == "sums":
         return by_sums(pool, by, router, seed, values=seed % VALUED == 0)
+    if how == "estimates":
+        return estimates(pool, by, router, seed)
     if by == "prompt":
         return by_prompt(pool, router, seed)
-    return by_context(pool, by, router, seed, {"safe", "doubt"} if seed % WHOLE == 0 else set())
+    parts = {name for name, (every, at) in {"safe": SAFE, "doubt": DOUBTED}.items() if seed % every == at}
+    return by_context(pool, by, router, seed, parts)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="the folder of results, which are added to")
     parser.add_argument("--months", type=int, default=200, help="months whose bounds come from sums by question")
+    parser.add_argument("--estimated", type=int, default=200, help="months whose best estimates come from them")
     parser.add_argument("--evaluated", type=int, default=40, help="months that go through fit and evaluate")
     parser.add_argument("--first", type=int, default=0, help="the seed of the first month")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="end after so many seconds of CPU")
@@ -233,7 +261,8 @@ def main() -> None:
 
 def show(rows: list[Row], *, record: bool) -> None:
     """Print the tables, and keep them where asked to."""
-    evaluated, summed = ([row for row in rows if row["how"] == how] for how in ("evaluate", "sums"))
+    kinds = ("evaluate", "sums", "estimates")
+    evaluated, summed, quick = ([row for row in rows if row["how"] == how] for how in kinds)
     months = {"months": len({row["seed"] for row in evaluated})}
     if evaluated:
         publish("routers", said(evaluated), months, record=record)
@@ -241,6 +270,8 @@ def show(rows: list[Row], *, record: bool) -> None:
         publish("routers-learned", learned(evaluated), months, record=record)
     if summed:
         publish("routers-missed", missed(summed), {"months": len({row["seed"] for row in summed})}, record=record)
+    if quick:
+        publish("routers-estimated", estimates_table(quick), {"months": len({r["seed"] for r in quick})}, record=record)
 
 
 if __name__ == "__main__":

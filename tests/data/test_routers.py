@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from studies.router_months import HALF, Pool
-from studies.router_sums import Events, gain_told, value_ends
+from studies.router_sums import Events, estimated, gain_told, value_ends
 from studies.router_truths import Context, Truth
 from studies.routers import TAU, draw, fixed_policies, read
 
@@ -45,13 +45,18 @@ def test_the_true_doubt_is_where_the_bound_of_what_was_shown_meets_the_truth():
 @pytest.mark.parametrize(("router", "doubt"), [("sticky", 1.0), ("prompt", 1.1)])
 def test_bounds_from_sums_by_question_are_those_of_evaluate(tmp_path, router, doubt):
     pool = Pool.read(QUESTIONS, tmp_path / "grouping")
-    month = draw(pool, router, 0)
+    # A month in which both constants are supported everywhere, so that no reward model has a part in estimates.
+    month = draw(pool, router, 1)
     calls = month.only(month.time >= HALF)
     options = {"tau": TAU, "live": False} | ({"doubt": doubt} if doubt > 1 else {})
     found = ws.evaluate("constants", read(calls, pool, "subject"), **options)
     for name in list(fixed_policies(pool, "subject"))[:2]:
         events, one = Events.of(pool, calls, "subject", fixed_policies(pool, "subject")[name], TAU), found[name]
         ends = one.certified_lower, one.certified_upper
+        if doubt == 1:
+            told, guess = estimated(events, 0.05), one.gain.estimated
+            assert told.value == pytest.approx((one.best.value, one.best.lower, one.best.upper))
+            assert told.gain == pytest.approx((guess.difference, guess.lower, guess.upper))
         assert value_ends(events, 0.05, doubt) == pytest.approx(ends, abs=0.003)
         sure = one.gain.certified
         for beyond, missed in ((-0.004, True), (0.004, False)):

@@ -56,6 +56,9 @@ def test_the_log_says_what_is_true_and_the_learned_router_beats_the_mixture_of_i
     found = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     lines = {(line["router"], line["by"]): line for line in found["lines"]}
     assert {name for name, by in lines if by == "subject"} == {*MODELS, "learned", "safe", "logging"}
+    # By prompt propensities are modelled, and nothing is certified.
+    assert {name for name, by in lines if by == "prompt"} == set(MODELS)
+    assert {line["at_least"] for line in lines.values() if line["by"] == "prompt"} == {None}
     logging = lines["logging", "subject"]["truth"]
     for line in lines.values():
         assert line["estimate"] == pytest.approx(line["truth"], abs=0.025)

@@ -19,6 +19,8 @@ from warmstart.policy import save_policy
 from warmstart.results import select
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from warmstart.engine import Engine
     from warmstart.results import Evaluation, Grouped, ImportedCalls, Selection
 
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
 UTILITY = "reward - 200*cost"
 GUARD = "cost<=+10%"
 TAU = 0.05
+# Numbers that tell where a prompt lies.
+FEATURES = 8
 ROUTING_LEFT = ("month", "imported", "judged.parquet", "grouped", "policies", "results.json", "routing.html")
 
 
@@ -59,6 +63,7 @@ class Routing:
     lines: tuple[RouterLine, ...]
     evaluation: Evaluation
     by_group: Evaluation
+    by_prompt: Evaluation
     selection: Selection
 
 
@@ -73,7 +78,8 @@ def run_routing(out: Path, *, seed: int, engine: Engine, on_progress: Progress =
     judged, by_request = out / "judged.parquet", {"request_id": "request"}
     join(imported.events, month.judged, judged, on=by_request, without_outcome="leave-out", **names, engine=engine)
     on_progress("grouping the prompts")
-    grouped = group(judged, out / "grouped", text="prompt", texts=month.prompts, on=by_request, engine=engine)
+    options: dict[str, Any] = {"on": by_request, "features": FEATURES, "engine": engine}
+    grouped = group(judged, out / "grouped", text="prompt", texts=month.prompts, **options)
     train, test = _read(grouped, "tags", engine).split(fraction=0.5)
     on_progress("learning routers")
     learned = fit(train, model="cells", utility=UTILITY, seed=seed)
@@ -81,19 +87,24 @@ def run_routing(out: Path, *, seed: int, engine: Engine, on_progress: Progress =
     save_policy(learned, out / "policies" / "learned")
     save_policy(safe, out / "policies" / "safe")
     on_progress("evaluating")
-    options: dict[str, Any] = {"tau": TAU, "guards": [GUARD]}
+    options = {"tau": TAU, "guards": [GUARD]}
     policies = {"constants": "constants", "learned": learned, "safe": safe, "logging": "logging"}
     evaluation = evaluate(policies, test, train=train, **options)
     by_group = evaluate("constants", _read(grouped, "group", engine).split(fraction=0.5)[1], **options)
+    on_progress("evaluating by prompt")
+    by_prompt = evaluate(
+        "constants", _read(grouped, grouped.features, engine).split(fraction=0.5)[1], propensities="mixture", **options
+    )
     on_progress("asking for the truth")
     truths = _truths({**{f"constant:{model}": f"constant:{model}" for model in MODELS}, **policies}, train, test)
     lines = (*_lines(evaluation, "subject", truths), *_lines(by_group, "group", truths))
-    done = Routing(imported, grouped, lines, evaluation, by_group, select(evaluation))
+    lines += (*_lines(by_prompt, "prompt", truths),)
+    done = Routing(imported, grouped, lines, evaluation, by_group, by_prompt, select(evaluation))
     _write(out, done)
     return done
 
 
-def _read(grouped: Grouped, context: str, engine: Engine) -> Events:
+def _read(grouped: Grouped, context: str | Sequence[str], engine: Engine) -> Events:
     """Read the log; a call costs at most what the longest prompt of the sample does."""
     most = max(question.cost[LARGE] for question in questions())
     costs: dict[str, Any] = {"also": "cost", "minimize": "cost", "ranges": {"cost": (0.0, most)}}

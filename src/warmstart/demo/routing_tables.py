@@ -19,6 +19,7 @@ def routing_tables(done: Routing) -> list[TextTable]:
     titles = {
         "subject": "Right answers by subject, which the router's rules went by",
         "group": "The same by group of prompts, as if the log had no subject",
+        "prompt": "The same by prompt, from modelled propensities: nothing is certified",
     }
     return [_table(title, [line for line in done.lines if line.by == by]) for by, title in titles.items()]
 
