@@ -376,7 +376,7 @@ def test_outcomes_guards_and_segments_in_words(shop):
         "cost per event (less is",
         "Guards",
         "holds",
-        "against what it costs",
+        "against other outcomes",
         "by country",
         "SELECTED",
     ):

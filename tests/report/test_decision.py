@@ -7,7 +7,9 @@ import pyarrow as pa
 import pytest
 
 import warmstart as ws
+from warmstart.report import charts
 from warmstart.report.evaluation_page import evaluation_page
+from warmstart.report.outcome_pages import gain_rows
 from warmstart.results.guards import GuardResult
 
 NAMES = {"context": "page", "action": "ad", "reward": "click"}
@@ -121,3 +123,16 @@ def test_the_table_says_which_verdicts_a_guard_stands_against(result):
         guarded = replace(new, guards=(GuardResult("click<=+1%", status, None, None),))
         [table] = section(replace(result, policies=(guarded,)), "Every policy").tables
         assert table.rows[0][1] == f"{result.verdict.words}{said}"
+
+
+def test_what_is_proven_better_is_in_the_title_and_green_also_within_the_margin(result):
+    close = replace(result, margin=0.9)
+    assert close.verdict.kind == "same"
+    part = section(close, "Proven better")
+    assert part.title == "Proven better than what was shown: new (within the margin)"
+    assert [row["colour"] for row in gain_rows(close)] == [charts.GOOD, charts.PLAIN]
+    [new] = result.policies
+    gain = replace(new.gain, certified=new.gain.certified.uncertified())
+    unproven = replace(result, policies=(replace(new, gain=gain),))
+    assert section(unproven, "None is proven better") is not None
+    assert {row["colour"] for row in gain_rows(unproven)} == {charts.PLAIN}

@@ -147,7 +147,10 @@ def test_a_reward_that_should_be_small_is_better_when_less_of_it_is_spent():
     assert cards["dear"].warning
     assert "'cost': less is better" in page.source
     assert titled(page, "Proven better than what was shown: better")
-    assert not titled(page, "cost against")
+    [against] = titled(page, "cost against click")
+    assert against.title.startswith("cost against click, proven worth it: better at any price")
+    [points] = layers(against, "gain_lower")
+    assert points[0]["gain"] < 0 < points[0]["rise"]
 
 
 def test_outcomes_say_what_is_proven_of_them_and_how_much_is_known(result):

@@ -31,7 +31,7 @@ def told(result):
     ("options", "asked", "expected"),
     [
         ({}, {}, set()),
-        ({"also": "spent"}, {}, {"outcomes"}),
+        ({"also": "spent"}, {}, {"outcomes", "price"}),
         ({"also": "spent", "minimize": "spent"}, {"guards": "spent<=+1"}, {"outcomes", "guards", "price"}),
         ({}, {"by": "page"}, {"segments"}),
     ],

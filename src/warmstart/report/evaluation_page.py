@@ -11,7 +11,7 @@ from warmstart.report.decision import assumptions_section, cards, decision_secti
 from warmstart.report.doubt_pages import doubt_section
 from warmstart.report.epoch_pages import by_epoch
 from warmstart.report.glossary import glossary
-from warmstart.report.outcome_pages import gain_rows, named, outcome_sections
+from warmstart.report.outcome_pages import gain_rows, named, outcome_sections, proven_better
 from warmstart.report.page import Page, Section, Step
 from warmstart.results import TextTable
 from warmstart.results import evaluation_tables as tables
@@ -82,9 +82,12 @@ def _values(evaluation: Evaluation) -> Section:
 def _gains(evaluation: Evaluation) -> Section:
     """Show gains over logging; of several taus one at a time, by a slider."""
     reward = evaluation.reward
-    verdicts = [evaluation.verdict_on(e) for e in _others(evaluation)]
-    better = [shortened(one.policy, 30) for one in verdicts if (one.kind, one.evidence) == ("better", "certified")]
-    names = ", ".join(dict.fromkeys(better))
+    better: dict[str, str] = {}
+    for e in _others(evaluation):
+        if proven_better(reward, e):
+            within = " (within the margin)" if evaluation.verdict_on(e).kind == "same" else ""
+            better.setdefault(e.policy, shortened(e.policy, 30) + within)
+    names = ", ".join(better.values())
     title = f"Proven better than what was shown: {names}" if better else "None is proven better than what was shown"
     what = "change against logging" if reward.minimize else "gain over logging"
     x_title = f"{what}, {shortened(reward.name, 30)} per {evaluation.per}"

@@ -22,7 +22,7 @@ ABOUT_GUARDS = (
 ABOUT_PRICES = (
     "One point for every policy, with the intervals of both estimates; logging is at the origin. A price says how much "
     "of the reward one unit of the other outcome is worth. The dashed line joins what is best at some price, and "
-    "mixtures of two neighbours lie on it: above it nothing can be had, below it something better can."
+    "mixtures of two neighbours lie on it: nothing here lies beyond."
 )
 # Of more rows only those of the first tau are shown, so that a page stays small enough to be sent.
 MOST_SEGMENT_ROWS = 60
@@ -52,8 +52,7 @@ def gain_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
         for kind, gain in (("certified", e.gain.certified), ("estimated", e.gain.estimated)):
             if not e.is_logging and gain is not None and gain.lower is not None:
                 ends = {"value": gain.difference, "lower": gain.lower, "upper": gain.upper}
-                joint = (gain.joint_lower, gain.joint_upper) if isinstance(gain, CertifiedGain) else (None, None)
-                better = is_better(evaluation.reward, *joint)
+                better = isinstance(gain, CertifiedGain) and proven_better(evaluation.reward, e)
                 colour = charts.GOOD if better else charts.PLAIN
                 what = named(evaluation, e.policy, e.tau, ", ")
                 rows.append({"what": f"{what}, {kind}", **ends, "colour": colour})
@@ -63,6 +62,12 @@ def gain_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
 def keeps_guards(estimate: ValueEstimate) -> bool:
     """Tell whether all guards are proven to hold."""
     return all(guard.status == "holds" for guard in estimate.guards)
+
+
+def proven_better(reward: Outcome, estimate: ValueEstimate) -> bool:
+    """Tell whether a policy is proven to be an improvement, for all policies and taus at once."""
+    gain = estimate.gain.certified
+    return gain is not None and is_better(reward, gain.joint_lower, gain.joint_upper)
 
 
 def is_better(outcome: Outcome, lower: float | None, upper: float | None) -> bool:
@@ -106,26 +111,39 @@ def _guards(evaluation: Evaluation) -> list[Section]:
 
 
 def _tradeoffs(evaluation: Evaluation) -> list[Section]:
-    """Draw the reward against every outcome that should be small."""
+    """Draw the reward against every further outcome."""
     every = prices.tradeoffs(evaluation)
     sections: list[Section] = []
-    reward = shortened(evaluation.reward.name, 30)
-    for outcome in dict.fromkeys(one.outcome for one in every):
-        own = [one for one in every if one.outcome == outcome]
-        name = shortened(outcome, 30)
-        best = [{"gain": gain, "rise": rise} for gain, rise in prices.frontier([(one.gain, one.rise) for one in own])]
+    reward, change = shortened(evaluation.reward.name, 30), "change" if evaluation.reward.minimize else "gain"
+    for outcome in evaluation.outcomes[1:]:
+        own = [one for one in every if one.outcome == outcome.name]
+        if not own:
+            continue
+        name = shortened(outcome.name, 30)
+        best = prices.frontier(own, evaluation.reward, outcome)
         chart = charts.trade_off(
             [_point(evaluation, one) for one in own],
-            frontier=best,
+            frontier=[{"gain": gain, "rise": rise} for gain, rise in best],
             x_title=f"change of {name} per {evaluation.per}",
-            y_title=f"gain, {reward} per {evaluation.per}",
+            y_title=f"{change}, {reward} per {evaluation.per}",
         )
-        free = ", ".join(named(evaluation, one.policy, one.tau) for one in own if one.gain > 0 and one.rise <= 0)
-        title = f"{reward} against {name}" + (f": both better under {free} (estimated)" if free else "")
-        table = tables.tradeoffs_table(evaluation, outcome)
+        title = f"{reward} against {name}" + (f", {told}" if (told := _told(evaluation, own, outcome)) else "")
+        table = tables.tradeoffs_table(evaluation, outcome.name)
         texts = () if sections else [ABOUT_PRICES]
         sections.append(Section(title, texts, chart, [] if table is None else [table], plot="tradeoff"))
     return sections
+
+
+def _told(evaluation: Evaluation, found: list[prices.Tradeoff], outcome: Outcome) -> str:
+    """Say of which policies it is proven that they are worth it; if of none, which better both, as estimated."""
+    said = [(one, tables.prices(one.proven_from, one.proven_until, inside=True)) for one in found]
+    proven = [f"{named(evaluation, one.policy, one.tau)} {where}" for one, where in said if where]
+    if proven:
+        return f"proven worth it: {_several(proven, '; ')}"
+    sign = evaluation.reward.sign
+    free = [one for one in found if sign * one.gain > 0 and outcome.sign * one.rise >= 0]
+    names = _several([named(evaluation, one.policy, one.tau) for one in free], ", ")
+    return f"both better under {names} (estimated)" if free else ""
 
 
 def _point(evaluation: Evaluation, one: prices.Tradeoff) -> dict[str, Any]:
@@ -187,5 +205,8 @@ def _segment_rows(one: SegmentGain) -> list[dict[str, Any]]:
 def _listed(gains: list[SegmentGain], said: list[bool]) -> str:
     if all(said):
         return "all of them"
-    names = [tables.segment_name(one, 20) for one, this in zip(gains, said, strict=True) if this]
-    return ", ".join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")
+    return _several([tables.segment_name(one, 20) for one, this in zip(gains, said, strict=True) if this], ", ")
+
+
+def _several(names: list[str], between: str) -> str:
+    return between.join(names[:4]) + (f" and {len(names) - 4} more" if len(names) > 4 else "")

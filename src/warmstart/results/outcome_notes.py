@@ -55,14 +55,24 @@ def outcome_notes(evaluation: Evaluation) -> list[str]:
             "must pass on each (intersection-union)."
         )
     lines += [GUARDS] if any(e.guards for e in evaluation) else []
-    if prices := tradeoffs(evaluation):
-        names = " or ".join(quoted(name) for name in dict.fromkeys(one.outcome for one in prices))
-        lines.append(
-            f"A price is how much {quoted(evaluation.reward.name)} one unit of {names} is worth: at price p a policy "
-            "is worth gain - p x rise. 'proven' goes by joint bounds, the other prices by estimates."
-        )
+    if found := tradeoffs(evaluation):
+        lines.append(about_prices(evaluation, list(dict.fromkeys(one.outcome for one in found))))
     if evaluation.segments:
         segments = {e.segment for e in evaluation.segments}
         few = f"; fewer than {SEGMENTS_TO_DRAW} stay as they are" if len(segments) < SEGMENTS_TO_DRAW else ""
         lines.append(SEGMENTS.format(few=few))
     return lines
+
+
+def about_prices(evaluation: Evaluation, against: list[str]) -> str:
+    """Say what a price of the other outcomes is, and what is proven at which."""
+    reward, names = quoted(evaluation.reward.name), " or ".join(map(quoted, against))
+    gain = "its fall" if evaluation.reward.minimize else "its gain"
+    more = {one.name for one in evaluation.outcomes if not one.minimize}
+    goods = [quoted(name) for name in against if name in more]
+    of_goods = f" (gain + p x rise for {' and '.join(goods)}, of which more is better)" if goods else ""
+    return (
+        f"A price is how much {reward} one unit of {names} is worth: at price p a policy is worth {gain} - p x "
+        f"rise{of_goods}. 'proven' goes by joint bounds, of the policy where the log supports it and logging "
+        "elsewhere, at all prices at once, for one other outcome at a time; the other prices go by estimates."
+    )

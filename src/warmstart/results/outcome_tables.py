@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import ROUND_FLOOR, Decimal
 from math import isinf
 from typing import TYPE_CHECKING
 
@@ -74,22 +75,50 @@ def guard_ends(guard: GuardResult) -> str:
 
 def tradeoffs_table(evaluation: Evaluation, only: str | None = None) -> TextTable | None:
     """Show at which prices of an outcome policies are worth it; of every outcome, or of one."""
-    rows = []
-    for one in tradeoffs(evaluation):
-        if only not in (None, one.outcome):
-            continue
-        best = "never" if one.best_from is None else f"{price(one.best_from)} to {price(one.best_until)}"
-        worth = f"above {price(one.break_even)}" if one.gain < 0 and one.rise < 0 else f"below {price(one.break_even)}"
-        if one.break_even is None:
-            worth = "at any price" if one.gain >= 0 and one.rise <= 0 else "at none"
-        proven = "-" if one.certified_break_even is None else f"below {price(one.certified_break_even)}"
-        proven = "at any price" if proven == "below any" else proven
-        names = shortened(one.policy, 30), shortened(one.outcome, 30), f"{one.tau:g}"
-        rows.append((*names, f"{one.gain:+.4g}", f"{one.rise:+.4g}", worth, proven, best))
-    header = ("policy", "against", "tau", "gain", "rise", "worth it", "proven", "best of all at prices")
+    rows = [
+        (
+            *(shortened(one.policy, 30), shortened(one.outcome, 30), f"{one.tau:g}"),
+            *(f"{one.gain:+.4g}", f"{one.rise:+.4g}"),
+            prices(one.worth_from, one.worth_until) or "at none",
+            prices(one.proven_from, one.proven_until, inside=True) or "-",
+            "never" if one.best_from is None else f"{price(one.best_from)} to {price(one.best_until)}",
+        )
+        for one in tradeoffs(evaluation)
+        if only in (None, one.outcome)
+    ]
+    gain = "change" if evaluation.reward.minimize else "gain"
+    header = ("policy", "against", "tau", gain, "rise", "worth it", "proven", "best of all at prices")
     reward = shortened(evaluation.reward.name)
-    title = f"{reward} against what it costs (a price is what one unit of the other outcome is worth, in {reward})"
+    title = f"{reward} against other outcomes (a price is what one unit of the other is worth, in {reward})"
     return TextTable(title, header, rows, left=2) if rows else None
+
+
+def prices(low: float | None, high: float | None, *, inside: bool = False) -> str:
+    """Show between which prices something is so, one of the ends being zero or none; empty for never.
+
+    Args:
+        low: The lowest price.
+        high: The highest one.
+        inside: Round to prices at which it is so, as what is proven must be.
+    """
+    if low is None or high is None:
+        return ""
+    if low > 0:
+        return f"above {-rounded_down(-low) if inside else low:.3g}"
+    if isinf(high):
+        return "at any price"
+    return f"below {rounded_down(high) if inside else high:.3g}"
+
+
+def rounded_down(value: float) -> float:
+    """Return the nearest number of three digits that is not above.
+
+    >>> rounded_down(0.012399), rounded_down(-1234.0)
+    (0.0123, -1240.0)
+    """
+    digits = Decimal(str(value))
+    place = Decimal(1).scaleb(digits.adjusted() - 2)
+    return float(digits.quantize(place, ROUND_FLOOR))
 
 
 def price(value: float | None) -> str:

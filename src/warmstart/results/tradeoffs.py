@@ -1,7 +1,8 @@
-"""Trade-offs: more of the reward against more of an outcome that should be small, over all prices of it.
+"""Trade-offs: the reward against each further outcome, over all prices of one unit of it.
 
-At a price p of one unit of the outcome a policy is worth gain - p * rise. Over all prices, the best of several policies
-and logging are those on the upper hull of (rise, gain); mixtures of two neighbours lie between them.
+With the reward's improvement g and the other outcome's change for the worse c, a policy is worth g - p * c at price p.
+Over all prices, the best of several policies and logging are those on the upper hull of (c, g); mixtures of two
+neighbours lie between them.
 """
 
 from __future__ import annotations
@@ -11,21 +12,26 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from warmstart.core import Outcome
     from warmstart.results.estimate import ValueEstimate
     from warmstart.results.evaluation import Evaluation
 
-# Its gain over itself, and its rise.
+# Its change of either outcome against itself.
 LOGGING = (0.0, 0.0)
+Prices = tuple[float | None, float | None]
+NEVER: Prices = (None, None)
+ALWAYS = (0.0, float("inf"))
 
 
 @dataclass(frozen=True)
 class Tradeoff:
     """What a policy does to the reward and to one other outcome, and at which prices of that it is worth it.
 
-    ``gain`` and ``rise`` are estimated, per event of all traffic. ``break_even``: the price at which they cancel; None
-    where no price does. ``certified_break_even``: at any price below this it is proven to be worth it, the lower end of
-    the gain over the upper end of the rise; ``inf`` where it is at every price, None where nothing is proven at any.
-    ``best_from``, ``best_until``: the prices between which it is the best of all policies and logging; None if never.
+    ``gain`` and ``rise``: the estimated changes of the two against logging, per event of all traffic, each with its own
+    sign. ``worth_from``, ``worth_until``: the prices between which it is estimated to be worth more than logging; both
+    None if at none; ``inf`` where the price is without end. ``proven_from``, ``proven_until``: the same, proven of the
+    policy where the log supports it and logging elsewhere, at all prices, for all policies and taus at once.
+    ``best_from``, ``best_until``: the prices between which it is estimated to be the best of all policies and logging.
     """
 
     policy: str
@@ -33,36 +39,39 @@ class Tradeoff:
     outcome: str
     gain: float
     rise: float
-    break_even: float | None
-    certified_break_even: float | None
+    worth_from: float | None
+    worth_until: float | None
+    proven_from: float | None
+    proven_until: float | None
     best_from: float | None
     best_until: float | None
 
 
 def tradeoffs(evaluation: Evaluation) -> list[Tradeoff]:
-    """Return the trade-offs of the reward against other outcomes that should be small; a utility has its own prices."""
+    """Return the trade-offs of the reward against every further outcome; what a utility weighs has its price."""
     found: list[Tradeoff] = []
-    if evaluation.reward.minimize:
-        return found
     for outcome in evaluation.outcomes[1:]:
-        if outcome.minimize and outcome.name not in evaluation.reward.parts:
-            rises = {(one.policy, one.tau): one for one in evaluation.others if one.outcome == outcome.name}
-            pairs = [(one, rises[one.policy, one.tau]) for one in evaluation.policies if not one.is_logging]
-            found += _against(pairs, outcome.name)
+        if outcome.name not in evaluation.reward.parts:
+            others = {(one.policy, one.tau): one for one in evaluation.others if one.outcome == outcome.name}
+            pairs = [(one, others[one.policy, one.tau]) for one in evaluation.policies if not one.is_logging]
+            found += _against(pairs, evaluation.reward, outcome)
     return found
 
 
-def _against(pairs: list[tuple[ValueEstimate, ValueEstimate]], outcome: str) -> list[Tradeoff]:
-    points = [(change(gain), change(rise)) for gain, rise in pairs]
-    known = [(g, c) for g, c in points if g is not None and c is not None]
-    found = []
-    for (gain, rise), (g, c) in zip(pairs, points, strict=True):
-        if g is None or c is None:
-            continue
-        even = g / c if c and g / c >= 0 else None
-        best = best_prices(g, c, [*known, LOGGING])
-        found.append(Tradeoff(gain.policy, gain.tau, outcome, g, c, even, _certified(gain, rise), *best))
-    return found
+def _against(pairs: list[tuple[ValueEstimate, ValueEstimate]], reward: Outcome, outcome: Outcome) -> list[Tradeoff]:
+    changes = [(gain, rise, change(gain), change(rise)) for gain, rise in pairs]
+    known = [(gain, rise, g, c) for gain, rise, g, c in changes if g is not None and c is not None]
+    points = [_improvement(g, c, reward, outcome) for *_, g, c in known]
+    every = [*points, LOGGING]
+    return [
+        Tradeoff(
+            *(gain.policy, gain.tau, outcome.name, g, c),
+            *worth_prices(*point),
+            *_proven_prices(gain, rise, reward, outcome),
+            *best_prices(*point, every),
+        )
+        for (gain, rise, g, c), point in zip(known, points, strict=True)
+    ]
 
 
 def change(estimate: ValueEstimate) -> float | None:
@@ -73,16 +82,41 @@ def change(estimate: ValueEstimate) -> float | None:
     return None if certified is None else certified.difference
 
 
-def frontier(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
-    """Return those of (gain, rise), logging among them, that are best at some price, by rise; mixtures lie between."""
-    every = [*points, LOGGING]
-    best = {point for point in every if best_prices(*point, every)[0] is not None}
+def frontier(found: Sequence[Tradeoff], reward: Outcome, outcome: Outcome) -> list[tuple[float, float]]:
+    """Return the changes, of policies or logging, that are best at some price, by that of the outcome.
+
+    Args:
+        found: All trade-offs against the outcome.
+        reward: What policies are judged by.
+        outcome: The other outcome.
+    """
+    points = [_improvement(one.gain, one.rise, reward, outcome) for one in found]
+    best = {(one.gain, one.rise) for one in found if one.best_from is not None}
+    best |= set() if best_prices(*LOGGING, points) == NEVER else {LOGGING}
     return sorted(best, key=lambda point: point[1])
 
 
-def best_prices(g: float, c: float, points: Sequence[tuple[float, float]]) -> tuple[float | None, float | None]:
+def _improvement(gain: float, rise: float, reward: Outcome, outcome: Outcome) -> tuple[float, float]:
+    """Return the reward's change for the better and the other outcome's for the worse."""
+    return reward.sign * gain, -outcome.sign * rise
+
+
+def worth_prices(g: float, c: float) -> Prices:
+    """Return the prices above zero between which g - price * c is above zero.
+
+    >>> worth_prices(0.2, 0.1), worth_prices(-0.2, -0.1), worth_prices(0.2, -0.1), worth_prices(-0.2, 0.1)
+    ((0.0, 2.0), (2.0, inf), (0.0, inf), (None, None))
+    """
+    if c > 0:
+        return (0.0, g / c) if g > 0 else NEVER
+    if c < 0:
+        return (0.0 if g >= 0 else g / c, ALWAYS[1])
+    return ALWAYS if g > 0 else NEVER
+
+
+def best_prices(g: float, c: float, points: Sequence[tuple[float, float]]) -> Prices:
     """Return the prices, zero or above, between which (g, c) is no worse than every point."""
-    low, high = 0.0, float("inf")
+    low, high = ALWAYS
     for gain, rise in points:
         # Up to, or from, the price at which the two are worth the same.
         less, dearer = g - gain, c - rise
@@ -91,14 +125,20 @@ def best_prices(g: float, c: float, points: Sequence[tuple[float, float]]) -> tu
         elif dearer < 0:
             low = max(low, less / dearer)
         elif less < 0:
-            return None, None
-    return (low, high) if low <= high else (None, None)
+            return NEVER
+    return (low, high) if low <= high else NEVER
 
 
-def _certified(gain: ValueEstimate, rise: ValueEstimate) -> float | None:
-    gains, rises = gain.gain.certified, rise.gain.certified
-    if gains is None or rises is None or gains.joint_lower is None or rises.joint_upper is None:
+def _proven_prices(gain: ValueEstimate, rise: ValueEstimate, reward: Outcome, outcome: Outcome) -> Prices:
+    """Return the prices at which a policy is worth it even at the worst joint ends of both changes."""
+    worst = _worst_end(gain, reward), _worst_end(rise, outcome)
+    if worst[0] is None or worst[1] is None:
+        return NEVER
+    return worth_prices(*_improvement(worst[0], worst[1], reward, outcome))
+
+
+def _worst_end(estimate: ValueEstimate, outcome: Outcome) -> float | None:
+    certified = estimate.gain.certified
+    if certified is None:
         return None
-    if gains.joint_lower < 0:
-        return None
-    return gains.joint_lower / rises.joint_upper if rises.joint_upper > 0 else float("inf")
+    return certified.joint_upper if outcome.minimize else certified.joint_lower
