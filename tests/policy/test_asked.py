@@ -286,11 +286,14 @@ def fails_late(contexts):
     return pa.array(["a0"] * len(values))
 
 
-def test_an_exception_names_the_policy_and_the_first_context(events):
+def test_an_exception_names_the_policy_and_the_first_contexts(events):
     with pytest.raises(
         ws.DecisionError, match=r"'mine' raised ValueError: no such hour \(for context = .*hour = 2"
     ) as e:
         evaluate(events, fails_late)
+    # All of the chunk's first few, and no other.
+    assert 2 <= str(e.value).count("hour = 2") <= 3
+    assert str(e.value).count("hour = 2") == str(e.value).count("context = ")
     # From a worker of Spark the cause comes home in words.
     assert "no such hour" in str(e.value.__cause__)
     assert "ValueError" in repr(e.value.__cause__)
@@ -328,6 +331,10 @@ def test_a_class_or_an_array_is_no_policy(here):
     for array in (np.array(["a0"]), pd.Series(["a0"]), pl.Series(["a0"]), ["a0"]):
         with pytest.raises(ws.UsageError, match=r"does not say which context.*column:NAME"):
             evaluate(here, array)
+    with pytest.raises(ws.UsageError, match=r"A list of actions does not say which context.*column:NAME"):
+        ws.evaluate(["a0"] * 3, here)
+    with pytest.raises(ws.WarmstartError, match="Did you mean 'uniform'"):
+        ws.evaluate(["unifrom", "logging"], here)
 
 
 def test_a_frame_is_a_frame_whatever_its_columns_are_called(here):

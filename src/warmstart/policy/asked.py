@@ -7,8 +7,9 @@ policy: zeros are left out, so that nothing of size contexts x actions is kept.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import ibis
@@ -54,17 +55,8 @@ class Asked:
         return self.question.read(answer, contexts)
 
     def _failure(self, contexts: pa.Table, error: Exception) -> DecisionError:
-        """Name the first contexts that the user's code fails on, found by halving the chunk."""
-        begin, end = 0, contexts.num_rows
-        while end - begin > 1:
-            middle = (begin + end) // 2
-            if self._fails(contexts.slice(begin, middle - begin)):
-                end = middle
-            elif self._fails(contexts.slice(middle, end - middle)):
-                begin = middle
-            else:
-                break
-        rows = range(begin, min(end, begin + NAMED))
+        """Name the first contexts that the user's code fails on, found by halving it."""
+        rows = list(islice(self._failing(contexts), NAMED))
         found = contexts_as_text(contexts, rows, self.question.context)
         columns = ", ".join(map(quoted, contexts.column_names))
         return DecisionError(
@@ -72,6 +64,20 @@ class Asked:
             f"It gets all distinct contexts at once, a {self.kind} frame with the columns {columns}, and returns one "
             "action per row.",
         )
+
+    def _failing(self, contexts: pa.Table, begin: int = 0) -> Iterator[int]:
+        """Yield in order the rows of contexts on which the code fails; they are known to fail together."""
+        rows, together = contexts.num_rows, True
+        if rows == 1:
+            yield begin
+            return
+        for start, length in ((0, rows // 2), (rows // 2, rows - rows // 2)):
+            part = contexts.slice(start, length)
+            if self._fails(part):
+                together = False
+                yield from self._failing(part, begin + start)
+        if together:
+            yield from range(begin, begin + rows)
 
     def _fails(self, contexts: pa.Table) -> bool:
         try:

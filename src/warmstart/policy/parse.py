@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 CONSTANTS = "constants"
 KEYWORDS = ("logging", "uniform", "uniform-all", CONSTANTS)
 CONSTANT = "constant:"
+CHOOSERS = "Pass a frame with the context columns and the action, a dict, or a function."
 NAIVE = "naive:"
 COLUMN = "column:"
 
@@ -111,6 +112,7 @@ def parse_policies(policies: Any) -> list[NamedPolicy]:
         _check_names(policies)
         named = [NamedPolicy(str(name), source) for name, source in policies.items()]
     elif isinstance(policies, Sequence) and not isinstance(policies, str):
+        _check_policies(policies)
         named = [_parse(policy, i) for i, policy in enumerate(policies)]
     else:
         named = [_parse(policies, 0)]
@@ -136,6 +138,19 @@ def _check_names(policies: Mapping[Any, Any]) -> None:
             raise UsageError(f"{quoted(source)} is no policy.", hint)
 
 
+def _check_policies(policies: Sequence[Any]) -> None:
+    """Refuse a list of actions, one for every event, in the place of a list of policies."""
+    if len(policies) > 1 and all(map(_is_choice, policies)):
+        words = [one for one in policies if isinstance(one, str)]
+        if not any("=" in word or get_close_matches(word, KEYWORDS, n=1) for word in words):
+            raise _without_contexts("A list of actions", " An action as a policy of its own is 'constant:ACTION'.")
+
+
+def _without_contexts(what: str, further: str = "") -> UsageError:
+    hint = f"{CHOOSERS} One choice per event of the log: make it a column of the log, and pass 'column:NAME'."
+    return UsageError(f"{what} does not say which context a choice is for.", hint + further)
+
+
 def _is_bare_word(source: Any) -> bool:
     """Tell whether a text is neither a keyword nor written like a path."""
     if not isinstance(source, str) or NamedPolicy("", source).keyword or source.startswith((NAIVE, COLUMN)):
@@ -150,7 +165,7 @@ def _is_choice(one: Any) -> bool:
 
 def _check_source(policy: NamedPolicy) -> None:
     """Refuse what chooses nothing, and say in which form it would."""
-    source, hint = policy.source, "Pass a frame with the context columns and the action, a dict, or a function."
+    source, hint = policy.source, CHOOSERS
     library = type(source).__module__.split(".", maxsplit=1)[0]
     is_array = library == "numpy" or (
         library in FRAME_LIBRARIES and not any(hasattr(source, name) for name in ("columns", "schema", "read_all"))
@@ -161,11 +176,7 @@ def _check_source(policy: NamedPolicy) -> None:
         )
     is_choices = isinstance(source, list | tuple) and all(map(_is_choice, source))
     if (is_array and not policy.is_asked) or is_choices:
-        raise UsageError(
-            f"The policy {quoted(policy.name)} is a {type(source).__name__}, which does not say which context a choice "
-            "is for.",
-            f"{hint} One choice per event of the log: make it a column of the log, and pass 'column:NAME'.",
-        )
+        raise _without_contexts(f"The policy {quoted(policy.name)} is a {type(source).__name__}, which")
     has_table = library not in (*FRAME_LIBRARIES, "ibis", "pyspark") and hasattr(source, "table")
     if isinstance(source, bool | int | float | set | None) or (has_table and not policy.is_asked):
         hint += " An object with table(contexts) also needs a name." if has_table else ""
