@@ -73,3 +73,14 @@ def test_a_result_without_a_page_says_so(tmp_path):
     with pytest.raises(ws.UsageError, match="no page"):
         saved("decisions").save(tmp_path / "decisions.html")
     assert not list(tmp_path.iterdir())
+
+
+def test_rows_of_an_evaluation_have_its_verdicts_and_guards(tmp_path):
+    result = saved("evaluation with outcomes")
+    rows = pq.read_table(result.save(tmp_path / "result.parquet")).to_pylist()
+    own = rows[: len(result.policies)]
+    assert [row["verdict"] for row in own] == [result.verdict_on(one).kind for one in result.policies]
+    assert {row["evidence"] for row in own} <= {"certified", "estimated", "unsupported"}
+    for row, one in zip(own, result.policies, strict=True):
+        assert row["guards"] == "; ".join(f"{guard.guard}: {guard.status}" for guard in one.guards) != ""
+    assert {row["verdict"] for row in rows[len(own) :]} == {None}

@@ -17,13 +17,7 @@ if TYPE_CHECKING:
     from warmstart.results import Audit
 
 EXPLORED = 25
-# What a newcomer must know of the first screen's words.
-MEANT = (
-    "The logging policy is whatever chose what was shown. Proven: by a certified 95 % confidence interval; probably: "
-    "with a chance of 80 %."
-)
 NEXT = "Next: 'warmstart evaluate', with the policies that you have in mind (--policy)."
-TAU = "Tau is how large a part of a context's events an action must have been shown to, to be taken at face value."
 TIMES = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
@@ -32,9 +26,9 @@ def audit_page(audit: Audit) -> Page:
     can, cannot, tau = audit.verdict
     useful = words.is_useful(audit)
     label = "This log can tell" if useful else "This log can tell little"
-    texts = [MEANT] * ("probably" in can) + [NEXT] * useful
+    texts = [words.MEANT] * ("probably" in can) + [NEXT] * useful
     headline = Headline("better" if useful else "cannot-tell", None, can.removesuffix("."), texts, label=label)
-    begin = f"{tau} {TAU}" if "tau" in tau else tau
+    begin = f"{tau} {words.TAU}" if "tau" in tau else tau
     cards = [Card("What this log cannot tell", cannot, warning=True), Card("Where to begin", begin)]
     sections = [_choice(audit), _support(audit), *_units(audit)]
     if audit.origin is None:

@@ -12,7 +12,7 @@ from warmstart.report.page import Card, Headline, Page, Section
 from warmstart.results import TextTable
 
 if TYPE_CHECKING:
-    from warmstart.results import EpochEstimate, Evaluation, FollowedPolicy, Monitor, Progressive
+    from warmstart.results import EpochEstimate, Evaluation, Kind, Monitor, Progressive
 
 FOOTER = "Made by warmstart {version}. This page fetches nothing and can be sent as it is."
 BAND = (
@@ -53,9 +53,9 @@ def monitor_page(monitor: Monitor) -> Page:
     cards = [Card("Alarm", alarm, warning=True) for alarm in monitor.alarms]
     followed = [one.name for one in monitor.last.policies if one.name != "logging"] if monitor.last else []
     sentences = dict(zip(followed, monitor.verdict, strict=True))
-    headline = (
-        None if monitor.first is None else _headline(monitor.first, sentences.pop(monitor.first.name), monitor.delta)
-    )
+    headline = _headline(monitor)
+    if monitor.first is not None:
+        sentences.pop(monitor.first.name)
     cards += [Card(shortened(name, 30), sentence, wide=len(sentences) == 1) for name, sentence in sentences.items()]
     sections = []
     if gains:
@@ -82,19 +82,16 @@ def monitor_page(monitor: Monitor) -> Page:
     )
 
 
-def _headline(one: FollowedPolicy, sentence: str, delta: float) -> Headline:
-    """Say what to do by the policy that promises most."""
-    lower, upper, name = one.estimate.gain_lower_so_far, one.estimate.gain_upper_so_far, shortened(one.name, 30)
-    sure = (
-        f"Certified: this holds with a confidence of {100 * (1 - delta):.6g} % at every look, for all policies together"
-    )
-    texts = [sentence, f"{sure}, if the assumptions at the end do."]
-    if lower is not None and lower > 0:
-        return Headline("better", "certified", f"Use {quoted(name)} where the log supports it", texts)
-    if upper is not None and upper < 0:
-        return Headline("worse", "certified", "Keep what is shown: no policy is better", texts)
-    title = f"Keep what is shown, and go on: the log cannot tell yet whether {quoted(name)} is better"
-    return Headline("cannot-tell", None if lower is None else "certified", title, texts[: 1 if lower is None else 2])
+def _headline(monitor: Monitor) -> Headline | None:
+    """Colour what to do by what is certified of the policy that promises most."""
+    if monitor.first is None:
+        return None
+    lower, upper = monitor.first.estimate.gain_lower_so_far, monitor.first.estimate.gain_upper_so_far
+    title, *texts = monitor.decision
+    kind: Kind = "cannot-tell"
+    if lower is not None and upper is not None:
+        kind = "better" if lower > 0 else "worse" if upper < 0 else kind
+    return Headline(kind, None if lower is None else "certified", title, texts)
 
 
 def _about(monitor: Monitor) -> str:

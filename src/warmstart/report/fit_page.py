@@ -26,7 +26,7 @@ from warmstart.results import (
 
 if TYPE_CHECKING:
     from warmstart.policy import FittedPolicy
-    from warmstart.results import Departure, SafeImprovement
+    from warmstart.results import Departure
 
 MODELS = {
     "product": "The model is linear in the products of context and action features, which are hashed into buckets: it "
@@ -69,20 +69,7 @@ KINDS = ("as logging", "departs", "undecided", "one action")
 def fit_page(result: Learned | FittedPolicy) -> Page:
     """Say what was learned and where it departs from logging, then how it was chosen and from what."""
     learned = result if isinstance(result, Learned) else result.learned
-    departure, window = learned.departure, learned.window
-    cards = [
-        Card("Learned from", f"{window}: {learned.contexts['known']:,} contexts, {learned.actions['known']:,} actions.")
-    ]
-    if departure is not None:
-        other = f"{percent(departure.departs)} of the traffic, in {departure.contexts:,} contexts"
-        cards.append(
-            Card("Departs from logging on", f"{other}: there it chooses another action than the one shown most.")
-        )
-    if learned.safe is not None:
-        cards = [*cards[:1], *_safe_cards(learned.safe)]
-    model = " ".join(about_model(learned)).removeprefix("Model: ")
-    model = model or f"{_kind(learned) or 'Your own'}; no others were compared."
-    cards.append(Card("Model", model))
+    departure = learned.departure
     if learned.safe is not None:
         sections = [
             Section("What is proven, and what is not", about_safety(learned.safe), None, safe_tables(learned.safe))
@@ -94,7 +81,7 @@ def fit_page(result: Learned | FittedPolicy) -> Page:
     return Page(
         title="What was learned from this log",
         source=f"{better}. Log: {shortened(learned.sources.get('log') or 'a table', 120)}.",
-        cards=cards,
+        cards=[Card(one.label, one.text) for one in learned.facts],
         sections=sections,
         glossary=glossary(learned.columns),
         headline=_headline(learned),
@@ -110,21 +97,6 @@ def _headline(learned: Learned) -> Headline:
     if not learned.safe.contexts:
         return Headline("cannot-tell", None, title, texts, label="Nothing is proven")
     return Headline("better", "certified", title, texts)
-
-
-def _safe_cards(safe: SafeImprovement) -> list[Card]:
-    """Say what is proven and what was left."""
-    least = f" It gains at least {safe.at_least:.3g} an event." if safe.at_least else ""
-    where = (
-        f"On {percent(safe.departs)} of the traffic, in {safe.contexts:,} contexts. Elsewhere logging's choice stands."
-    )
-    proven = f"Worse than logging with a probability of at most {percent(safe.delta)} on the traffic that proved it."
-    cards = [Card("Departs from logging", where + least if safe.contexts else "Nowhere: nothing is proven to gain.")]
-    cards += [Card("Proven", proven)] if safe.contexts else []
-    if safe.unproven > 0:
-        needed = "" if safe.log_needed is None else f" {safe.log_needed:.1f} times this log would probably prove it."
-        cards.append(Card("Left for want of proof", f"An expected gain of {safe.unproven:.3g} an event.{needed}"))
-    return cards
 
 
 def _departure(learned: Learned, departure: Departure) -> list[Section]:
@@ -159,11 +131,6 @@ def _departure(learned: Learned, departure: Departure) -> list[Section]:
         texts = ["How an action's share of the traffic would change if the policy chose in the place of logging."]
         sections.append(Section("Actions that it shows more, and less", texts, chart, [changes], plot="actions"))
     return sections
-
-
-def _kind(learned: Learned) -> str | None:
-    """Return the kind of model; clusters and earlier versions did not say, and had one."""
-    return learned.model or ("product" if learned.rate is not None else None)
 
 
 def _drivers(learned: Learned) -> list[Section]:
@@ -210,7 +177,7 @@ def _tau(learned: Learned) -> list[Section]:
 
 def _features(learned: Learned) -> Section:
     return Section(
-        "What it knows contexts and actions by", [*about_learning(learned)[1:3], MODELS[_kind(learned)], FACTORS]
+        "What it knows contexts and actions by", [*about_learning(learned)[1:3], MODELS[learned.kind_of_model], FACTORS]
     )
 
 

@@ -41,14 +41,8 @@ def join_page(joined: Joined) -> Page:
     warned = any("WARNING" in note for note in joined.notes) or not shown.rewarded
     title, *texts = joined.headline
     headline = Headline("cannot-tell" if warned else "same", None, title, texts, label="Joined")
-    cards = [
-        Card(
-            "Outcomes that count",
-            f"{_of(came.rewarding + came.duplicates, came.read)} of {counted(came.read, 'outcome')}.",
-            warning=not shown.rewarded,
-        ),
-        Card("Without an impression", f"{_of(lost, came.read)} of the outcomes.", warning=lost > came.read / 2),
-    ]
+    warnings = not shown.rewarded, lost > came.read / 2
+    cards = [Card(one.label, one.text, warning) for one, warning in zip(joined.facts, warnings, strict=True)]
     cards += [Card("Warning", note.removeprefix("WARNING: "), True, True) for note in joined.notes if "WARNING" in note]
     sections = [_outcomes(joined), _impressions(joined), *_delays(joined), Section("By which rules", joined.notes)]
     return Page(
@@ -60,10 +54,6 @@ def join_page(joined: Joined) -> Page:
         headline=headline,
         footer=FOOTER.format(version=__version__),
     )
-
-
-def _of(part: int, whole: int) -> str:
-    return f"{part:,} ({percent(part / whole if whole else 0.0)})"
 
 
 def _outcomes(joined: Joined) -> Section:

@@ -52,7 +52,7 @@ _door = Door.to(
         "audit_units": "PossibleUnit Stickiness UnitFacts",
         "checked": "Checked Condition judge",
         "comparison": "Change Comparison SettingChange compare",
-        "display": "TextTable fields_of plain",
+        "display": "Fact TextTable fields_of plain",
         "doubt": "Doubt DoubtedLimit DoubtPoint LeftOutColumn doubt_table left_out_table shown_factor",
         "epochs": "EpochEstimate",
         "estimate": "BEST_FIRST CertifiedGain EstimatedGain Gain Guarantee Interval IntervalName PLAIN PointEstimate "

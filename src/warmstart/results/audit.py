@@ -303,7 +303,8 @@ class Audit(Result):
         """Return everything as plain dictionaries, as ``--json`` prints it; non-finite numbers are None."""
         parts = fields_of(self)
         version = parts.pop("version")
-        return {**self._head(), "verdict": list(self.verdict), **parts, "warmstart_version": version}
+        said = {"explanations": [*self.notes, audit_notes.MEANT, audit_notes.TAU]}
+        return {**self._head(), "verdict": list(self.verdict), **parts, **said, "warmstart_version": version}
 
     def _rows(self) -> list[dict[str, Any]]:
         return [row for row in super()._rows() if not row["name"].startswith("explore.rows.")]

@@ -20,6 +20,12 @@ TOO_LITTLE = 0.01
 # A gain that would have to be larger than this is none that a log can be said to prove.
 TOO_MUCH = 1.0
 MANY_COPIES = 0.01
+# What a newcomer must know of the verdict's words.
+MEANT = (
+    "The logging policy is whatever chose what was shown. Proven: by a certified 95 % confidence interval; probably: "
+    "with a chance of 80 %."
+)
+TAU = "Tau is how large a part of a context's events an action must have been shown to, to be taken at face value."
 HIDDEN = "whether the logging policy used something that predicts the reward and is not in the context columns"
 
 

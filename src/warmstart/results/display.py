@@ -19,8 +19,16 @@ SCHEMA = 1
 # A number that may be infinite, which is null in JSON.
 Unbounded = Annotated[float, "null where infinite"]
 # Columns that hold text even where every row lacks it; other columns without a value hold numbers.
-TEXT_COLUMNS = ("policy", "best_estimator")
+TEXT_COLUMNS = ("policy", "best_estimator", "verdict", "evidence", "guards")
 CAPTION = "text-align: left; font-weight: bold; white-space: nowrap"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing to know at first sight: what it is about, and a sentence or two."""
+
+    label: str
+    text: str
 
 
 @dataclass(frozen=True)

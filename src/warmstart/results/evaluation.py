@@ -170,7 +170,18 @@ class Evaluation(Result):
         return {**self._head(), **first, **parts, "log": log, **more}
 
     def _rows(self) -> list[dict[str, Any]]:
-        return [estimate.row() for estimate in (*self.policies, *self.others, *self.segments)]
+        nothing = {"verdict": None, "evidence": None, "guards": None}
+        parts = (*self.others, *self.segments)
+        return [
+            *({**one.row(), **(nothing if one.is_logging else self._judged(one))} for one in self.policies),
+            *({**one.row(), **nothing} for one in parts),
+        ]
+
+    def _judged(self, estimate: ValueEstimate) -> dict[str, str | None]:
+        """Return the verdict on a policy, and what is known of its guards, as cells of a row."""
+        own = self.verdict_on(estimate)
+        guards = "; ".join(f"{one.guard}: {one.status}" for one in estimate.guards)
+        return {"verdict": own.kind, "evidence": own.evidence, "guards": guards or None}
 
     @property
     def tables(self) -> list[TextTable]:

@@ -12,7 +12,7 @@ from warmstart.core import Window
 from warmstart.results.audit import Audit
 from warmstart.results.audit_epochs import EpochFacts
 from warmstart.results.checked import Checked
-from warmstart.results.display import Result
+from warmstart.results.display import Fact, Result
 from warmstart.results.estimate import PointEstimate, ValueEstimate
 from warmstart.results.evaluation import Evaluation
 from warmstart.results.interop import Imported, ImportedCalls
@@ -78,8 +78,11 @@ def _about(values: Values, data: Values) -> Values:  # noqa: ARG001
 # Fields of segments, next to those of their estimates.
 OF_SEGMENTS: dict[str, Any] = {"drawn": float | None, "differs": bool, "proven": bool, "worse": bool}
 VERSION = {"version": "warmstart_version"}
+# What is said above and below the tables.
+SENTENCES = tuple[str, ...]
+WORDS = {"headline": SENTENCES, "explanations": SENTENCES}
 FORMS: dict[type, Form] = {
-    Audit: Form(names=VERSION, derived={"verdict": tuple[str, str, str]}),
+    Audit: Form(names=VERSION, derived={"verdict": tuple[str, str, str], "explanations": SENTENCES}),
     Checked: Form(names=VERSION, derived={"why": str}),
     EpochFacts: Form(derived={"recommended": str | None, "verdict": str}),
     Evaluation: Form(
@@ -88,28 +91,32 @@ FORMS: dict[type, Form] = {
         finish=_divided,
         derived={
             "verdict": Verdict | None,
-            "headline": tuple[str, ...],
+            **WORDS,
             "reward": str,
             "selected": Selection,
             "tradeoffs": tuple[Tradeoff, ...],
-            "explanations": tuple[str, ...],
         },
         optional=("selected",),
     ),
     **dict.fromkeys((Imported, ImportedCalls), Form(moved=("about",), finish=_about)),
     Joined: Form(
         types={"until": Time | None},
-        derived={"window_seconds": float | None, "too_young": Literal["kept", "left out"] | None},
+        derived={
+            "window_seconds": float | None,
+            "too_young": Literal["kept", "left out"] | None,
+            **WORDS,
+            "facts": tuple[Fact, ...],
+        },
     ),
-    Monitor: Form(derived={"verdict": tuple[str, ...]}),
+    Monitor: Form(derived={"verdict": SENTENCES, "decision": SENTENCES, **WORDS}),
     Plan: Form(
         names=VERSION,
         types={"until": Time | None},
         moved=("table",),
-        derived={"verdict": str},
+        derived={"verdict": str, **WORDS},
     ),
-    Progressive: Form(derived={"verdict": str, "along_the_way": dict[str, float | None]}),
-    Learned: Form(names=VERSION),
+    Progressive: Form(derived={"verdict": str, "along_the_way": dict[str, float | None], **WORDS}),
+    Learned: Form(names=VERSION, derived={**WORDS, "facts": tuple[Fact, ...]}),
     PropensityComparison: Form(derived={"best": str}),
     Selection: Form(names={"reward": "outcome"}, derived={"policy": str | None, "tau": float | None, "reward": str}),
     ValueEstimate: Form(

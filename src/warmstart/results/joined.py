@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from warmstart.core import counted, iso, percent, printable
-from warmstart.results.display import Result, TextTable, fields_of, plain
+from warmstart.results.display import Fact, Result, TextTable, fields_of, plain
 
 Duplicates = Literal["first", "sum", "max", "error"]
 Repeated = Literal["last", "error"]
@@ -101,6 +101,9 @@ class Joined(Result):
             "delays": plain(self.delays),
             "without_outcome": self.without_outcome,
             "too_young": None if self.window is None else ("kept" if self.kept_young else "left out"),
+            "headline": self.headline,
+            "facts": plain(self.facts),
+            "explanations": self.notes,
         }
 
     @property
@@ -116,6 +119,14 @@ class Joined(Result):
             hint = "a longer window would count more of them, and leaves more impressions out as too young"
             texts.append(f"{_of(late, read)} of the outcomes came after the window and do not count: {hint}.")
         return [title, *texts]
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Return how many outcomes count, and how many belong to nothing that was shown."""
+        came = self.outcomes
+        counts = f"{_of(came.rewarding + came.duplicates, came.read)} of {counted(came.read, 'outcome')}."
+        lost = f"{_of(came.never_shown + came.before, came.read)} of the outcomes."
+        return Fact("Outcomes that count", counts), Fact("Without an impression", lost)
 
     @property
     def tables(self) -> list[TextTable]:

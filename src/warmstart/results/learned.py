@@ -7,8 +7,8 @@ from math import prod
 from typing import Any, Literal
 
 from warmstart.core import Window, minute, percent, quoted, shortened
-from warmstart.results.display import Result, TextTable, fields_of
-from warmstart.results.safe import SafeImprovement, about_safety, safe_tables
+from warmstart.results.display import Fact, Result, TextTable, fields_of, plain
+from warmstart.results.safe import SafeImprovement, about_safety, safe_facts, safe_tables
 
 MOST_ACTIONS = 15
 # Below this share of the traffic a policy departs on that "only".
@@ -120,7 +120,8 @@ class Learned(Result):
         """Return everything as plain dictionaries; non-finite numbers are None."""
         parts = fields_of(self)
         version = parts.pop("version")
-        return {**self._head(), **parts, "warmstart_version": version}
+        said = {"headline": self.headline, "facts": plain(self.facts), "explanations": self.notes}
+        return {**self._head(), **parts, **said, "warmstart_version": version}
 
     @property
     def headline(self) -> list[str]:
@@ -139,6 +140,25 @@ class Learned(Result):
         departs = f"it departs from that on {percent(safe.departs)} of the traffic{few}"
         proved = "That is about the traffic that proved it. To know by how much it gains later"
         return [f"Proven no worse than what was shown: {departs}", f"{proved}, {evaluate}"]
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """Return from what the policy was learned, where it departs from logging, and with which model."""
+        known = f"{self.contexts['known']:,} contexts, {self.actions['known']:,} actions"
+        facts = [Fact("Learned from", f"{self.window}: {known}.")]
+        if self.safe is not None:
+            facts += safe_facts(self.safe)
+        elif self.departure is not None:
+            other = f"{percent(self.departure.departs)} of the traffic, in {self.departure.contexts:,} contexts"
+            text = f"{other}: there it chooses another action than the one shown most."
+            facts.append(Fact("Departs from logging on", text))
+        model = " ".join(about_model(self)).removeprefix("Model: ")
+        return (*facts, Fact("Model", model or f"{self.kind_of_model or 'Your own'}; no others were compared."))
+
+    @property
+    def kind_of_model(self) -> str | None:
+        """Return the kind of model, None for one's own; clusters and earlier versions did not say, and had one."""
+        return self.model or ("product" if self.rate is not None else None)
 
     @property
     def tables(self) -> list[TextTable]:

@@ -74,7 +74,8 @@ class Monitor(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it."""
-        return {**self._head(), "verdict": self.verdict, **fields_of(self)}
+        said = {"decision": self.decision, "headline": self.headline, "explanations": self.notes}
+        return {**self._head(), "verdict": self.verdict, **said, **fields_of(self)}
 
     def _rows(self) -> list[dict[str, Any]]:
         return [
@@ -123,6 +124,25 @@ class Monitor(Result):
             return (2, lower) if lower > 0 else (0, upper) if upper < 0 else (1, one.estimate.gain_so_far)
 
         return max(others, key=promise, default=None)
+
+    @property
+    def decision(self) -> list[str]:
+        """Return what to do by the policy that promises most, what is known of it, and how sure that is."""
+        if self.first is None:
+            return []
+        ends, name = self.first.estimate, quoted(shortened(self.first.name, 30))
+        lower, upper = ends.gain_lower_so_far, ends.gain_upper_so_far
+        sentence = _verdict(self.first, self.amounts, self.reward)
+        sure = (
+            f"Certified: this holds with a confidence of {100 * (1 - self.delta):.6g} % at every look, for all "
+            "policies together, if the assumptions at the end do."
+        )
+        if lower is not None and lower > 0:
+            return [f"Use {name} where the log supports it", sentence, sure]
+        if upper is not None and upper < 0:
+            return ["Keep what is shown: no policy is better", sentence, sure]
+        title = f"Keep what is shown, and go on: the log cannot tell yet whether {name} is better"
+        return [title, sentence] if lower is None else [title, sentence, sure]
 
     @property
     def headline(self) -> list[str]:

@@ -187,7 +187,8 @@ class Plan(Result):
         """Return everything but the table as plain dictionaries."""
         own = {one.name: plain(getattr(self, one.name)) for one in fields(self) if one.name != "table"}
         until = None if self.until is None else iso(self.until)
-        head = {**self._head(), "verdict": self.verdict}
+        said = {"headline": self.headline, "explanations": self.notes}
+        head = {**self._head(), "verdict": self.verdict, **said}
         return {**head, **{"warmstart_version" if k == "version" else k: v for k, v in own.items()}, "until": until}
 
     def _rows(self) -> list[dict[str, Any]]:

@@ -100,7 +100,8 @@ class Progressive(Result):
         """Return everything as plain dictionaries, as ``--json`` prints it."""
         along = ("value", "lower", "upper", "gain", "gain_lower", "gain_upper")
         ends = {name: getattr(self, name) for name in along}
-        return {**self._head(), "verdict": self.verdict, **fields_of(self), "along_the_way": ends}
+        said = {"headline": self.headline, "explanations": self.notes}
+        return {**self._head(), "verdict": self.verdict, **fields_of(self), "along_the_way": ends, **said}
 
     def _rows(self) -> list[dict[str, Any]]:
         return [{"learned_from": step.learned_from, **vars(step.epoch)} for step in self.steps]

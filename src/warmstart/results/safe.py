@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from warmstart.core import percent, quoted
-from warmstart.results.display import TextTable
+from warmstart.results.display import Fact, TextTable
 
 SETTING_WORDS = {
     "argmax": "argmax: the best by the shrunk mean reward, everywhere",
@@ -184,3 +184,18 @@ _HOW = {
     "unit": "split by unit",
     "event": "split at random",
 }
+
+
+def safe_facts(safe: SafeImprovement) -> list[Fact]:
+    """Say where a safe policy departs from logging, what is proven of that, and what was left."""
+    least = f" It gains at least {safe.at_least:.3g} an event." if safe.at_least else ""
+    where = (
+        f"On {percent(safe.departs)} of the traffic, in {safe.contexts:,} contexts. Elsewhere logging's choice stands."
+    )
+    proven = f"Worse than logging with a probability of at most {percent(safe.delta)} on the traffic that proved it."
+    facts = [Fact("Departs from logging", where + least if safe.contexts else "Nowhere: nothing is proven to gain.")]
+    facts += [Fact("Proven", proven)] if safe.contexts else []
+    if safe.unproven > 0:
+        needed = "" if safe.log_needed is None else f" {safe.log_needed:.1f} times this log would probably prove it."
+        facts.append(Fact("Left for want of proof", f"An expected gain of {safe.unproven:.3g} an event.{needed}"))
+    return facts
