@@ -112,6 +112,10 @@ def test_a_reward_of_text_is_refused_with_what_to_do():
     with pytest.raises(ws.UsageError, match=r"is text .'no', 'yes'., and a reward is a number") as refused:
         ws.init(log)
     assert "log['clicked'] == 'yes'" in refused.value.hint
+    both = log.append_column("is_bought", log["clicked"])
+    with pytest.raises(ws.UsageError, match="not clear which column is the reward") as refused:
+        ws.init(both)
+    assert "'clicked': it says yes or no, as text: make it 1 and 0 first" in refused.value.hint
 
 
 def test_a_range_is_asked_for_unless_the_reward_is_a_rating():

@@ -188,7 +188,8 @@ def _reward(profile: ColumnProfile) -> tuple[float, str]:
     if profile.kind in ("time", "other") or names_a_unit(profile.name) or set(words_of(profile.name)) & IDS:
         return 0.0, ""
     if profile.is_zero_or_one or profile.is_yes_or_no:
-        return named + 3, "it says yes or no"
+        words = profile.kind == "text"
+        return named + 3, "it says yes or no, as text: make it 1 and 0 first" if words else "it says yes or no"
     if profile.kind == "text" or profile.least is None or profile.most is None or profile.is_epoch:
         return 0.0, ""
     inside = profile.least >= 0 and profile.most <= 1
