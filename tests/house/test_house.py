@@ -175,6 +175,10 @@ def test_no_function_is_long():
     assert not source_rules.long_functions(PACKAGE)
 
 
+def test_docstrings_compile_on_every_python():
+    assert not source_rules.unwritable_docstrings(PACKAGE)
+
+
 def test_rooms_are_entered_by_their_doors():
     assert not source_rules.past_the_door(PACKAGE)
 
@@ -208,6 +212,7 @@ def test_the_rules_find_what_breaks_them(tmp_path):
         "src/house/attic/__init__.py": "from house.attic.box import y\n",
         "src/house/attic/box.py": '"""Two lines,\nof text."""\n\ny = 1  # and code\n',
         "src/house/attic/chest/__init__.py": "from house.hall import big\n",
+        "src/house/attic/odd.py": 'def f():\n    """Odd: \\udcff."""\n',
         "src/house/attic/share.py": "p = rows.n / rows.context_n\nq = rows.n / rows.m\n",
         "tests/attic/test_box.py": "from tests.support import paper\n",
         "tests/attic/test_chest.py": f"from {other} import a\n",
@@ -220,6 +225,7 @@ def test_the_rules_find_what_breaks_them(tmp_path):
     package, tests = tmp_path / "src" / "house", tmp_path / "tests"
     assert source_rules.long_files(package) == ["hall/big.py 351 lines"]
     assert source_rules.long_functions(package) == ["hall/private.py:1 _f 61 lines", "hall/slow.py:1 f 61 lines"]
+    assert source_rules.unwritable_docstrings(package) == ["attic/odd.py:2"]
     assert source_rules.past_the_door(package) == ["hall/door.py:3 house.attic.box"]
     assert source_rules.divided_elsewhere(package) == ["attic/share.py:1 n / context_n"]
     assert source_rules.repeated_share(package) > 0.9

@@ -2,6 +2,7 @@
 
 import ast
 import collections
+import re
 import textwrap
 
 LONGEST_FILE, LONGEST_FUNCTION = 350, 60
@@ -26,6 +27,14 @@ def docstring(node):
         isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str)
     )
     return first if is_text else None
+
+
+def unwritable_docstrings(root):
+    """Docstrings that are not Unicode: Python 3.13 refuses to compile them."""
+    texts = [(path, docstring(node)) for path, tree in parsed(root) for node in ast.walk(tree)]
+    texts = [(path, text) for path, text in texts if text]
+    lone = re.compile("[\\ud800-\\udfff]")
+    return [f"{path}:{text.lineno}" for path, text in texts if lone.search(text.value.value)]
 
 
 def long_files(root):

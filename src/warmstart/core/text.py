@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def is_unicode(text: str) -> bool:
-    """Tell whether text can be written as UTF-8: file names and arguments of other bytes cannot.
+    r"""Tell whether text can be written as UTF-8: file names and arguments of other bytes cannot.
 
     >>> is_unicode("é"), is_unicode("\udcff")
     (True, False)
