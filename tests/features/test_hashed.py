@@ -158,6 +158,22 @@ def test_a_text_that_repeats_a_list_but_for_one_row_is_a_feature():
     assert rows_of(pa.table({"key": range(3), "words": rows, "text": [*texts[:2], "small"]}))[1].left_out == ()
 
 
+@pytest.mark.parametrize(("values", "expected"), [(3, 6), (40, 7), (1_000, 9)])
+def test_buckets_are_twice_as_many_as_categories_between_the_least_and_the_most(values, expected):
+    table = pa.table({"key": range(2_000), "city": [f"city {i % values}" for i in range(2_000)]})
+    for city in (table["city"].dictionary_encode(), pa.array([[name] for name in table["city"].to_pylist()])):
+        settings = settings_of_table(table.set_column(1, "city", city), ["key"], bits=(6, 9), cross_only=True)
+        assert settings.bits == expected
+
+
+def test_rare_words_need_fewer_buckets_than_as_many_categories():
+    rng = np.random.default_rng(0)
+    words = rng.zipf(1.3, (500, 20)) % 5_000
+    table = pa.table({"key": range(500), "text": [" ".join(f"w{i}" for i in row) for row in words]})
+    assert len(np.unique(words)) > 1 << 9
+    assert settings_of_table(table, ["key"], bits=(4, 16), cross_only=True).bits <= 6
+
+
 def test_features_that_share_a_bucket_are_counted():
     words = [[f"w{i}" for i in range(200)]]
     settings = settings_of_table(pa.table({"key": [1], "w": words}), ["key"], bits=5, cross_only=True)

@@ -451,3 +451,17 @@ def test_plain_strings_of_two_columns_are_not_mixed_up(model, tmp_path):
     assert policy.choose_table(asked)["ad"].to_pylist() == ["u", "u", "v", "v"]
     served = scoring.load(policy.save(tmp_path / "policy"))
     assert served.choose(asked.to_pylist()).actions == ["u", "u", "v", "v"]
+
+
+@pytest.mark.parametrize(("cities", "bits"), [(20, 14), (9_000, 15)])
+def test_the_table_of_weights_grows_with_the_features_unless_its_size_is_given(cities, bits):
+    rng = np.random.default_rng(0)
+    pages = pa.table({"page": range(9_000), "city": [f"c{i % cities}" for i in range(9_000)]})
+    log = pa.table({"page": np.arange(9_000), "ad": rng.integers(0, 3, 9_000), "click": rng.random(9_000) < 0.3})
+    events = ws.read_events(log, context="page", action="ad", reward="click")
+    policy = ws.fit(events, contexts=pages, fit_tau=1.0)
+    assert policy.learned.contexts["buckets"] == 1 << bits
+    assert len(policy.model.weights) == 1 << (bits + 10)
+    given = ws.fit(events, contexts=pages, fit_tau=1.0, weight_bits=12)
+    assert given.learned.contexts["buckets"] == 1 << 8
+    assert ("--weight-bits makes more" in given.summary()[1]) == (cities > 1 << 8)

@@ -29,7 +29,7 @@ def fit(
     loss: str = "squared",
     rate: list[float] | None = None,
     cross_only: bool = False,
-    weight_bits: int = 24,
+    weight_bits: int | None = None,
     min_events: int = 1,
     min_propensity: float = 0.0,
     strict: bool = False,
@@ -59,7 +59,7 @@ def fit(
         loss (NAME): squared (the paper's) or logistic.
         rate (R): A learning rate. May be repeated: the best is kept.
         cross_only: The paper's pure product: no ids, no constants.
-        weight_bits (B): 2^B weights.
+        weight_bits (B): 2^B weights (else 24, up to 26 if features need it).
         min_events (K): Feasible from K events on.
         min_propensity (P): Feasible from P on.
         strict: Refuse contexts or actions without a row of features.

@@ -22,7 +22,7 @@ _door = Door.to(
         "design_matrix": "ContextMatrix Matrix",
         "folds": "few_threads other_folds regressor_copy scikit_learn weighted_copy",
         "columns": "TOKEN absent_of numbers_of text_parts times_of vectors_of",
-        "hashed": "feature_rows settings_of_table",
+        "hashed": "Bits feature_rows settings_of_table",
         "keys": "KeyEncoder plain_column",
         "read": "Features feature_batches read_features",
         "read_distributed": "DistributedFeatures read_features_distributed rows_of_lists rows_of_log",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -38,17 +39,19 @@ from warmstart.scoring import (
 )
 
 MAY_BE_MISSING = ("text", "category", "number", "date", "timestamp")
-# A text is compared with lists of words in so many rows, by hashes of so many bits.
-ROWS_TO_COMPARE, BITS = 1_000, 24
+Bits = int | tuple[int, int]
+# A text is compared with lists of words, and features are counted, in so many rows, by hashes of so many bits.
+ROWS_TO_COMPARE, ROWS_TO_COUNT, BITS = 1_000, 50_000, 22
 _INDEX = re.compile(r"__index_level_\d+__")
 _RANGE_NAMES = ("index", "level_0", "Unnamed: 0", "column0")
 
 
-def settings_of_table(table: pa.Table, keys: Sequence[str], *, bits: int, cross_only: bool) -> FeatureSettings:
+def settings_of_table(table: pa.Table, keys: Sequence[str], *, bits: Bits, cross_only: bool) -> FeatureSettings:
     """Infer the kind of each column from its type.
 
     A text that repeats a list of words is left out, and so is an index of pandas. Whether a missing value is a feature
-    depends on whether the table has gaps; words have their column's name where several columns have words.
+    depends on whether the table has gaps; words have their column's name where several columns have words. ``bits``: or
+    the least and the most, between which the features decide.
     """
     given = [name for name in table.column_names if name not in keys]
     columns = {name: table.schema.field(name).type for name in given if not _is_index(table, name)}
@@ -58,7 +61,30 @@ def settings_of_table(table: pa.Table, keys: Sequence[str], *, bits: int, cross_
     left = tuple(n for n in given if n not in kinds and n not in weights.values())
     words = tuple(name for name, kind in kinds.items() if kind in KINDS_OF_WORDS)
     named = words if len(words) > 1 else ()
-    return FeatureSettings(bits, not cross_only, kinds, weights, scales, left, missing, named)
+    found = FeatureSettings(least_of(bits), not cross_only, kinds, weights, scales, left, missing, named)
+    return found if isinstance(bits, int) else replace(found, bits=_bits_for(table, found, *bits))
+
+
+def least_of(bits: Bits) -> int:
+    """Return the bits, or the least of them."""
+    return bits if isinstance(bits, int) else bits[0]
+
+
+def _bits_for(table: pa.Table, settings: FeatureSettings, least: int, most: int) -> int:
+    """Return the bits of twice as many buckets as there are categories and words.
+
+    Counted are as many as would have the same entropy if all were equally frequent, over how many a row has: rare ones
+    hardly matter, and what buckets mix up averages out among the words of a row (docs/decisions/0005-learning.md).
+    """
+    few = table.take(np.arange(0, table.num_rows, -(-table.num_rows // ROWS_TO_COUNT) or 1))
+    evenly = 0.0
+    for name in (name for name, kind in settings.kinds.items() if kind == "category" or kind in KINDS_OF_WORDS):
+        rows = feature_rows(few, few.num_rows, replace(settings.of(name), bits=BITS))
+        amounts = np.bincount(rows.buckets, weights=rows.values.astype(np.float64) ** 2)
+        shares = amounts[amounts > 0] / max(amounts.sum(), 1e-12)
+        per_row = len(rows.buckets) / max(int((np.diff(rows.starts) > 0).sum()), 1)
+        evenly += float(np.exp(-(shares @ np.log(shares)))) / per_row if len(shares) else 0.0
+    return int(np.clip(np.ceil(np.log2(max(2 * evenly, 1.0))), least, most))
 
 
 def feature_rows(table: pa.Table | None, size: int, settings: FeatureSettings) -> FeatureRows:

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from warmstart.core import DataError, counted, no_such_column, to_arrow
 from warmstart.engine import Engine, expand, is_storage, kind_of, open_whole
-from warmstart.features.hashed import feature_rows, settings_of_table
+from warmstart.features.hashed import Bits, feature_rows, least_of, settings_of_table
 from warmstart.features.keys import KeyEncoder
 from warmstart.features.rows import FeatureRows
 from warmstart.scoring import FeatureSettings
@@ -39,7 +39,7 @@ def read_features(
     columns: Mapping[str, str],
     keys: KeyEncoder,
     *,
-    bits: int,
+    bits: Bits,
     cross_only: bool,
     strict: bool,
     what: str,
@@ -54,14 +54,14 @@ def read_features(
         source: a table, or None for no features but the constant.
         columns: from the fixed names of the key columns to the user's.
         keys: the contexts or actions of the log.
-        bits: features are hashed into 2^bits buckets.
+        bits: features are hashed into 2^bits buckets; or the least and the most bits, between which features decide.
         cross_only: leave out the constant.
         strict: refuse a table that lacks a key of the log.
         what: the table's name in messages.
         settings: those of an earlier reading, to make the same features again.
     """
     if source is None:
-        settings = settings or FeatureSettings(bits, constant=True)
+        settings = settings or FeatureSettings(least_of(bits), constant=True)
         return Features(settings, feature_rows(None, len(keys), settings), len(keys))
     parts, places = [], [np.zeros(0, np.int64)]
     for batch in feature_batches(engine, source):
@@ -71,11 +71,11 @@ def read_features(
         settings = settings or settings_of_table(batch, list(columns.values()), bits=bits, cross_only=cross_only)
         parts.append(feature_rows(batch.take(to_arrow(known)), len(known), settings))
         places.append(numbers[known])
-    settings = settings or FeatureSettings(bits, constant=True)
+    settings = settings or FeatureSettings(least_of(bits), constant=True)
     rows_of_key = np.bincount(np.concatenate(places), minlength=len(keys))
     alone = np.flatnonzero(rows_of_key == 0)
     check_rows_per_key(int((rows_of_key > 1).sum()), len(alone) if strict else 0, what)
-    parts.append(feature_rows(None, len(alone), FeatureSettings(bits, settings.constant)))
+    parts.append(feature_rows(None, len(alone), FeatureSettings(settings.bits, settings.constant)))
     return Features(settings, FeatureRows.joined(parts, np.concatenate([*places, alone])), len(alone))
 
 

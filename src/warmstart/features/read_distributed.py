@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from warmstart.core import to_arrow
 from warmstart.engine import Engine, PartitionedEngine, expand, is_storage, one_kind, open_every_column
-from warmstart.features.hashed import feature_rows, settings_of_table
+from warmstart.features.hashed import Bits, feature_rows, least_of, settings_of_table
 from warmstart.features.read import BATCH, check_key_columns, check_rows_per_key, feature_batches, feature_report
 from warmstart.features.rows import FeatureRows
 from warmstart.scoring import FeatureSettings
@@ -55,7 +55,7 @@ def read_features_distributed(
     source: Any,
     columns: Mapping[str, str],
     *,
-    bits: int,
+    bits: Bits,
     cross_only: bool,
     strict: bool,
     what: str,
@@ -66,7 +66,7 @@ def read_features_distributed(
     The table is not fetched, and the result is materialised in the engine.
     """
     if source is None:
-        settings = settings or FeatureSettings(bits, constant=True)
+        settings = settings or FeatureSettings(least_of(bits), constant=True)
         described = contexts.mutate(**{name: ibis.null(kind) for name, kind in LISTS.items()})
     else:
         table, rows = rows_of_log(engine, contexts, source, columns, what)

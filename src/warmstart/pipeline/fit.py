@@ -51,7 +51,7 @@ def fit(
     loss: Literal["squared", "logistic"] = "squared",
     rates: Sequence[float] | None = None,
     cross_only: bool = False,
-    weight_bits: int = 24,
+    weight_bits: int | None = None,
     min_events: int = 1,
     min_propensity: float = 0.0,
     strict: bool = False,
@@ -85,7 +85,8 @@ def fit(
         loss: squared or logistic.
         rates: learning rates to try.
         cross_only: the paper's pure product, without linear terms and factors of ids.
-        weight_bits: the model has 2^weight_bits weights.
+        weight_bits: the model has 2^weight_bits weights. Without it, 24 bits, and up to 26 where the tables have many
+            words or categories.
         min_events: an action is feasible in a context from so many events on.
         min_propensity: and from this propensity on.
         strict: refuse feature tables that lack a context or action of the log.
@@ -179,7 +180,8 @@ class LocalFit(Fit):
         check_rewards(float(examples.reward_sum.sum()))
         self.report("reading features of contexts")
         x = read_features(engine, self.tables[0], keys=contexts, **self.context_options)
-        a = self.read_action_features(engine, actions)
+        a = self.read_action_features(engine, actions, x.settings.bits)
+        settings = replace(settings, sides=(x.settings.bits, a.settings.bits))
 
         def learner_of(kind: ModelName) -> Learner:
             return Learner(x.rows, a.rows, replace(settings, model=kind), self.regressor)

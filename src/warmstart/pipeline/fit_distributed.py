@@ -7,7 +7,7 @@ part of the model, its weights between passes, and a bounded sample of the cells
 from __future__ import annotations
 
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import ibis.expr.types as ir
@@ -26,6 +26,7 @@ from warmstart.reward import (
     BroadcastFeatures,
     DistributedLearner,
     Examples,
+    FitSettings,
     Halves,
     Learner,
     ProductModel,
@@ -52,13 +53,14 @@ class DistributedFit(Fit):
             contexts = cells.contexts.select(*self.events.columns.context_keys)
             x = read_features_distributed(engine, contexts, self.tables[0], **self.context_options)
             resources.callback(x.table.release)
-            a = self.read_action_features(engine, actions)
+            a = self.read_action_features(engine, actions, x.settings.bits)
+            settings = replace(self.settings, sides=(x.settings.bits, a.settings.bits))
             numbered = engine.materialise(self._numbered(cells, actions))
             resources.callback(numbered.release)
-            tau, halves = self._choose(x, a, actions)
+            tau, halves = self._choose(x, a, actions, settings)
             broadcast = BroadcastFeatures(a.rows, x.alone, self.events.columns.context_keys)
             partitions = partition_count(counts["cells"])
-            learner = DistributedLearner(engine, numbered, x.table, broadcast, self.settings, partitions)
+            learner = DistributedLearner(engine, numbered, x.table, broadcast, settings, partitions)
             learned = learner.learn(tau[0], halves, self.report)
             resources.callback(learned.ranking.release)
             ranking = engine.materialise(self._with_actions(learned.ranking, actions))
@@ -85,7 +87,9 @@ class DistributedFit(Fit):
         known = self.engine.open_arrow(actions.keys.append_column(NUMBER, [np.arange(len(actions))]))
         return known.select(known[ACTION].cast(kind).name(ACTION), NUMBER)
 
-    def _choose(self, x: DistributedFeatures, a: Features, actions: KeyEncoder) -> tuple[ChosenTau, Halves]:
+    def _choose(
+        self, x: DistributedFeatures, a: Features, actions: KeyEncoder, settings: FitSettings
+    ) -> tuple[ChosenTau, Halves]:
         """Choose the fit's tau and the halves here, as on one machine, with the cells of a sample of contexts."""
         windows = self.windows
         if not windows:
@@ -101,7 +105,7 @@ class DistributedFit(Fit):
         rows = fetch_streamed(self.engine, sample_by_key(x.table, keys, share))
         contexts = KeyEncoder.of(rows.select(list(keys)))
         features = rows_of_lists(rows, x.alone).take(np.argsort(contexts.numbers(rows)))
-        learner = Learner(features, a.rows, self.settings)
+        learner = Learner(features, a.rows, settings)
         divisions = self.divided([Examples.of_rows(cells, contexts, actions) for cells in sampled], learner.sample)
         trial = self.tried(learner, divisions)
         return self.choose_tau(learner, divisions, trial), Halves() if trial is None else trial.halves

@@ -57,15 +57,16 @@ class Fit:
     def context_options(self) -> dict[str, Any]:
         """Return how the table of contexts is read: its key columns, from the fixed names to the user's, and so on."""
         columns = dict(zip(self.events.columns.context_keys, self.events.columns.context, strict=True))
-        return {"columns": columns, "what": "the table of contexts", **self.settings.feature_options(0)}
+        return {"columns": columns, "what": "the table of contexts", **self.settings.context_options}
 
-    def read_action_features(self, engine: Engine, actions: KeyEncoder) -> Features:
+    def read_action_features(self, engine: Engine, actions: KeyEncoder, context_bits: int) -> Features:
         """Read the features of the log's actions.
 
         Without a table of actions, but with one of contexts, a few actions are features of their own (one-hot).
         """
         self.report("reading features of actions")
-        name, (contexts, table), options = self.events.columns.action, self.tables, self.settings.feature_options(1)
+        name, (contexts, table) = self.events.columns.action, self.tables
+        options = self.settings.action_options(context_bits)
         if table is None and contexts is not None and len(actions) <= (1 << self.settings.bits[1]) // 2:
             itself = text_array([str(key) for key in actions.values.to_pylist()])
             table = pa.table({name: actions.values, f"{name} itself": itself})

@@ -11,6 +11,7 @@ from warmstart.results.display import Fact, Result, TextTable, fields_of, plain
 from warmstart.results.safe import SafeImprovement, about_safety, safe_facts, safe_tables
 
 MOST_ACTIONS = 15
+MUCH_SHARED = 0.25
 # Below this share of the traffic a policy departs on that "only".
 FEW = 0.5
 DRIVERS = {
@@ -265,6 +266,8 @@ def _features(side: str, numbers: dict[str, Any]) -> str:
         line += f"; {numbers['without_features']:,} without a row, known by their id alone"
     if numbers["features"]:
         shared = f"{numbers['sharing_a_bucket']:.0%} share a bucket"
+        if numbers["sharing_a_bucket"] >= MUCH_SHARED:
+            shared += "; frequent words lose little by that, categories and ids do: --weight-bits makes more buckets"
         estimated = "about " if numbers.get("estimated") else ""
         line += f"; {estimated}{numbers['features']:,} features in {numbers['buckets']:,} buckets ({shared})"
     if numbers["left_out"]:

@@ -13,18 +13,20 @@ from warmstart.reward.product import PAPER_RATES
 from warmstart.scoring import LossName
 
 CELL_RATE = 0.05
+# Of contexts and of actions, and of both together, where features decide: 64 to 256 MB of weights a learning rate.
+LEAST_BITS, MOST_BITS = (14, 10), 26
 
 
 @dataclass(frozen=True)
 class FitSettings:
-    """The settings of ``fit``, which says what they mean."""
+    """The settings of ``fit``, which says what they mean; ``sides``: the bits of contexts and actions, once read."""
 
     fit_tau: float | Literal["auto"] = "auto"
     learn_from: Literal["cells", "events"] = "cells"
     loss: LossName = "squared"
     rates: tuple[float, ...] | None = None
     cross_only: bool = False
-    weight_bits: int = 24
+    weight_bits: int | None = None
     min_events: int = 1
     min_propensity: float = 0.0
     strict: bool = False
@@ -32,6 +34,7 @@ class FitSettings:
     threads: int | None = None
     model: ModelName | Literal["auto"] = "product"
     time_budget: float | None = None
+    sides: tuple[int, int] | None = None
     device: DeviceName = "auto"
 
     def __post_init__(self) -> None:
@@ -42,7 +45,7 @@ class FitSettings:
             raise UsageError(f"One cannot learn from {quoted(self.learn_from)}.", "Choose 'cells' or 'events'.")
         if self.loss not in ("squared", "logistic"):
             raise UsageError(f"There is no loss {quoted(self.loss)}.", "Choose 'squared' or 'logistic'.")
-        if not 4 <= self.weight_bits <= 30:
+        if self.weight_bits is not None and not 4 <= self.weight_bits <= 30:
             raise UsageError(f"weight_bits must lie between 4 and 30, and is {self.weight_bits}.", "24: 16 M weights.")
         if self.min_events < 1 or not 0 <= self.min_propensity <= 1:
             raise UsageError("An action is feasible from 1 event or more, and a propensity in [0, 1].")
@@ -70,12 +73,23 @@ class FitSettings:
 
         Rows are short, so that a context's rows lie close together in memory: half the time of a square table.
         """
+        if self.sides is not None:
+            return self.sides
+        if self.weight_bits is None:
+            return LEAST_BITS
         columns = max(self.weight_bits // 2 - 2, 2)
         return self.weight_bits - columns, columns
 
-    def feature_options(self, side: Literal[0, 1]) -> dict[str, Any]:
-        """Return the options of ``read_features`` for contexts (0) or actions (1)."""
-        return {"bits": self.bits[side], "cross_only": self.cross_only, "strict": self.strict}
+    @property
+    def context_options(self) -> dict[str, Any]:
+        """Return the options of ``read_features`` for contexts."""
+        bits = self.bits[0] if self.weight_bits is not None else (LEAST_BITS[0], MOST_BITS - LEAST_BITS[1])
+        return {"bits": bits, "cross_only": self.cross_only, "strict": self.strict}
+
+    def action_options(self, context_bits: int) -> dict[str, Any]:
+        """Return the options of ``read_features`` for actions; what contexts leave of the most bits is theirs."""
+        bits = self.bits[1] if self.weight_bits is not None else (LEAST_BITS[1], MOST_BITS - context_bits)
+        return {"bits": bits, "cross_only": self.cross_only, "strict": self.strict}
 
     @property
     def learning_rates(self) -> tuple[float, ...]:
