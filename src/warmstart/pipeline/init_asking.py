@@ -153,7 +153,7 @@ class Asking:
             return answered
 
         question = "What was known before acting (context; several with commas)?"
-        given = self.asked(question, others, ",".join(names), columns)
+        given = self.asked(question, (*names, *others), ",".join(names), columns)
         rest = tuple(name for name in (*names, *others) if name not in given)
         return ProposedRole("context", given, reason, rest, sure=True)
 
