@@ -54,8 +54,8 @@ class FittedPolicy:
     """A policy that ``fit`` learned: it ranks the feasible actions of every context by expected reward.
 
     ``ranked``: where its ranking is stored. ``factors``: actual over expected rewards of each known action (shrunk);
-    ``lowest``: predictions are raised to it before. ``report``: what was learned from what. ``defers``: where nothing is
-    ranked logging's choice stands (the action is null). ``loaded``: from a folder that may be somebody else's.
+    ``lowest``: predictions are raised to it before. ``report``: what was learned from what. ``defers``: where nothing
+    is ranked logging's choice stands (the action is null). ``loaded``: from a folder that may be somebody else's.
     """
 
     columns: Columns
