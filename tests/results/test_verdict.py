@@ -259,9 +259,21 @@ def test_traffic_that_weights_nearly_cover_is_no_guess():
 def test_an_alarm_about_propensities_is_in_the_verdict():
     found = evaluated(log(means=(0.4, 0.45), events=3_000, seed=3))
     one = found["constant:a1"]
-    alarmed = replace(found, policies=(replace(one, withheld="WS105"),))
+    alarmed = replace(
+        found, policies=(replace(one, withheld="WS105"),), propensities=replace(found.propensities, name="model")
+    )
     assert "the propensities fail a check (WS105)" in alarmed.verdict.text
     assert any(text.startswith("Propensities that fit") for text in alarmed.verdict.settle)
+
+
+@pytest.mark.parametrize("source", ["train", "all"])
+def test_an_alarm_about_counts_of_another_window_is_none_about_the_estimate(source):
+    """That uses the evaluated window's own."""
+    found = evaluated(log(means=(0.4, 0.45), events=3_000, seed=3))
+    one, named = replace(found["constant:a1"], withheld="WS105"), replace(found.propensities, name=source)
+    alarmed = replace(found, policies=(one,), propensities=named)
+    assert alarmed.verdict.text == found.verdict.text
+    assert alarmed.verdict.settle == found.verdict.settle
 
 
 def test_another_outcome_has_its_own_baseline_and_no_margin():
