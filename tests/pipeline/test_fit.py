@@ -465,3 +465,17 @@ def test_the_table_of_weights_grows_with_the_features_unless_its_size_is_given(c
     given = ws.fit(events, contexts=pages, fit_tau=1.0, weight_bits=12)
     assert given.learned.contexts["buckets"] == 1 << 8
     assert ("--weight-bits makes more" in given.summary()[1]) == (cities > 1 << 8)
+
+
+def test_actions_without_a_table_are_told_apart_whatever_their_names():
+    """Contexts of two kinds; each kind likes one of two actions whose names have the same words."""
+    rng = np.random.default_rng(0)
+    size, n = 60, 2_000
+    kind = np.array(["k", "l"])[np.arange(size) % 2]
+    page, ad = rng.integers(0, size, n), rng.choice(["a b", "b a"], n)
+    clicked = rng.random(n) < np.where((kind[page] == "k") == (ad == "a b"), 0.7, 0.2)
+    log = pa.table({"page": page, "ad": ad, "click": clicked})
+    events = ws.read_events(log, context="page", action="ad", reward="click")
+    policy = ws.fit(events, contexts=pa.table({"page": range(size), "kind": kind}), fit_tau=1.0, weight_bits=14)
+    assert policy.choose_table(pa.table({"kind": ["k", "l"]}))["ad"].to_pylist() == ["a b", "b a"]
+    assert policy.learned.actions["features"] == 3

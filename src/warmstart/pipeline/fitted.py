@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from warmstart.core import ACTION, EmptyWindowError, Progress, text_array
@@ -68,7 +69,9 @@ class Fit:
         name, (contexts, table) = self.events.columns.action, self.tables
         options = self.settings.action_options(context_bits)
         if table is None and contexts is not None and len(actions) <= (1 << self.settings.bits[1]) // 2:
-            itself = text_array([str(key) for key in actions.values.to_pylist()])
+            # A list of one word each: as text, "a b" would be the same as "b a", and 1 as -1.
+            words = text_array([str(key) for key in actions.values.to_pylist()])
+            itself = pa.ListArray.from_arrays(np.arange(len(words) + 1, dtype=np.int32), words)
             table = pa.table({name: actions.values, f"{name} itself": itself})
         return read_features(engine, table, {ACTION: name}, actions, what="the table of actions", **options)
 
