@@ -18,8 +18,9 @@ from warmstart.estimators.intervals.gain_bets import gain_evidence
 LOGS = 300
 RATIOS = [1.4, 2.6, 5.8]
 FALSE_ALARM = 1e-4
-# The most misses of an end of a gain that were seen at the true doubt, in these worlds; the guide names them.
+# The most misses of an end that were seen at the true doubt, in these worlds; the guide names them.
 MISSES = {0.05: 1, 0.5: 18}
+OF_VALUES = {0.05: 1, 0.5: 14}
 SLOWLY = pytest.param(True, marks=pytest.mark.slow)
 
 
@@ -65,7 +66,7 @@ def test_gains_hold_at_the_true_doubt(ratio, deterministic, flipped, delta):
     assert world.ratios().max(axis=1)[int(flipped)] == pytest.approx(ratio)
     for known in (False, True):
         for end in (side, -side):
-            assert gain_misses(world, ratio, delta, known=known, side=end) <= MISSES[delta] < allowed(delta)
+            assert gain_misses(world, ratio, delta, known=known, side=end) <= MISSES[delta] < LOGS * delta / 2
         assert gain_misses(world, 1.0, delta, known=known, side=side) == LOGS
 
 
@@ -76,7 +77,7 @@ def test_gains_hold_at_the_true_doubt(ratio, deterministic, flipped, delta):
 def test_values_hold_at_the_true_doubt(ratio, deterministic, flipped, delta):
     world = hidden_world(1, ratio, deterministic=deterministic)
     world, side = (world.flipped(), -1) if flipped else (world, 1)
-    assert value_misses(world, ratio, delta, side=side) <= allowed(delta)
+    assert value_misses(world, ratio, delta, side=side) <= OF_VALUES[delta] < LOGS * delta / 2
     assert value_misses(world, 1.0, delta, side=side) > allowed(delta)
 
 

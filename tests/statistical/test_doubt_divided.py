@@ -1,7 +1,8 @@
 """Under the doubt that is true, no end by unit or by epoch misses more than it may; under none it does.
 
 The worlds of test_doubt. By unit, every event of theirs comes eight times, and all visits of a unit earn the same; by
-epoch, eight worlds follow each other. More misses than ``allowed`` have a chance of 1e-4.
+epoch, eight worlds follow each other. More misses than ``allowed`` have a chance of 1e-4. Constants: the most misses of
+an end that were seen in 300 logs at the true doubt, in these worlds; the guide names them.
 """
 
 import math
@@ -15,6 +16,7 @@ from warmstart.estimators.intervals import gain_evidence, lines, log_sum, unit_v
 from warmstart.estimators.intervals.bets import log_mean
 
 VISITS, EPOCHS = 8, 8
+GAINS_BY_UNIT, VALUES_BY_UNIT, GAINS_BY_EPOCH = {0.05: 1, 0.5: 19}, {0.05: 1, 0.5: 9}, {0.05: 0, 0.5: 5}
 # Ratio, whether the logger is deterministic, whether rewards are 1 - r, delta, logs.
 MANY = [
     pytest.param(ratio, deterministic, flipped, delta, 300, marks=pytest.mark.slow)
@@ -77,12 +79,17 @@ def epoch_misses(worlds, doubt, delta, *, side, logs):
     return missed
 
 
+def test_no_end_that_was_seen_misses_more_than_half_of_delta():
+    for seen in (GAINS_BY_UNIT, VALUES_BY_UNIT, GAINS_BY_EPOCH):
+        assert all(misses < 300 * delta / 2 for delta, misses in seen.items())
+
+
 @CASES
 def test_gains_by_unit_hold_at_the_true_doubt(ratio, deterministic, flipped, delta, logs):
     [world], side = sided([hidden_world(1, ratio, deterministic=deterministic)], flipped)
     for known in (False, True):
         for end in (side, -side):
-            assert unit_misses(world, ratio, delta, known=known, side=end, logs=logs) <= allowed(delta, logs)
+            assert unit_misses(world, ratio, delta, known=known, side=end, logs=logs) <= GAINS_BY_UNIT[delta]
         assert unit_misses(world, 1.0001, delta, known=known, side=side, logs=logs) > allowed(delta, logs)
 
 
@@ -95,7 +102,7 @@ def test_a_doubt_by_unit_that_is_a_little_too_small_is_caught():
 @pytest.mark.parametrize(NAMES, [(2.6, False, False, 0.5, 20), *MANY])
 def test_values_by_unit_hold_at_the_true_doubt(ratio, deterministic, flipped, delta, logs):
     [world], side = sided([hidden_world(1, ratio, deterministic=deterministic)], flipped)
-    assert value_misses(world, ratio, delta, side=side, logs=logs) <= allowed(delta, logs)
+    assert value_misses(world, ratio, delta, side=side, logs=logs) <= VALUES_BY_UNIT[delta]
     assert value_misses(world, 1.0, delta, side=side, logs=logs) > allowed(delta, logs)
 
 
@@ -104,5 +111,5 @@ def test_gains_by_epoch_hold_at_the_true_doubt(ratio, deterministic, flipped, de
     worlds = [hidden_world(seed, ratio, deterministic=deterministic) for seed in range(EPOCHS)]
     worlds, side = sided(worlds, flipped)
     for end in (side, -side):
-        assert epoch_misses(worlds, ratio, delta, side=end, logs=logs) <= allowed(delta, logs)
+        assert epoch_misses(worlds, ratio, delta, side=end, logs=logs) <= GAINS_BY_EPOCH[delta]
     assert epoch_misses(worlds, 1.0, delta, side=side, logs=logs) > allowed(delta, logs)
