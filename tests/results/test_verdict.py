@@ -201,7 +201,10 @@ def test_guards_that_are_not_kept_forbid_and_another_policy_is_looked_for():
     found = evaluated(table, ["constant:a1"], read={"also": "cost", "minimize": "cost"}, guards=["cost<=+0.01"])
     assert found.verdict.kind == "better"
     assert found.verdict.title == "Do not use 'constant:a1': it breaks a guard"
-    assert "'cost<=+0.01' is broken" in found.verdict.text
+    [guard] = found.policies[0].guards
+    assert f"'cost<=+0.01' is broken (its outcome changes by {guard.span})." in found.verdict.text
+    assert f"[{guard.lower:+.4g}, {guard.upper:+.4g}]" == guard.span
+    assert found.verdict.text.endswith("keep what was shown.")
     same = evaluated(
         table, ["constant:a1"], read={"also": "cost", "minimize": "cost"}, guards=["cost<=+0.01"], margin=0.9
     )
@@ -252,7 +255,7 @@ def test_traffic_that_weights_nearly_cover_is_no_guess():
     """At a tau of .55 an action with a share of a half is clipped, but weights stand for nine tenths of it."""
     events = ws.read_events(log(means=(0.4, 0.41)), context="page", action="ad", reward="click")
     text = ws.evaluate("constant:a1", events, tau=0.55).verdict.text
-    guessed = float(re.search(r"supports 0 % of traffic; on ([0-9.]+) % a model's guess stands in", text)[1])
+    guessed = float(re.search(r"supports 0 % of traffic; .* on ([0-9.]+) % of all a model's guess", text)[1])
     assert 5 < guessed < 15
 
 

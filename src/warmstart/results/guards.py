@@ -123,6 +123,14 @@ class GuardResult:
     upper: float | None
     tipping: Unbounded | None = None
 
+    @property
+    def span(self) -> str:
+        """Show the ends of the guarded change in the guard's own terms."""
+        if self.lower is None:
+            return "-"
+        shape = "+.2%" if self.guard.endswith("%") else "+.4g"
+        return f"[{self.lower:{shape}}, {'any' if self.upper is None else format(self.upper, shape)}]"
+
     def with_doubt(self, limits: Sequence[DoubtedLimit], *, doubted: bool) -> GuardResult:
         """Return the result with the doubt at which it tips.
 

@@ -153,7 +153,8 @@ class Learned(Result):
             other = f"{percent(self.departure.departs)} of the traffic, in {self.departure.contexts:,} contexts"
             text = f"{other}: there it chooses another action than the one shown most."
             facts.append(Fact("Departs from logging on", text))
-        model = " ".join(about_model(self)).removeprefix("Model: ")
+        # What was not compared, and why, stands below.
+        model = " ".join(about_model(self)[:1]).removeprefix("Model: ")
         return (*facts, Fact("Model", model or f"{self.kind_of_model or 'Your own'}; no others were compared."))
 
     @property

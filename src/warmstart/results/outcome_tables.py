@@ -16,7 +16,6 @@ from warmstart.results.tradeoffs import tradeoffs
 
 if TYPE_CHECKING:
     from warmstart.results.evaluation import Evaluation
-    from warmstart.results.guards import GuardResult
     from warmstart.results.segments import SegmentGain
 
 WORDS = {"holds": "holds", "fails": "FAILS", "cannot-tell": "cannot tell"}
@@ -54,7 +53,7 @@ def guards_table(evaluation: Evaluation) -> TextTable | None:
     tips = any(guard.tipping is not None for e in evaluation for guard in e.guards)
     rows = [
         (
-            *(*names, guard.guard, WORDS[guard.status], guard_ends(guard)),
+            *(*names, guard.guard, WORDS[guard.status], guard.span),
             *([shown_factor(guard.tipping)] if tips else []),
         )
         for names, e in evaluation.shown()
@@ -63,14 +62,6 @@ def guards_table(evaluation: Evaluation) -> TextTable | None:
     header = ("policy", "tau", "guard", "status", "change lies in", *(["tips at"] if tips else []))
     title = "Guards (the policy where it is supported, logging elsewhere, against logging; all policies at once)"
     return TextTable(title, header, rows, left=1) if rows else None
-
-
-def guard_ends(guard: GuardResult) -> str:
-    """Show the ends of a guarded change in the guard's own terms."""
-    if guard.lower is None:
-        return "-"
-    shape = "+.2%" if guard.guard.endswith("%") else "+.4g"
-    return f"[{guard.lower:{shape}}, {'any' if guard.upper is None else format(guard.upper, shape)}]"
 
 
 def tradeoffs_table(evaluation: Evaluation, only: str | None = None) -> TextTable | None:

@@ -11,7 +11,7 @@ from warmstart.results.amounts import Amounts
 if TYPE_CHECKING:
     from warmstart.results.estimate import ValueEstimate
     from warmstart.results.evaluation import Evaluation
-    from warmstart.results.guards import Status
+    from warmstart.results.guards import GuardResult, Status
 
 Kind = Literal["better", "worse", "same", "cannot-tell"]
 Evidence = Literal["certified", "estimated", "unsupported"]
@@ -36,9 +36,8 @@ class Wording:
             why = ": it breaks a guard" if "fails" in statuses else " yet: a guard is not proven to hold"
             title = f"Do not use {self._name}{why}"
         if self.estimate.guards:
-            words = {"holds": "holds", "fails": "is broken", "cannot-tell": "is not proven to hold"}
-            named = ", ".join(f"{quoted(guard.guard)} {words[guard.status]}" for guard in self.estimate.guards)
-            text = f"{text} Guard {named}."
+            text = f"{text} Guard {', '.join(map(_guarded, self.estimate.guards))}."
+            text += " Until no guard stands against it, keep what was shown." if title.startswith("Do not use") else ""
         modelled = not self.evaluation.propensities.counted
         if evidence == "estimated" and modelled and self.estimate.withheld is not None:
             text += f" But the propensities fail a check ({self.estimate.withheld}), so that this may be off."
@@ -107,8 +106,9 @@ class Wording:
             return silent
         estimated = self.estimate.gain.estimated
         guessed = 0.0 if estimated is None else estimated.on_model
-        model = f"; on {percent(guessed)} a model's guess stands in" if guessed >= none else ""
-        return f"{silent} The log supports {percent(self._share)} of traffic{model}."
+        rare = f"on {percent(support.clipped + support.unsupported)} its choices were rarely or never shown"
+        model = f", and on {percent(guessed)} of all a model's guess stands in" if guessed >= none else ""
+        return f"{silent} The log supports {percent(self._share)} of traffic; {rare}{model}."
 
     @property
     def _amounts(self) -> Amounts:
@@ -171,3 +171,11 @@ class Wording:
         span = f"approximate interval {amounts.signed_number(low)} to {amounts.signed_number(high)}"
         change = f"changes {self._reward} by {amounts.signed(sign * gain)}"
         return f"By the best estimate, used everywhere, it {change}; {span}"
+
+
+def _guarded(guard: GuardResult) -> str:
+    """Say whether a guard holds; if that is not proven, where its change lies."""
+    words = {"holds": "holds", "fails": "is broken", "cannot-tell": "is not proven to hold"}
+    open_ends = guard.status == "holds" or guard.lower is None
+    span = "" if open_ends else f" (its outcome changes by {guard.span})"
+    return f"{quoted(guard.guard)} {words[guard.status]}{span}"
