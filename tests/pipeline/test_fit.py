@@ -464,7 +464,7 @@ def test_the_table_of_weights_grows_with_the_features_unless_its_size_is_given(c
     assert len(policy.model.weights) == 1 << (bits + 10)
     given = ws.fit(events, contexts=pages, fit_tau=1.0, weight_bits=12)
     assert given.learned.contexts["buckets"] == 1 << 8
-    assert ("--weight-bits makes more" in given.summary()[1]) == (cities > 1 << 8)
+    assert ("--weight-bits (weight_bits=) for more buckets" in given.summary()[1]) == (cities > 1 << 8)
 
 
 def test_actions_without_a_table_are_told_apart_whatever_their_names():

@@ -73,8 +73,8 @@ def least_of(bits: Bits) -> int:
 def _bits_for(table: pa.Table, settings: FeatureSettings, least: int, most: int) -> int:
     """Return the bits of twice as many buckets as there are categories and words.
 
-    Counted are as many as would have the same entropy if all were equally frequent, over how many a row has: rare ones
-    hardly matter, and what buckets mix up averages out among the words of a row (docs/decisions/0005-learning.md).
+    Counted are as many as would have the same entropy if all were equally frequent: rare ones hardly matter
+    (docs/decisions/0005-learning.md).
     """
     few = table.take(np.arange(0, table.num_rows, -(-table.num_rows // ROWS_TO_COUNT) or 1))
     evenly = 0.0
@@ -82,8 +82,7 @@ def _bits_for(table: pa.Table, settings: FeatureSettings, least: int, most: int)
         rows = feature_rows(few, few.num_rows, replace(settings.of(name), bits=BITS))
         amounts = np.bincount(rows.buckets, weights=rows.values.astype(np.float64) ** 2)
         shares = amounts[amounts > 0] / max(amounts.sum(), 1e-12)
-        per_row = len(rows.buckets) / max(int((np.diff(rows.starts) > 0).sum()), 1)
-        evenly += float(np.exp(-(shares @ np.log(shares)))) / per_row if len(shares) else 0.0
+        evenly += float(np.exp(-(shares @ np.log(shares)))) if len(shares) else 0.0
     return int(np.clip(np.ceil(np.log2(max(2 * evenly, 1.0))), least, most))
 
 

@@ -85,7 +85,7 @@ def fit(
         loss: squared or logistic.
         rates: learning rates to try.
         cross_only: the paper's pure product, without linear terms and factors of ids.
-        weight_bits: the model has 2^weight_bits weights. Without it, 24 bits, and up to 26 where the tables have many
+        weight_bits: the model has 2^weight_bits weights. Without it, 24 bits, and up to 26 where contexts have many
             words or categories.
         min_events: an action is feasible in a context from so many events on.
         min_propensity: and from this propensity on.
@@ -180,7 +180,7 @@ class LocalFit(Fit):
         check_rewards(float(examples.reward_sum.sum()))
         self.report("reading features of contexts")
         x = read_features(engine, self.tables[0], keys=contexts, **self.context_options)
-        a = self.read_action_features(engine, actions, x.settings.bits)
+        a = self.read_action_features(engine, actions)
         settings = replace(settings, sides=(x.settings.bits, a.settings.bits))
 
         def learner_of(kind: ModelName) -> Learner:

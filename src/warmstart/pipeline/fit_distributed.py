@@ -53,7 +53,7 @@ class DistributedFit(Fit):
             contexts = cells.contexts.select(*self.events.columns.context_keys)
             x = read_features_distributed(engine, contexts, self.tables[0], **self.context_options)
             resources.callback(x.table.release)
-            a = self.read_action_features(engine, actions, x.settings.bits)
+            a = self.read_action_features(engine, actions)
             settings = replace(self.settings, sides=(x.settings.bits, a.settings.bits))
             numbered = engine.materialise(self._numbered(cells, actions))
             resources.callback(numbered.release)

@@ -60,14 +60,14 @@ class Fit:
         columns = dict(zip(self.events.columns.context_keys, self.events.columns.context, strict=True))
         return {"columns": columns, "what": "the table of contexts", **self.settings.context_options}
 
-    def read_action_features(self, engine: Engine, actions: KeyEncoder, context_bits: int) -> Features:
+    def read_action_features(self, engine: Engine, actions: KeyEncoder) -> Features:
         """Read the features of the log's actions.
 
         Without a table of actions, but with one of contexts, a few actions are features of their own (one-hot).
         """
         self.report("reading features of actions")
         name, (contexts, table) = self.events.columns.action, self.tables
-        options = self.settings.action_options(context_bits)
+        options = self.settings.action_options
         if table is None and contexts is not None and len(actions) <= (1 << self.settings.bits[1]) // 2:
             # A list of one word each: as text, "a b" would be the same as "b a", and 1 as -1.
             words = text_array([str(key) for key in actions.values.to_pylist()])

@@ -268,7 +268,7 @@ def _features(side: str, numbers: dict[str, Any]) -> str:
     if numbers["features"]:
         shared = f"{numbers['sharing_a_bucket']:.0%} share a bucket"
         if numbers["sharing_a_bucket"] >= MUCH_SHARED:
-            shared += "; frequent words lose little by that, categories and ids do: --weight-bits makes more buckets"
+            shared += "; if many are equally frequent, --weight-bits (weight_bits=) for more buckets is worth a try"
         estimated = "about " if numbers.get("estimated") else ""
         line += f"; {estimated}{numbers['features']:,} features in {numbers['buckets']:,} buckets ({shared})"
     if numbers["left_out"]:

@@ -13,8 +13,8 @@ from warmstart.reward.product import PAPER_RATES
 from warmstart.scoring import LossName
 
 CELL_RATE = 0.05
-# Of contexts and of actions, and of both together, where features decide: 64 to 256 MB of weights a learning rate.
-LEAST_BITS, MOST_BITS = (14, 10), 26
+# Of contexts and of actions, and the most of contexts if they have many features: 64 to 256 MB of weights a rate.
+LEAST_BITS, MOST_BITS_OF_CONTEXTS = (14, 10), 16
 
 
 @dataclass(frozen=True)
@@ -83,13 +83,13 @@ class FitSettings:
     @property
     def context_options(self) -> dict[str, Any]:
         """Return the options of ``read_features`` for contexts."""
-        bits = self.bits[0] if self.weight_bits is not None else (LEAST_BITS[0], MOST_BITS - LEAST_BITS[1])
+        bits = self.bits[0] if self.weight_bits is not None else (LEAST_BITS[0], MOST_BITS_OF_CONTEXTS)
         return {"bits": bits, "cross_only": self.cross_only, "strict": self.strict}
 
-    def action_options(self, context_bits: int) -> dict[str, Any]:
-        """Return the options of ``read_features`` for actions; what contexts leave of the most bits is theirs."""
-        bits = self.bits[1] if self.weight_bits is not None else (LEAST_BITS[1], MOST_BITS - context_bits)
-        return {"bits": bits, "cross_only": self.cross_only, "strict": self.strict}
+    @property
+    def action_options(self) -> dict[str, Any]:
+        """Return the options of ``read_features`` for actions."""
+        return {"bits": self.bits[1], "cross_only": self.cross_only, "strict": self.strict}
 
     @property
     def learning_rates(self) -> tuple[float, ...]:
