@@ -132,6 +132,35 @@ def test_what_export_writes_beside_its_file_is_no_input_either(run, inputs):
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        *(["audit", option] for option in ("--html", "--explore-out")),
+        *(["evaluate", option] for option in ("--html", "--supported-out")),
+        *(["plan", option] for option in ("--html", "--out")),
+        ["monitor", "--out"],
+        ["monitor", "--out", "lines.jsonl", "--html"],
+        *(["check", option] for option in ("--junit", "--markdown", "--out")),
+        *([*EXPORT[:1], "--tau", "0.1", "--to", to, "--out"] for to in ("parquet", "vw-cb", "dsjson")),
+        ["fit", "--out"],
+        ["fit", "--out", "new", "--html"],
+    ],
+    ids=" ".join,
+)
+def test_no_command_writes_onto_the_settings_it_has_read(command, run, inputs, tmp_path, monkeypatch):
+    """The file is as init writes it, so that only that it is read protects it."""
+    settings = tmp_path / "warmstart.toml"
+    init = ["init", "log.parquet", "--context", "context", "--action", "action", "--reward", "reward", "--yes"]
+    assert run(*init, "--out", settings)[0] == 0
+    before = settings.read_bytes()
+    forced = [] if command[0] == "check" else ["--force"]
+    for options, out in (([*forced, "--config", settings], settings), ([], "./warmstart.toml")):
+        code, said = run(*command, out, *options)
+        monkeypatch.chdir(tmp_path)
+        assert (code, "is an input" in said) == (2, True), said
+        assert settings.read_bytes() == before
+
+
+@pytest.mark.parametrize(
     "options", [["audit", *LOG, "--explore-out"], [*PLAN, "--out"], [*MONITOR, "--out"], [*EVALUATE, "--supported-out"]]
 )
 def test_two_outputs_are_two_files(options, run, tmp_path):

@@ -9,12 +9,14 @@ from typing import Any
 import typer
 
 from warmstart.cli.completion import option
-from warmstart.core import UsageError, printable
+from warmstart.core import UsageError, check_no_input, printable
 from warmstart.pipeline import CONFIG, SECTIONS, LogSettings, read_config
 
 ConfigOption = option(
     "--config", "FILE", f"Read what no option says from this file.  [default: {CONFIG}, if it is there]"
 )
+# Options that name what a command writes.
+OUTPUTS = ("out", "html", "explore_out", "supported_out", "junit", "markdown")
 BY_USER = ("COMMANDLINE", "ENVIRONMENT", "PROMPT")
 Values = Mapping[str, Mapping[str, Any]]
 
@@ -37,6 +39,9 @@ def filled(given: dict[str, Any], policy: Any) -> dict[str, Mapping[str, Any]]:
     values: dict[str, Mapping[str, Any]] = {}
     if named is not None or CONFIG.is_file():
         values = dict(read_config(path).values)
+        for output in OUTPUTS:
+            if given.get(output) is not None:
+                check_no_input(given[output], [path])
         typer.echo(f"Settings from {printable(path)}.", err=True)
     if given.get("progressive"):
         values = {"log": _without(values, "also", "minimize")}

@@ -29,7 +29,8 @@ _door = Door.to(
         "errors": "ColumnError DataError DecisionError DeviceError EmptyWindowError EngineError LaterVersionError "
         "MalformedLineError MissingValueError OutputError PropensityRangeError RewardRangeError SavedFileError "
         "SettingsError SourceError UsageError WarmstartError WarmstartWarning check_seed no_such_column",
-        "files": "CHECK_MARK SETTINGS_MARK check_output mark_of write_output write_parquet write_table write_tables",
+        "files": "CHECK_MARK SETTINGS_MARK check_no_input check_output mark_of write_output write_parquet write_table "
+        "write_tables",
         "memory": "check_address_space check_memory is_exhausted peak_gigabytes",
         "names": "ACTION ACTION_ERROR BEFORE CONTEXT_ERROR Columns DAY DECIDED EPOCH EVENTS EVENT_ID EVENT_WEIGHT "
         "EXPECTED FOLD LEFT_OUT MICROSECONDS_PER_DAY MODEL_VALUE NOISE OWN_EPOCH PART PROBABILITY PROPENSITY REWARD "

@@ -77,10 +77,7 @@ def check_output(out: str | Path, *, inputs: Iterable[Any] = (), force: bool = F
     path = Path(out)
     if not is_unicode(str(out)):
         raise UsageError(f"{quoted(str(out))} is not UTF-8.", "Name another output.")
-    for source in _paths(inputs):
-        if _is_input(path, source):
-            what = "is an input" if Path(source).is_file() else f"lies in the input {quoted(source)}"
-            raise UsageError(f"{quoted(str(out))} {what}.", "Inputs are never overwritten: name another output.")
+    check_no_input(path, inputs)
     if folder:
         if path.exists() and (not path.is_dir() or any(path.iterdir())):
             raise UsageError(f"{quoted(str(out))} is already there.", "Name a new folder.")
@@ -94,6 +91,14 @@ def check_output(out: str | Path, *, inputs: Iterable[Any] = (), force: bool = F
             f"{quoted(str(out))} is already there, and warmstart did not write it.",
             "Name another file, or replace it with --force (force=True).",
         )
+
+
+def check_no_input(out: Path, inputs: Iterable[Any]) -> None:
+    """Refuse an output that is an input, or lies in one, by whatever path or link."""
+    for source in _paths(inputs):
+        if _is_input(out, source):
+            what = "is an input" if Path(source).is_file() else f"lies in the input {quoted(source)}"
+            raise UsageError(f"{quoted(str(out))} {what}.", "Inputs are never overwritten: name another output.")
 
 
 def mark_of(path: Path) -> str | None:
