@@ -10,6 +10,7 @@ import warmstart as ws
 from warmstart.report import charts
 from warmstart.report.evaluation_page import evaluation_page
 from warmstart.report.outcome_pages import gain_rows
+from warmstart.results import left_open
 from warmstart.results.guards import GuardResult
 
 NAMES = {"context": "page", "action": "ad", "reward": "click"}
@@ -68,7 +69,7 @@ def test_bars_of_the_waterfall_follow_each_other_and_only_those_drawn_are_explai
 def test_all_supported_leaves_out_what_was_not_drawn(events):
     old = section(ws.evaluate({"old": "constant:old"}, events, tau=0.05), "Where the change of old")
     assert "A model's guess" not in dict(old.explained)
-    assert dict(old.explained)["Left open"] == "What this log cannot rule out."
+    assert dict(old.explained)["Left open"].endswith("is used everywhere: the certified range.")
 
 
 def test_what_learned_from_these_events_has_no_waterfall_and_one_warning(events):
@@ -102,9 +103,10 @@ def test_bounds_in_the_waterfall_are_those_of_the_decision_table(result):
     assert proven == glance.rows[0][glance.header.index("at least")]
     assert float(proven) <= 1000 * result["new"].gain.certified.joint_lower
     start, end = next(ends for what, *ends in bars.rows if what == "left open")
-    mean = result.log.mean_reward
-    assert float(start) <= 1000 * (result["new"].certified_lower - mean)
-    assert float(end) >= 1000 * (result["new"].certified_upper - mean)
+    lower, upper = left_open(result, result["new"])
+    assert 1000 * lower - 1 < float(start) <= 1000 * lower
+    assert 1000 * upper <= float(end) < 1000 * upper + 1
+    assert float(start) < float(proven) < float(end)
 
 
 def test_only_several_taus_of_one_policy_are_a_slider(result):

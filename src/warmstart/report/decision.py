@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from warmstart.core import percent, quoted, shortened
 from warmstart.report import charts
 from warmstart.report.outcome_pages import keeps_guards
 from warmstart.report.page import Card, Headline, Section
-from warmstart.results import Amounts, TextTable, assumptions_table
+from warmstart.results import Amounts, TextTable, assumptions_table, change_parts
 from warmstart.results import evaluation_tables as tables
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from warmstart.results import Assumption, Evaluation, Selection, ValueEstimate
+    from warmstart.results import Assumption, ChangePart, Evaluation, Selection, ValueEstimate
 
-CERTIFIED, LIKELY, ELSEWHERE, OPEN = "certified", "measured, not certified", "a model's guess", "left open"
-TOGETHER = "together"
+KINDS = {
+    "certified": "certified",
+    "measured": "measured, not certified",
+    "guessed": "a model's guess",
+    "together": "together",
+    "open": "left open",
+}
+BARS = {
+    "certified": "proven where supported",
+    "measured": "measured where supported",
+    "guessed": "guessed elsewhere",
+    "together": "best estimate everywhere",
+    "open": "left open",
+}
 # What policies are that have no other name.
 MEANINGS = {
     "uniform": ": at random among the actions of the context",
@@ -137,88 +149,52 @@ def assumptions_section(assumptions: Sequence[Assumption]) -> list[Section]:
 
 def waterfall_section(evaluation: Evaluation) -> list[Section]:
     """Show what the change of the policy in the verdict is made of."""
-    verdict = evaluation.verdict
-    if verdict is None or verdict.policy in evaluation.learned_here:
+    verdict, parts = evaluation.verdict, change_parts(evaluation)
+    if verdict is None or not parts:
         return []
-    estimate = evaluation[verdict.policy, verdict.tau]
-    rows, amounts = _steps(evaluation, estimate), Amounts.of(evaluation)
-    if not rows:
-        return []
+    estimate, amounts = evaluation[verdict.policy, verdict.tau], Amounts.of(evaluation)
     name, reward = shortened(verdict.policy, 30), shortened(evaluation.reward.name, 30)
-    shown = f"{amounts.number(evaluation.log.mean_reward)} {amounts.unit}"
-    chart = charts.waterfall(rows, x_title=f"change of {reward} {amounts.unit}")
-    table = TextTable(
-        f"Change of {reward} {amounts.unit}",
-        ("part", "from", "to"),
-        [(row["what"], *_shown(row)) for row in rows],
-        left=1,
-    )
-    support = estimate.support
-    lost = [
-        (support.clipped, "shown too rarely"),
-        (support.unsupported, "never shown"),
-        (support.undecided, "undecided"),
+    rows = [
+        {"what": BARS[one.kind], "kind": KINDS[one.kind], "start": times * one.start, "end": times * one.end}
+        for times, one in ((amounts.times, part) for part in parts)
     ]
-    shares = ", ".join(f"{percent(share)} {word}" for share, word in lost if share > 0)
-    low, high = (amounts.number(end) for end in evaluation.reward_range)
-    anything = f"There the reward could be anything from {low} to {high}, so that this bar may leave the picture."
+    title = f"Change of {reward} {amounts.unit} of all traffic"
+    chart = charts.waterfall(rows, x_title=title)
+    table = TextTable(title, ("part", "from", "to"), [(BARS[one.kind], *_shown(one, amounts)) for one in parts], left=1)
     meanings = {
-        CERTIFIED: "Where the log supports the policy: this much is proven.",
-        LIKELY: "Also where it is supported: up to what was measured there.",
-        ELSEWHERE: "On the rest of the traffic, by a reward model: no bound.",
-        TOGETHER: "The change if the policy is used everywhere: all bars above, one after the other.",
-        OPEN: f"What this log cannot rule out{f': of the traffic, {shares}. {anything}' if shares else '.'}",
+        "certified": "Where the log supports the policy: this much is proven.",
+        "measured": "Also where it is supported: up to what was measured there.",
+        "guessed": "On the rest of the traffic, by a reward model: no bound.",
+        "together": "The change if the policy is used everywhere: all bars above, one after the other.",
+        "open": f"What this log cannot rule out if the policy is used everywhere: {_open(evaluation, estimate)}",
     }
-    kinds = {row["kind"] for row in rows}
-    explained = [(kind.capitalize(), meaning) for kind, meaning in meanings.items() if kind in kinds]
+    explained = [(KINDS[one.kind].capitalize(), meanings[one.kind]) for one in parts]
     whole = ", were it used in all segments," if verdict.segments else ""
-    texts = [f"Against what was shown, which got {shown}."]
+    texts = [f"Against what was shown, which got {amounts.number(evaluation.log.mean_reward)} {amounts.unit}."]
     return [
         Section(f"Where the change of {name}{whole} comes from", texts, chart, [table], explained, plot="waterfall")
     ]
 
 
-def _steps(evaluation: Evaluation, estimate: ValueEstimate) -> list[dict[str, Any]]:
-    """Return the bars of the waterfall, one after the other, as changes against what was shown."""
-    certified, estimated = estimate.gain.certified, estimate.gain.estimated
-    times, base = Amounts.of(evaluation).times, evaluation.log.mean_reward
-    rows: list[dict[str, Any]] = []
-    so_far = 0.0
-
-    def bar(what: str, kind: str, start: float, end: float) -> None:
-        rows.append({"what": what, "kind": kind, "start": times * start, "end": times * end})
-
-    if certified is not None and certified.difference is not None:
-        near = _nearest_to_zero(certified.joint_lower, certified.joint_upper)
-        if near:
-            bar("proven where supported", CERTIFIED, 0.0, near)
-        bar("measured where supported", LIKELY, near, certified.difference)
-        so_far = certified.difference
-    if estimated is not None:
-        bar("guessed elsewhere", ELSEWHERE, so_far, estimated.difference)
-        bar("best estimate everywhere", TOGETHER, 0.0, estimated.difference)
-    if estimate.certified_lower is not None and estimate.certified_upper is not None and rows:
-        bar("left open", OPEN, estimate.certified_lower - base, estimate.certified_upper - base)
-    least = 1e-3 * max(abs(row["end"] - row["start"]) for row in rows[:4]) if rows else 0.0
-    return [row for row in rows if abs(row["end"] - row["start"]) > least]
+def _open(evaluation: Evaluation, estimate: ValueEstimate) -> str:
+    """Say what the range that is left open is made of."""
+    support, amounts = estimate.support, Amounts.of(evaluation)
+    lost = [(support.clipped, "shown too rarely"), (support.unsupported, "never shown")]
+    shares = " and ".join(f"on the {percent(share)} {word}" for share, word in lost if share > 0)
+    if not shares:
+        return "the certified range."
+    low, high = (amounts.number(end) for end in evaluation.reward_range)
+    anything = f"{shares}, any reward from {low} to {high} in the place of what was shown"
+    return f"the certified range where it is supported and, {anything}. So this bar may leave the picture."
 
 
-def _shown(row: dict[str, Any]) -> tuple[str, str]:
+def _shown(part: ChangePart, amounts: Amounts) -> tuple[str, str]:
     """Show where a bar begins and ends: what is proven rounded towards zero, what is left open outwards."""
-    start, end, kind = row["start"], row["end"], row["kind"]
-    per_one = Amounts(1, "event", None)
-    if kind == OPEN:
-        return per_one.bound(start, 1), per_one.bound(end, -1)
+    if part.kind == "open":
+        return amounts.bound(part.start, 1), amounts.bound(part.end, -1)
 
     def shown(place: float, *, proven: bool) -> str:
-        return per_one.bound(place, 1 if place > 0 else -1) if proven else per_one.signed_number(place)
+        return amounts.bound(place, 1 if place > 0 else -1) if proven else amounts.signed_number(place)
 
     # What was measured begins where the proven ends.
-    return shown(start, proven=kind == LIKELY), shown(end, proven=kind == CERTIFIED)
-
-
-def _nearest_to_zero(lower: float | None, upper: float | None) -> float:
-    """Return the end of an interval that is nearest to zero; zero if that is inside."""
-    if lower is None or upper is None or lower <= 0 <= upper:
-        return 0.0
-    return lower if lower > 0 else upper
+    return shown(part.start, proven=part.kind == "measured"), shown(part.end, proven=part.kind == "certified")

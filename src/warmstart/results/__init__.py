@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from warmstart.results.segments import *  # noqa: F403
     from warmstart.results.selection import *  # noqa: F403
     from warmstart.results.verdict import *  # noqa: F403
+    from warmstart.results.waterfall import *  # noqa: F403
     from warmstart.results.wording import *  # noqa: F403
 
 _door = Door.to(
@@ -77,6 +78,7 @@ _door = Door.to(
         "segments": "SegmentGain segment_gains",
         "selection": "Selection select",
         "verdict": "Verdict",
+        "waterfall": "ChangePart change_parts left_open",
         "wording": "Evidence Kind",
     },
 )
