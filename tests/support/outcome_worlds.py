@@ -152,11 +152,11 @@ def guard_proven(cells, k, draws, limit, delta, *, relative=False, exact_mean=Fa
     return share_ruled_out(cells, k, draws, limit, delta, -1, known=known)
 
 
-def gain_sums(cells, s):
-    """The library's sums of a policy's gain."""
+def gain_sums(cells, s, *, known=True):
+    """The library's sums of a policy's gain, with what training expects of rewards or without."""
     u, n, e = cells.u[0].ravel(), cells.n.ravel(), np.broadcast_to(cells.expected, cells.n.shape).ravel()
-    by_u = Coefficients(u, n, s.ravel().astype(float))
-    return GainSums(by_u, np.round(e * 32) / 32, n.sum(), float((u * u * n * e * (1 - e)).sum()))
+    by_u, variances = Coefficients(u, n, s.ravel().astype(float)), e * (1 - e) if known else np.ones(len(u))
+    return GainSums(by_u, np.round(e * 32) / 32 if known else None, n.sum(), float((u * u * n * variances).sum()))
 
 
 def segment_ends(cells, s, delta):
@@ -164,8 +164,8 @@ def segment_ends(cells, s, delta):
     return gain_ends(gain_sums(cells, s), delta)
 
 
-def share_ends(cells, s, delta, limits=(), origin=0.0):
+def share_ends(cells, s, delta, limits=(), origin=0.0, *, known=True):
     """The library's ends of a policy's gain as a share of logging's mean; it gets the contested contexts' cells."""
-    logging = LoggingTotals(cells.n.sum(), s.sum(), origin, cells.mean)
+    logging = LoggingTotals(cells.n.sum(), s.sum(), origin, cells.mean if known else None)
     contested = np.abs(cells.u[0]).max(axis=1) > 0
-    return relative_ends(gain_sums(cells.only(contested), s[contested]), logging, delta, limits)
+    return relative_ends(gain_sums(cells.only(contested), s[contested], known=known), logging, delta, limits)

@@ -39,7 +39,7 @@ def guarded_outcome(text: str) -> str | None:
 class Guard:
     """``outcome`` may change by at most (``<=``), or must change by at least (``>=``), ``limit`` against logging.
 
-    ``relative``: the limit is a share of logging's mean.
+    ``relative``: the limit is a share of logging's mean, without the sign of that mean: 1 % of -.5 is .005.
     """
 
     outcome: str
@@ -74,12 +74,15 @@ class Guard:
         return cls(match["outcome"], sense, limit / 100 if relative else limit, relative, text.strip())
 
     def limits(self, logging: Ends | None) -> Ends | None:
-        """Return the smallest and the largest limit of the change that logging's mean leaves possible, None if none."""
+        """Return the smallest and the largest limit of the change that logging's mean leaves possible.
+
+        None where nothing is known of that mean, or where not even its sign is: there is no share of what may be 0.
+        """
         if not self.relative:
             return self.limit, self.limit
-        if logging is None:
+        if logging is None or logging[0] < 0 < logging[1]:
             return None
-        low, high = sorted(self.limit * end for end in logging)
+        low, high = sorted(self.limit * abs(end) for end in logging)
         return low, high
 
     def judge(self, gain: Ends | None, logging: Ends | None, relative: Ends | None = None) -> GuardResult:
@@ -111,7 +114,7 @@ class Guard:
 class GuardResult:
     """Whether a policy keeps a guard, and the ends of the change that decided it.
 
-    They are in the guard's own terms, a share of logging's mean where it is relative. They hold for all policies and
+    They are in the guard's own terms, a share of the size of logging's mean where it is relative. They hold for all policies and
     taus at once, one guard at a time: each end fails somewhere with probability at most delta / 2. No upper end:
     nothing is ruled out above the lower one; no end: nothing is proven. ``tipping``: the largest doubt at which it is
     certain that the guard holds, or fails; None if it is not, or if that is not known.
@@ -145,7 +148,8 @@ class GuardResult:
 
 
 def _relative(gain: Ends, logging: Ends) -> Ends | None:
-    """Return the ends of the change relative to logging's mean; None where that may be zero or less."""
-    if logging[0] <= 0:
+    """Return the ends of the change relative to the size of logging's mean; None where that may be zero."""
+    if logging[0] <= 0 <= logging[1]:
         return None
-    return min(gain[0] / end for end in logging), max(gain[1] / end for end in logging)
+    sizes = [abs(end) for end in logging]
+    return min(gain[0] / size for size in sizes), max(gain[1] / size for size in sizes)

@@ -114,7 +114,7 @@ def _change(evaluation: Evaluation, estimate: ValueEstimate, guard: Guard) -> fl
         return change
     place = [outcome.name for outcome in evaluation.outcomes].index(guard.outcome)
     mean = (evaluation.log.mean_reward, *evaluation.log.other_means)[place]
-    return change / mean if mean else None
+    return change / abs(mean) if mean else None
 
 
 def _more_log(times: float, evaluation: Evaluation, proves: str, *, far: str, seems: str) -> str:
