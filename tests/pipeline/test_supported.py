@@ -54,8 +54,9 @@ def test_what_is_no_rule_by_context_is_refused(duckdb):
     )
     with pytest.raises(ws.UsageError, match="No table says where"):
         supported("uniform", by_day)
-    with pytest.raises(ws.UsageError, match="chooses by event"):
-        supported("column:reward", events)
+    for name in ("by event", ""):
+        with pytest.raises(ws.UsageError, match=f"'{name}' chooses by event"):
+            supported({name: "column:reward"}, events)
     with pytest.raises(ws.UsageError, match="Logging supports all"):
         supported("logging", events)
     log = pa.table({"tau": ["p"] * 4, "ad": ["a", "b"] * 2, "click": [1, 0, 1, 0]})

@@ -48,3 +48,14 @@ def test_a_time_as_text_is_read_as_arrow_reads_it_or_refused(text):
         mine = rows_of_records([{"at": text}], settings)
         assert np.array_equal(mine.buckets, theirs.buckets)
         assert mine.values == pytest.approx(theirs.values)
+
+
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_an_embedding_of_another_length_is_refused_even_where_the_numbers_of_all_are_as_many(wrong):
+    scales = {f"vector[{i}]": (0.0, 1.0) for i in range(2)}
+    settings = FeatureSettings(10, kinds={"vector": "embedding"}, scales=scales)
+    vectors = [[0.1, 0.2], [0.3, 0.4], [0.5, 0.6]]
+    vectors[wrong], vectors[(wrong + 1) % 3] = [0.1], [0.2, 0.3, 0.4]
+    first = min(wrong, (wrong + 1) % 3)
+    with pytest.raises(ws.ColumnError, match=f"'vector' of context {first} has {len(vectors[first])} numbers, not 2"):
+        rows_of_records([{"vector": one} for one in vectors], settings)

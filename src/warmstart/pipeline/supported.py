@@ -32,7 +32,8 @@ def check_supported(send: OnSupport | None, policies: Sequence[NamedPolicy], inp
         )
     if all(policy.keyword == "logging" for policy in policies):
         raise UsageError("Logging supports all that it did: no table says where.", "Name another policy.")
-    if by_event := next((policy.name for policy in policies if policy.column is not None), None):
+    by_event = next((policy.name for policy in policies if policy.column is not None), None)
+    if by_event is not None:
         raise UsageError(f"{quoted(by_event)} chooses by event: no table says where it is supported.", RULE)
     if not source.counted or source.epoch is not None:
         raise UsageError(

@@ -189,7 +189,8 @@ def vectors_of_lists(values: list[Any], name: str, dimensions: int) -> tuple[NDA
     flat, _ = _flat(values, name)
     lengths = _lengths(values)
     rows = np.array([row for row, listed in enumerate(values) if listed is not None], dtype=np.int64)
-    if wrong := next((row for row in rows.tolist() if lengths[row] != dimensions), None):
+    wrong = next((row for row in rows.tolist() if lengths[row] != dimensions), None)
+    if wrong is not None:
         raise ColumnError(f"{quoted(name)} of context {wrong} has {lengths[wrong]:,} numbers, not {dimensions:,}.")
     return rows, _numbers(flat, name).reshape(len(rows), dimensions)
 
