@@ -1,6 +1,7 @@
 """tau is chosen from contexts, actions and a rate from before."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.support import reference
 from tests.support.logs import cut, decisions, moment, random_log, read, some_policy
@@ -70,6 +71,28 @@ def test_an_action_that_hardly_misses_a_tau_keeps_its_support(duckdb, shown):
     assert [one.support.supported for one in found] == pytest.approx([1, 1])
     errors = [[point.error for point in one.tau_choice.curve] for one in found]
     assert all(curve[CANDIDATES.index(one.tau)] <= 1.1 * min(curve) for one, curve in zip(found, errors, strict=True))
+
+
+def tau_of_logged(engine, shown, reward):
+    """The tau of a policy that always chooses b, whose logged propensity is .199, shown in so many of 1,000 events."""
+    b = np.arange(1_000) < shown
+    columns = {"context": np.arange(1_000), "action": np.where(b, "b", "a"), "p": np.where(b, 0.199, 0.801)}
+    log = pa.table({**columns, "id": np.arange(1_000), "reward": reward})
+    events = read(log, engine, time=False, propensity="p", event_id="id")
+    return ws.evaluate("constant:b", events, propensities="logged")["constant:b"].tau
+
+
+@pytest.mark.parametrize("shown", [220, 300])
+def test_an_action_keeps_its_support_though_weights_do_not_add_up_to_the_traffic(duckdb, shown):
+    """Unless they add up to so much more that it is no chance: then clipping mends weights that are too large."""
+    some = (np.arange(1_000) % 5 == 0).astype(float)
+    first, second = (tau_of_logged(duckdb, shown, reward) for reward in (some, 1 - some))
+    assert first == second
+    assert (first <= 0.199) == (shown < 300)
+
+
+def test_rewards_that_are_all_0_or_all_1_choose_the_same_tau(duckdb):
+    assert tau_of_logged(duckdb, 300, np.zeros(1_000)) == tau_of_logged(duckdb, 300, np.ones(1_000))
 
 
 def test_auto_stands_beside_fixed_taus(duckdb):

@@ -33,6 +33,9 @@ MIDDLING_TAU = 0.05
 # A tau of at least half the best one that clips nothing is taken if its error is at most so many times the least: that
 # an action's share hardly misses the best, as .199 does .2, would take all its support for next to nothing.
 AS_GOOD, NOTHING = 1.1, 1e-9
+# Weights of propensities that are not counts never add up to the traffic exactly. So a tau clips nothing if it costs no
+# more weight than the smallest one, and what that lacks is chance up to so many standard errors of the mean weight.
+CHANCE = 3.0
 LEAST_RATE = 1e-6
 KEPT = "kept_by"
 
@@ -50,7 +53,7 @@ def choose_tau(engine: Engine, rows: ir.Table, events: float, rate: float | None
         rate: The mean reward that was known before the window, if any.
     """
     lost, squares = _clipping_cost(engine.fetch(_clipping_sums(rows)))
-    return _best(np.abs(lost) / events, squares / events**2, rate)
+    return _best(lost / events, squares / events**2, rate)
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +75,7 @@ class ClippingCost:
 
     def choose(self, rate: float | None) -> TauChoice:
         """Return the tau with the least expected error."""
-        return _best(np.abs(self.lost) / self.events, self.squares / self.events**2, rate)
+        return _best(self.lost / self.events, self.squares / self.events**2, rate)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the cost as plain numbers, to go on from another day."""
@@ -116,14 +119,18 @@ def choose_tau_by_epoch(
 def _best(lost: Floats, squares: Floats, rate: float | None) -> TauChoice:
     rates = np.array(RATES if rate is None else [max(min(rate, 1 - rate), LEAST_RATE)])[:, None]
     errors = np.sqrt(squared_error(lost, squares, rates))
-    regrets = (errors / np.maximum(errors.min(axis=1, keepdims=True), 1e-300)).max(axis=0)
+    least = np.maximum(errors.min(axis=1, keepdims=True), 1e-300)
+    regrets = (errors / least).max(axis=0)
     taus = np.array(CANDIDATES)
     best = float(taus[regrets <= regrets.min() * (1 + 1e-9)].max())
-    whole = (lost <= NOTHING) & (regrets <= AS_GOOD * regrets.min()) & (taus >= best / 2)
+    by_clipping, most = lost - lost[0], AS_GOOD * regrets.min()
+    if abs(lost[0]) <= CHANCE * math.sqrt(squares[0]):
+        regrets = (np.sqrt(squared_error(by_clipping, squares, rates)) / least).max(axis=0)
+    whole = (by_clipping <= NOTHING) & (regrets <= most) & (taus >= best / 2)
     best = float(taus[whole].max()) if whole.any() else best
     shown = float(np.exp(np.log(rates).mean()))
     curve = tuple(
-        TauPoint(tau, float(share), math.sqrt(shown * part), math.sqrt(squared_error(share, part, shown)))
+        TauPoint(tau, abs(float(share)), math.sqrt(shown * part), math.sqrt(squared_error(share, part, shown)))
         for tau, share, part in zip(CANDIDATES, lost, squares, strict=True)
     )
     return TauChoice(best, shown, rate is not None, curve)
@@ -166,10 +173,11 @@ def _clipping_cost(sums: Sequence[Row]) -> tuple[Floats, Floats]:
 
 
 def matched_rate(engine: Engine, rows: ir.Table) -> float | None:
-    """Return the self-normalised mean reward of what the policy would choose; None where there is none above zero.
+    """Return the self-normalised mean reward of what the policy would choose; None where all rewards are 0, or all 1.
 
     For propensities that certify nothing: there the evaluated rewards may have a say in tau.
     """
     c = clipped(rows, MIDDLING_TAU)
     totals = engine.fetch(rows.agg(reward=(c * rows.reward_sum).sum(), weight=(c * rows.n).sum()))[0]
-    return float(totals["reward"]) / float(totals["weight"]) if totals["weight"] and totals["reward"] else None
+    rate = float(totals["reward"] or 0.0) / float(totals["weight"] or math.inf)
+    return rate if LEAST_RATE < rate < 1 - LEAST_RATE else None
