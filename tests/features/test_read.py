@@ -1,5 +1,7 @@
 """Tables of contexts and actions as they are read: the same features from whatever they come."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+import warmstart as ws
 from warmstart.engine import connect
 from warmstart.features import KeyEncoder, read_features
 
@@ -46,3 +49,23 @@ def test_a_pandas_categorical_beside_words_is_read():
     )
     assert found.settings.left_out == ()
     assert found.settings.kinds == {"words": "words", "city": "category", "level": "category"}
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"x": [1.0, np.inf, -np.inf]},
+        {"x": pa.array([1.0, np.inf, -np.inf], pa.float32())},
+        {"x": [[1.0, 2.0], [np.inf, np.inf], [0.0, -np.inf]]},
+        {"x": pa.array([[1.0, 2.0], [np.inf, np.inf], [0.0, -np.inf]], pa.list_(pa.float64(), 2))},
+        {"words": [["a", "b"]] * 3, "x": [[1.0, 2.0], [np.inf, np.inf], [0.0, -np.inf]]},
+    ],
+)
+def test_infinite_numbers_are_refused_where_features_are_learned_and_at_the_edge_later(columns):
+    pages = pa.table({"page": range(3), **columns})
+    options = {"bits": 8, "cross_only": False, "strict": True, "what": "pages"}
+    read = partial(read_features, connect(), pages, {"context_0": "page"}, **options)
+    with pytest.raises(ws.MissingValueError, match="pages has infinite numbers: 'x' in 2 rows"):
+        read(KeyEncoder.of(pa.table({"context_0": range(3)})))
+    settings = read(KeyEncoder.of(pa.table({"context_0": [0]}))).settings
+    read(KeyEncoder.of(pa.table({"context_0": range(3)})), settings=settings)

@@ -10,6 +10,7 @@ from tests.support.saved_policies import NAMES, small_log, small_policy
 
 import warmstart as ws
 from warmstart import scoring
+from warmstart.features import feature_rows
 from warmstart.policy import unfamiliar
 
 PAGES = {"topics": [["red"]] * 3, "counts": [[1.0]] * 3, "new": [True, False, True]}
@@ -27,18 +28,18 @@ def test_what_is_known_needs_no_remark(policy):
 
 def test_numbers_far_from_training_and_gaps_are_counted(policy):
     far, gap = unfamiliar(policy, pa.table({**PAGES, "size": [50.0, None, -60.0]}))
-    assert far.startswith("'size': 2 of 3 contexts lie outside [")
-    assert gap.startswith("'size': 1 of 3 contexts have no value")
+    assert far.startswith("'size': 2 of 3 contexts outside [")
+    assert gap.startswith("'size': 1 of 3 contexts without a value")
 
 
 def test_new_actions_are_counted_scored_by_features_or_left_out(policy):
     pages = pa.table({**PAGES, "size": [0.0, 1.0, 2.0]})
     (note,) = unfamiliar(policy, pages, pa.table({"ad": [0, 77]}))
-    assert note == "1 of 2 actions were not in the training window: left out."
+    assert note == "1 of 2 actions not in the training window: left out."
     ads = pa.table({"ad": [0, 77], "words": ["tea", "tea"], "price": [1.0, 900.0]})
     new, far = unfamiliar(policy, pages, ads)
     assert "scored by their features alone" in new
-    assert far.startswith("'price': 1 of 2 actions lie outside")
+    assert far.startswith("'price': 1 of 2 actions outside")
 
 
 KINDS = ("product", "low-rank", "logistic", "trees", "cells")
@@ -74,22 +75,30 @@ def test_words_categories_ids_times_and_embeddings_that_training_never_had_are_s
         assert set(said) == {"vector", "on", "z"}
     else:
         assert set(said) == set(KNOWN)
-        assert said["title"] == "'title': 1 of 2 contexts have no word that training had, and are scored without."
+        assert said["title"] == "'title': 1 of 2 contexts with no word that training had: scored without."
         assert "a value that training never had" in said["device"]
         assert "no id that training had" in said["ids"]
-    assert "1 of 2 contexts lie outside those of training, 4 spreads" in said["vector"]
-    assert "lie outside 2023-12-27T16:02 to 2024-01-10T07:57," in said["on"]
+    assert "1 of 2 contexts outside those of training, 4 spreads" in said["vector"]
+    assert "outside 2023-12-27T16:02 to 2024-01-10T07:57," in said["on"]
     assert policy.unfamiliar(pages.iloc[:1]) == []
     service = scoring.load(policy.save(tmp_path / "policy"))
     for asked in ([KNOWN], [KNOWN, UNKNOWN], [UNKNOWN, MISSING, KNOWN]):
         assert service.unfamiliar(asked) == policy.unfamiliar(pa.Table.from_pylist(asked))
-    assert sum("no value" in note for note in service.unfamiliar([MISSING])) == 4
+    assert sum("without a value" in note for note in service.unfamiliar([MISSING])) == 4
 
 
 def test_contexts_that_are_known_by_their_keys_alone_are_counted_where_training_never_had_them():
     policy = ws.fit(ws.read_events(small_log(), **NAMES), weight_bits=8)
     (note,) = policy.unfamiliar(pa.table({"page": [1, 1, 77], "half": [0, 5, 0]}))
-    assert note.startswith("2 of 3 contexts were not in the training window: they get the action that is best")
+    assert note.startswith("2 of 3 contexts not in the training window: given the action that is best")
     (note,) = policy.unfamiliar(pa.table({"hour": [1]}))
-    assert note.startswith("1 of 1 context were not")
+    assert note.startswith("1 of 1 context not in the training window")
     assert policy.unfamiliar(pa.table({"page": [1], "half": [0]})) == []
+
+
+def test_an_infinite_number_is_at_the_edge_as_the_remark_says(policy):
+    far, edge = (pa.table({**PAGES, "size": [end, -end, 1.0]}) for end in (np.inf, 1e9))
+    (note,) = unfamiliar(policy, far)
+    assert note.startswith("'size': 2 of 3 contexts outside [")
+    rows = [feature_rows(table, 3, policy.context_settings) for table in (far, edge)]
+    assert rows[0].values.tolist() == rows[1].values.tolist()

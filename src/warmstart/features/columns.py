@@ -57,6 +57,20 @@ def absent_of(column: pa.Array | pa.ChunkedArray) -> NDArray[np.bool_]:
     return absent
 
 
+def infinite_of(column: pa.Array) -> NDArray[np.bool_]:
+    """Tell which entries are infinite, or lists with an infinite number; none of other types than floats."""
+    import pyarrow.compute as pc
+
+    is_list = types.is_list(column.type) or types.is_large_list(column.type) or types.is_fixed_size_list(column.type)
+    if not types.is_floating(column.type.value_type if is_list else column.type):
+        return np.zeros(len(column), dtype=bool)
+    infinite: NDArray[np.bool_] = np.isinf(to_numpy((pc.list_flatten(column) if is_list else column).cast("float64")))
+    if not is_list:
+        return infinite
+    rows = to_numpy(pc.list_parent_indices(column))[infinite]
+    return np.isin(np.arange(len(column)), rows)
+
+
 def numbers_of(column: pa.Array | pa.ChunkedArray, name: str) -> Floats:
     """Return numbers, durations and times (in seconds, of UTC if they have a zone) as floats; NaN for nulls."""
     kind = column.type

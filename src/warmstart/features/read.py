@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from warmstart.core import DataError, counted, no_such_column, to_arrow
+from warmstart.core import DataError, MissingValueError, counted, no_such_column, quoted, to_arrow
 from warmstart.engine import Engine, expand, is_storage, kind_of, open_whole
+from warmstart.features.columns import infinite_of
 from warmstart.features.hashed import Bits, feature_rows, least_of, settings_of_table
 from warmstart.features.keys import KeyEncoder
 from warmstart.features.rows import FeatureRows
@@ -47,7 +48,8 @@ def read_features(
 ) -> Features:
     """Read a table of contexts or actions as hashed sparse features.
 
-    A key of the log without a row in the table has no features but the constant.
+    A key of the log without a row in the table has no features but the constant. Infinite numbers are refused where
+    settings are inferred: nothing can be learned from them.
 
     Args:
         engine: opens the source.
@@ -64,12 +66,17 @@ def read_features(
         settings = settings or FeatureSettings(least_of(bits), constant=True)
         return Features(settings, feature_rows(None, len(keys), settings), len(keys))
     parts, places = [], [np.zeros(0, np.int64)]
+    is_new = settings is None
     for batch in feature_batches(engine, source):
         check_key_columns(columns, batch.column_names, what)
         numbers = keys.numbers(batch.select(list(columns.values())).rename_columns(list(columns)))
         known = np.flatnonzero(numbers >= 0)
         settings = settings or settings_of_table(batch, list(columns.values()), bits=bits, cross_only=cross_only)
-        parts.append(feature_rows(batch.take(to_arrow(known)), len(known), settings))
+        rows = batch.take(to_arrow(known))
+        if is_new:
+            infinite = {name: infinite_of(rows[name].combine_chunks()) for name in settings.columns}
+            check_infinite({name: int(is_so.sum()) for name, is_so in infinite.items()}, what)
+        parts.append(feature_rows(rows, len(known), settings))
         places.append(numbers[known])
     settings = settings or FeatureSettings(least_of(bits), constant=True)
     rows_of_key = np.bincount(np.concatenate(places), minlength=len(keys))
@@ -92,6 +99,13 @@ def check_rows_per_key(repeated: int, missing: int, what: str) -> None:
         raise DataError(f"{what} has two rows for one key; {counted(repeated, 'key')} in all.")
     if missing:
         raise DataError(f"{counted(missing, 'key')} of the log have no row in {what}.", "Leave --strict out to go on.")
+
+
+def check_infinite(rows: Mapping[str, int], what: str) -> None:
+    """Refuse columns with infinite numbers; ``rows``: how many rows have one, by column."""
+    if found := {name: number for name, number in rows.items() if number}:
+        parts = ", ".join(f"{quoted(name)} in {counted(number, 'row')}" for name, number in found.items())
+        raise MissingValueError(f"{what} has infinite numbers: {parts}.", "Leave them out (null), or cut them off.")
 
 
 def feature_report(settings: FeatureSettings, known: int, missing: int, features: int, used: int) -> dict[str, Any]:

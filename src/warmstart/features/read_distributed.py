@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,12 +10,20 @@ from typing import Any
 import ibis
 import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
+import numpy as np
 import pyarrow as pa
 
 from warmstart.core import to_arrow
 from warmstart.engine import Engine, PartitionedEngine, expand, is_storage, one_kind, open_every_column
 from warmstart.features.hashed import Bits, feature_rows, least_of, settings_of_table
-from warmstart.features.read import BATCH, check_key_columns, check_rows_per_key, feature_batches, feature_report
+from warmstart.features.read import (
+    BATCH,
+    check_infinite,
+    check_key_columns,
+    check_rows_per_key,
+    feature_batches,
+    feature_report,
+)
 from warmstart.features.rows import FeatureRows
 from warmstart.scoring import FeatureSettings
 
@@ -73,6 +81,7 @@ def read_features_distributed(
         if settings is None:
             sample = _sample(engine, source, table, columns)
             settings = settings_of_table(sample, list(columns.values()), bits=bits, cross_only=cross_only)
+            check_infinite(_infinite(engine, rows, settings.columns), what)
         schema = ibis.schema({**{key: contexts[key].type() for key in columns}, **LISTS})
         encoded = engine.map_batches(rows, _encode, schema, inputs=(settings, tuple(columns)))
         described = contexts.left_join(encoded, list(columns)).drop(*(f"{key}_right" for key in columns))
@@ -98,6 +107,23 @@ def rows_of_log(
     repeats = counts.filter(counts.rows > 1)
     check_rows_per_key(engine.fetch(repeats.agg(keys=repeats.count()))[0]["keys"], 0, what)
     return table, rows
+
+
+def _infinite(engine: PartitionedEngine, rows: ir.Table, names: Sequence[str]) -> dict[str, int]:
+    """Count the rows with an infinite number, by column."""
+    found = {}
+    for name in names:
+        column = rows[name]
+        if isinstance(column, ir.FloatingValue):
+            found[name] = _is_infinite(column)
+        elif isinstance(column, ir.ArrayValue) and column.type().value_type.is_floating():
+            found[name] = column.filter(_is_infinite).length() > 0
+    return engine.fetch(rows.agg(**{name: is_so.sum() for name, is_so in found.items()}))[0] if found else {}
+
+
+def _is_infinite(value: ir.NumericValue) -> ir.BooleanValue:
+    # Ibis compiles isinf() to FALSE on Spark.
+    return value.abs() == np.inf
 
 
 def _cast_key(column: ir.Value, kind: dt.DataType) -> ir.Value:

@@ -67,7 +67,7 @@ def unfamiliar(policy: FittedPolicy, contexts: pa.Table, actions: pa.Table | Non
         scored = policy.model is not None and policy.model.scores_new and policy.action_settings.kinds and described
         if new:
             what = "scored by their features alone" if scored else "left out"
-            notes.append(f"{new:,} of {counted(len(keys), 'action')} were not in the training window: {what}.")
+            notes.append(f"{new:,} of {counted(len(keys), 'action')} not in the training window: {what}.")
         if scored:
             notes += unfamiliar_features(GivenTable(actions), policy.action_settings, known[1], "action")
     return notes
@@ -84,5 +84,5 @@ def _of_keys(policy: FittedPolicy, contexts: pa.Table) -> list[str]:
         with keys_of_the_log():
             given = contexts.select(keys).cast(ranking.schema)
         new = int((KeyEncoder.of(ranking).numbers(given) < 0).sum())
-    best = "they get the action that is best on average, since no features of contexts were learned"
-    return [f"{new:,} of {counted(size, 'context')} were not in the training window: {best}."] if new else []
+    best = "given the action that is best on average, since no features of contexts were learned"
+    return [f"{new:,} of {counted(size, 'context')} not in the training window: {best}."] if new else []

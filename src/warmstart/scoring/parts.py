@@ -73,8 +73,8 @@ def category_part(rows: NDArray[Any], codes: NDArray[Any], values: Sequence[Any]
 
 
 def number_part(numbers: Floats, name: str, scale: Scale, size: float = NUMBER_SCALE) -> Part:
-    """Return numbers less their mean, in spreads; ``size``: the value of one spread."""
-    rows = np.flatnonzero(np.isfinite(numbers))
+    """Return numbers less their mean, in spreads, infinite ones at the edge; ``size``: the value of one spread."""
+    rows = np.flatnonzero(~np.isnan(numbers))
     mean, spread = scale
     # Halves, which are exact, of numbers whose difference may be beyond the largest.
     with np.errstate(over="ignore"):

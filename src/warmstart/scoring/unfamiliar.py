@@ -96,8 +96,8 @@ def unfamiliar_features(given: Given, settings: FeatureSettings, known: Buckets 
         gaps = given.gaps(name) if kind in GAPS_KNOWN and name not in settings.missing else 0
         if gaps:
             notes.append(
-                f"{quoted(name)}: {gaps:,} of {counted(given.size, what)} have no value; there was no such gap in "
-                "training, and they are scored without it."
+                f"{quoted(name)}: {gaps:,} of {counted(given.size, what)} without a value, where training had no gap: "
+                "scored without it."
             )
     return notes
 
@@ -107,8 +107,8 @@ def _far(values: Floats, scales: list[Scale], name: str, rows: tuple[int, str], 
     middles, spreads = (np.array(column) for column in zip(*scales, strict=True))
     with np.errstate(invalid="ignore", over="ignore"):
         far = int((np.abs(values / 2 - middles / 2) > LARGEST_NUMBER * (spreads / 2)).any(axis=1).sum())
-    spread = f"{LARGEST_NUMBER:g} spreads of training, and are scored as if at the edge."
-    return [f"{quoted(name)}: {far:,} of {counted(*rows)} lie outside {where}, {spread}"] if far else []
+    spread = f"{LARGEST_NUMBER:g} spreads of training: scored as if at the edge."
+    return [f"{quoted(name)}: {far:,} of {counted(*rows)} outside {where}, {spread}"] if far else []
 
 
 def _range(middle: float, spread: float, *, times: bool) -> str:
@@ -125,9 +125,7 @@ def _unknown(given: Given, settings: FeatureSettings, name: str, known: Buckets,
     sizes, ours = np.diff(rows.starts), np.concatenate([[0], np.cumsum(np.isin(rows.buckets, known))])
     new = int(((sizes > 0) & (np.diff(ours[rows.starts]) == 0)).sum())
     said = LACKED.get(kind, "no word that training had")
-    return (
-        [f"{quoted(name)}: {new:,} of {counted(given.size, what)} have {said}, and are scored without."] if new else []
-    )
+    return [f"{quoted(name)}: {new:,} of {counted(given.size, what)} with {said}: scored without."] if new else []
 
 
 @dataclass(frozen=True, eq=False)
