@@ -15,12 +15,12 @@ import numpy as np
 from benchmarks.records import Rows
 
 from studies.best_estimate import publish
-from studies.safe import CAUTION, SIZES, TAU, WORLDS, World, cells
-from warmstart.estimators import improve_either_way, propose
+from studies.safe import CAUTION, PROOF, SIZES, TAU, WORLDS, World, cells
+from warmstart.estimators import improve, propose
 from warmstart.pipeline.safe_chances import compare_settings
 from warmstart.reward import Examples, learn_estimated
 
-DELTA, PROOF = 0.05, 0.35
+DELTA = 0.05
 SETTINGS = ("argmax", "cautious", "safe")
 BANDS = ((0.0, 0.05), (0.05, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.01))
 
@@ -39,17 +39,14 @@ def one_log(name: str, size: int, seed: int, simulated: int) -> Judged:
     rng = np.random.default_rng([list(WORLDS).index(name), size, seed])
     world = World.draw(name, rng)
     first, later = world.log(round(size * (1 - PROOF)), rng), world.log(round(size * PROOF), rng)
-    (a, of_a), (both, of_both) = (cells(log) for log in (first, first + later))
-    b, of_b = cells(later, leaning=False)
+    (a, of_a), (b, _), (both, _) = (cells(log) for log in (first, later, first + later))
     bold = propose(*cells(first + later, leaning=False), tau=TAU, caution=0.0)
     sure = bold.only(bold.gains * np.sqrt(bold.events) > CAUTION * np.sqrt(bold.noise))
-    safe, _ = improve_either_way((a, b), (of_a, of_b), (both, of_both), tau=TAU, delta=DELTA)
+    safe = improve(a, b, of_a, tau=TAU, delta=DELTA)
     n, s = both.n, both.rewards
     examples = Examples(both.contexts, both.actions, n, s, s, (first + later)[0].sum(axis=1)[both.contexts])
     known = learn_estimated(examples, np.full(len(n), s.sum() / n.sum()), *world.means.shape)
-    found, _ = compare_settings(
-        (a, b), known, tau=TAU, delta=DELTA, first_leans=True, one_way=False, seed=seed, most=simulated
-    )
+    found, _ = compare_settings((a, b), known, tau=TAU, delta=DELTA, first_leans=True, seed=seed, most=simulated)
     said = {one.setting: one for one in found}
     gained = [world.gain(one, first + later) / size for one in (bold, sure, safe)]
     chances, gains = ([getattr(said[name], part) for name in SETTINGS] for part in ("worse", "gain"))

@@ -1,18 +1,22 @@
-"""``python -m studies.safe_dependent``: safe policies where users come back, and where the logger learns.
+"""``python -m studies.safe_dependent``: safe policies where users come back, and where the logger reacts to rewards.
 
 The worlds of ``studies.safe``. Sticky users come 20 times, keep their context and action, and differ in how much they
 click (a gamma factor of shape .25); parts are divided by user, and gains proven by user. The logger that learns begins
 at random and shows, from the second of ten days on, half of its traffic what Thompson sampling on all days before
-would; gains are proven over days, on the last of them. Logs are drawn as sums, and the library's functions do the rest.
+would; gains are proven over days, on the last of them. The logger that is retrained once, after half of the events,
+shows from then on nine tenths of each context what had earned most in it; parts are divided by time, then and there, or
+at random, which nothing that reacts to rewards allows. Logs are drawn as sums, and the library's functions do the rest.
 In brackets: how often a policy departs from logging, and its true gain on the traffic that was to prove it is not
-above zero. ``one test``: argmax by the first part, tested once by user or over days. ``naive``: the same sets, tested
-as if events were independent and the logger never changed.
+above zero. ``one test``: argmax by the first part, tested once by user, over days or as it is. ``naive``: the same
+sets, tested as if events were independent and the logger never changed; with a logger that is retrained, sets that the
+second part proposes and the first is to prove.
 """
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,24 +24,15 @@ from benchmarks.records import Rows
 from numpy.typing import NDArray
 
 from studies.best_estimate import publish
-from studies.safe import ACTIONS, CONTEXTS, TAU, WORLDS, World, cells
-from warmstart.estimators import (
-    SHARES,
-    CellSums,
-    Proposal,
-    improve,
-    improve_either_way,
-    propose,
-    proposed_sets,
-    worth,
-)
+from studies.safe import ACTIONS, CONTEXTS, PROOF, TAU, WORLDS, World, cells
+from warmstart.estimators import CellSums, Proposal, improve, propose, proposed_sets, prove
 from warmstart.estimators.improvement import mean_before, supported_in
 from warmstart.estimators.intervals import EpochTotals, Points, UnitTotals, unit_gain_ends
 
 Floats = NDArray[np.float64]
 Proves = Callable[[Proposal, float], bool]
-PROOF, VISITS, SHAPE, DAYS, DRAWS = 0.35, 20, 0.25, 10, 100
-STRENGTH = 20.0
+VISITS, SHAPE, DAYS, DRAWS = 20, 0.25, 10, 100
+STRENGTH, FAVOURED = 20.0, 0.9
 
 
 def last_proven(sets: Sequence[Proposal], proves: Proves, delta: float) -> Proposal | None:
@@ -97,22 +92,16 @@ def of_users(world: World, size: int, delta: float, rng: np.random.Generator) ->
     frail = rng.gamma(SHAPE, 1 / SHAPE, number)
     clicks = rng.binomial(VISITS, np.minimum(world.means[x, a] * frail, 1.0)).astype(float)
     late = rng.random(number) < PROOF
-    parts = [Users(x[some], a[some], clicks[some]) for some in (~late, late)]
-    both = cells(parts[0].log + parts[1].log)
-    best: tuple[Proposal | None, int] = None, 0
-    for way, share in enumerate(SHARES):
-        first, later = parts[way], parts[1 - way]
-        sets = [one.only(supported_in(later.cells, one, tau=TAU)) for one in _sets(first.cells, first.expected)]
-        found = last_proven(sets, lambda one, of, p=later, q=first: p.proves(q, one, of), share * delta)
-        if found is not None and (best[0] is None or worth(*both, found) > worth(*both, best[0])):
-            best = found, way
-    sums = parts[0].cells, parts[1].cells
-    bold = propose(parts[0].cells, parts[0].expected, tau=TAU, caution=0.0)
-    bold = bold.only(supported_in(parts[1].cells, bold, tau=TAU))
-    tested = last_proven([bold], lambda one, of: parts[1].proves(parts[0], one, of), delta)
-    naive, way = improve_either_way(sums, (parts[0].expected, parts[1].expected), both, tau=TAU, delta=delta)
-    found = {"one test": (tested, 0), "safe": best, "naive": (naive, way)}
-    return {name: _judged(world, one, parts[1 - way].log[0]) for name, (one, way) in found.items()}
+    first, later = (Users(x[some], a[some], clicks[some]) for some in (~late, late))
+    bold = propose(first.cells, first.expected, tau=TAU, caution=0.0)
+    tested, safe = (
+        last_proven([one.only(supported_in(later.cells, one, tau=TAU)) for one in sets], proves, delta)
+        for proves in [lambda one, of: later.proves(first, one, of)]
+        for sets in ([bold], _sets(first.cells, first.expected))
+    )
+    naive = improve(first.cells, later.cells, first.expected, tau=TAU, delta=delta)
+    found = {"one test": tested, "safe": safe, "naive": naive}
+    return {name: _judged(world, one, later.log[0]) for name, one in found.items()}
 
 
 def _sets(sums: CellSums, expected: Floats) -> list[Proposal]:
@@ -197,7 +186,32 @@ def _judged_over_days(world: World, proposal: Proposal | None, days: Sequence[Fl
     return gain / possible if possible > 1e-9 else 0.0, gain <= 1e-9
 
 
-KINDS = {"sticky users": of_users, "a logger that learns": of_learner}
+def of_retrained(
+    world: World, size: int, delta: float, rng: np.random.Generator, *, by_time: bool = True
+) -> dict[str, tuple[float, bool]]:
+    """Return the share of the possible gain, and whether a departure gains nothing, of a logger retrained half way."""
+    half = size // 2
+    early = [world.log(half // 2, rng) for _ in range(2)]
+    n, s = sum(early, np.zeros_like(early[0]))
+    best = ((s + STRENGTH * s.sum() / n.sum()) / (n + STRENGTH)).argmax(axis=1)
+    shares = np.where(np.arange(ACTIONS) == best[:, None], FAVOURED, (1 - FAVOURED) / (ACTIONS - 1))
+    late = [world._replace(shares=shares).log(half // 2, rng) for _ in range(2)]
+    first, later = (early[0] + early[1], late[0] + late[1]) if by_time else (early[0] + late[0], early[1] + late[1])
+    (a, of_a), (b, of_b) = cells(first, leaning=by_time), cells(later, leaning=False)
+    bold = propose(*cells(first, leaning=False), tau=TAU, caution=0.0)
+    return {
+        "one test": _judged(world, prove(a, b, bold, tau=TAU, delta=delta), later[0]),
+        "safe": _judged(world, improve(a, b, of_a, tau=TAU, delta=delta), later[0]),
+        "naive": _judged(world, improve(b, a, of_b, tau=TAU, delta=delta), first[0]),
+    }
+
+
+KINDS: dict[str, Callable[[World, int, float, np.random.Generator], dict[str, tuple[float, bool]]]] = {
+    "sticky users": of_users,
+    "a logger that learns": of_learner,
+    "retrained once": of_retrained,
+    "retrained once, parts at random": partial(of_retrained, by_time=False),
+}
 
 
 def main() -> None:

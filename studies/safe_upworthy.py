@@ -18,10 +18,10 @@ from benchmarks.upworthy import DAYS, FIRST_DAY, MICROSECONDS, Archive, draw, re
 from numpy.typing import NDArray
 
 from studies.best_estimate import publish
-from warmstart.estimators import CellSums, Proposal, improve_either_way, propose, prove
+from warmstart.estimators import CellSums, Proposal, improve, propose, prove
 from warmstart.reward import Examples, shrunk_rates
 
-TAU, DELTA, PROOF = 0.02, 0.05, 0.35
+TAU, DELTA, PROOF = 0.02, 0.05, 0.5
 Floats = NDArray[np.float64]
 
 
@@ -51,16 +51,15 @@ def one_month(archive: Archive, pages: int, seed: int) -> dict[str, float]:
     day = log["shown_at"].cast("int64").to_numpy() // MICROSECONDS - FIRST_DAY
     ads, clicks = log["ad"].to_numpy(), log["click"].to_numpy().astype(float)
     early = day < round(DAYS * (1 - PROOF))
-    (a, of_a), whole = (cells(ads[part], clicks[part], archive) for part in (early, early | ~early))
-    b, of_b = cells(ads[~early], clicks[~early], archive, leaning=False)
+    (a, of_a), (b, _), whole = (cells(ads[part], clicks[part], archive) for part in (early, ~early, early | ~early))
     bold, first = (
         propose(*cells(ads[part], clicks[part], archive, leaning=False), tau=TAU, caution=0.0)
         for part in (early | ~early, early)
     )
     tested = prove(a, b, first, tau=TAU, delta=DELTA)
-    safe, way = improve_either_way((a, b), (of_a, of_b), whole, tau=TAU, delta=DELTA)
+    safe = improve(a, b, of_a, tau=TAU, delta=DELTA)
     best = propose(whole[0], archive.rates[whole[0].actions], tau=TAU, caution=0.0)
-    found = {"argmax": (bold, whole[0]), "one test": (tested, b), "safe": (safe, (b, a)[way]), "best": (best, whole[0])}
+    found = {"argmax": (bold, whole[0]), "one test": (tested, b), "safe": (safe, b), "best": (best, whole[0])}
     return {name: gain(proposal, sums, archive) for name, (proposal, sums) in found.items()}
 
 

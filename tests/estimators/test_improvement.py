@@ -5,10 +5,8 @@ import pytest
 
 from warmstart.estimators import (
     CAUTION,
-    SHARES,
     CellSums,
     improve,
-    improve_either_way,
     propose,
     proposed_sets,
     prove,
@@ -101,18 +99,14 @@ def test_sums_of_bets_are_those_of_the_definition():
     assert sums.by_u.events.sum() == 80
 
 
-def test_a_gain_that_is_plain_is_proven_by_either_part_and_chosen_by_what_all_events_expect():
+def test_a_gain_that_is_plain_is_proven():
     rng = np.random.default_rng(1)
     means = np.tile([0.1, 0.3, 0.5], (CONTEXTS, 1))
     a, b = (log(rng, np.full((CONTEXTS, ACTIONS), 1 / ACTIONS), means, 4_000) for _ in range(2))
-    of_a, of_b = means_of(a), means_of(b)
-    alone = improve(a, b, of_a, tau=TAU, delta=0.05)
-    assert (alone.actions == 2).all()
-    assert len(alone.contexts) == CONTEXTS
-    best, way = improve_either_way((a, b), (of_a, of_b), (a, of_a), tau=TAU, delta=0.05)
-    assert way in (0, 1)
-    assert worth(a, of_a, best) > 0.15
-    assert sum(SHARES) == 1
+    found = improve(a, b, means_of(a), tau=TAU, delta=0.05)
+    assert (found.actions == 2).all()
+    assert len(found.contexts) == CONTEXTS
+    assert worth(a, means_of(a), found) > 0.15
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.5])
@@ -122,8 +116,7 @@ def test_in_a_world_without_differences_something_is_called_proven_in_no_more_th
     shares, means = rng.dirichlet(np.ones(ACTIONS), CONTEXTS), np.full((CONTEXTS, ACTIONS), 0.3)
     for _ in range(logs):
         a, b = log(rng, shares, means, 400), log(rng, shares, means, 400)
-        best, _ = improve_either_way((a, b), (means_of(a), means_of(b)), (a, means_of(a)), tau=TAU, delta=delta)
-        wrong += best is not None
+        wrong += improve(a, b, means_of(a), tau=TAU, delta=delta) is not None
     assert wrong <= logs * delta
     assert wrong > 0 or delta < 0.5
 
@@ -152,7 +145,7 @@ def test_proof_is_one_sided_and_has_all_of_delta():
             assert (found is not None) is proven
 
 
-def test_the_first_set_that_is_not_proven_ends_the_sequence_and_parts_share_delta(monkeypatch):
+def test_the_first_set_that_is_not_proven_ends_the_sequence_and_each_has_all_of_delta(monkeypatch):
     rng = np.random.default_rng(4)
     means = 0.3 + 0.2 * rng.random((CONTEXTS, ACTIONS)) * (np.arange(CONTEXTS)[:, None] < 2)
     a, b = (log(rng, np.full((CONTEXTS, ACTIONS), 1 / ACTIONS), means, 40_000) for _ in range(2))
@@ -160,14 +153,10 @@ def test_the_first_set_that_is_not_proven_ends_the_sequence_and_parts_share_delt
     asked = []
 
     def second_fails(first, later, proposal, *, tau, delta):
-        asked.append((first is later, delta))
+        asked.append((first is a, later is b, delta))
         return None if len(asked) == 2 else proposal
 
     monkeypatch.setattr("warmstart.estimators.improvement.prove", second_fails)
     found = improve(a, b, means_of(a), tau=TAU, delta=0.05)
-    assert len(asked) == 2
+    assert asked == [(True, True, 0.05)] * 2
     assert len(found.contexts) < CONTEXTS
-    asked.clear()
-    improve_either_way((a, b), (means_of(a), means_of(b)), (a, means_of(a)), tau=TAU, delta=0.05)
-    assert sorted({delta for _, delta in asked}) == pytest.approx([0.0125, 0.0375])
-    assert not any(same for same, _ in asked)

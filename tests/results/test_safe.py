@@ -13,7 +13,6 @@ PROVEN = OneSet(contexts=3, share=0.2, gain=0.01, lower=0.001, guards=True, prov
 MISSED = replace(PROVEN, lower=-0.001, proven=False)
 SAFE = SafeImprovement(
     split="event",
-    way=0,
     delta=0.05,
     tau=0.02,
     events=(650, 350),

@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from studies.safe import TAU, World, cells
-from studies.safe_dependent import of_learner
+from studies.safe_dependent import of_learner, of_retrained
 
 import warmstart as ws
-from warmstart.estimators import improve_either_way
+from warmstart.estimators import improve
 
 NAMES = {"context": "page", "action": "ad", "reward": "click"}
 START = np.datetime64("2026-10-01", "us")
@@ -39,11 +39,10 @@ def test_fits_through_the_api_prove_what_sums_prove(effects):
         # One moment an event, so that the split is exact; one day, so that all ads are live.
         table = as_log(x, a, rng.random(20_000) < world.means[x, a], at=START + np.arange(20_000))
         policy = ws.fit(ws.read_events(table, **NAMES, time="at"), model="cells", fit_tau=1.0, safe=True)
-        early = np.arange(20_000) < round(0.65 * 20_000)
-        (p, of_p), whole = (cells(counts(table, rows)) for rows in (early, early | ~early))
-        q, of_q = cells(counts(table, ~early), leaning=False)
-        best, _ = improve_either_way((p, q), (of_p, of_q), whole, tau=TAU, delta=0.05)
-        expected = {} if best is None else dict(zip(best.contexts.tolist(), best.actions.tolist(), strict=True))
+        early = np.arange(20_000) < 10_000
+        (first, of_first), (later, _) = (cells(counts(table, rows)) for rows in (early, ~early))
+        sums = improve(first, later, of_first, tau=TAU, delta=0.05)
+        expected = {} if sums is None else dict(zip(sums.contexts.tolist(), sums.actions.tolist(), strict=True))
         found = dict(zip(policy.decisions["page"].to_pylist(), policy.decisions["ad"].to_pylist(), strict=True))
         same += found == expected
     # Bins of bets may decide what is at the border.
@@ -91,7 +90,7 @@ def test_where_the_logger_learns_from_day_to_day_what_is_proven_is_no_worse_in_t
             ws.read_events(table, **NAMES, time="at", epoch="day"), model="cells", fit_tau=1.0, safe=True, delta=0.5
         )
         chosen = dict(zip(policy.decisions["page"].to_pylist(), policy.decisions["ad"].to_pylist(), strict=True))
-        late = np.arange(len(x)) >= round(0.65 * len(x))
+        late = np.arange(len(x)) >= len(x) // 2
         gain = sum((means[page, ad] - means[page, a[late & (x == page)]]).sum() for page, ad in chosen.items())
         proven += bool(chosen)
         wrong += bool(chosen) and gain < 0
@@ -129,3 +128,15 @@ def test_a_logger_that_learned_and_that_nobody_divided_by_epoch_proves_nothing_b
         events = ws.read_events(as_log(x, a, click, at=minutes(len(x), 20)), **NAMES, time="at")
         wrong += ws.fit(events, model="cells", fit_tau=1.0, safe=True, delta=0.5).ranking.num_rows > 0
     assert wrong <= logs * 0.5
+
+
+@pytest.mark.parametrize("delta", [0.05, 0.5])
+@pytest.mark.parametrize("world", ["null", "small effects"])
+def test_where_the_logger_was_retrained_once_later_events_prove_and_earlier_ones_would_not(world, delta):
+    # What a retrained logger prefers was lucky before: earlier events would prove that nearly always.
+    rng, logs = np.random.default_rng(round(100 * delta)), 60
+    found = [of_retrained(World.draw(world, rng), 20_000, delta, rng) for _ in range(logs)]
+    safe, backwards = (sum(one[name][1] for one in found) for name in ("safe", "naive"))
+    assert safe <= delta * logs
+    # With effects the luck is less of what is proposed, and half of the logs are a high bar.
+    assert backwards > delta * logs or (world, delta) == ("small effects", 0.5)

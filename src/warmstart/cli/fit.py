@@ -66,7 +66,7 @@ def fit(
         seed: Of the order in which cells are learned.
         device (NAME): Where product learns: cpu, cuda (a GPU), or auto: a GPU, if there is one and the log is large.
         safe: Depart from logging only where other events prove a gain; defer to logging elsewhere.
-        proof_fraction (F): With --safe: the share that proves what the rest proposes (0.35).
+        proof_fraction (F): With --safe: the share that proves what the rest proposes (0.5).
         delta (D): With --safe: the chance to be worse than logging, on what proved it (0.05).
         guard (GUARD): With --safe: prove 'cost<=+2%' too. May be repeated.
         doubt (R): With --safe: prove it even if shown events earn R times what others would.

@@ -33,7 +33,7 @@ _door = Door.to(
         "epochs": "EpochState step",
         "estimate": "ChosenTau chosen_taus estimate_policy",
         "gain": "LEVELS STRENGTH Levels Threshold level",
-        "improvement": "CAUTION SHARES CellSums Proposal improve improve_either_way proposed_sets propose prove worth",
+        "improvement": "CAUTION CellSums Proposal improve proposed_sets propose prove worth",
         "intervals": "Coefficients FEW GainSums LoggingTotals METHODS Points UNKNOWN UnitTotals affordable "
         "certain_loss chance_to_win gain_chance interval last_ruled_out",
         "point": "ESTIMATORS",

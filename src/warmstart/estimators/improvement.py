@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 # Sets grow in so many equal ratios from the first prefix to all contexts with an expected gain.
 STEPS = 3
-# What is proposed by the first part and by the second have these shares of delta, where both propose.
-SHARES = (0.75, 0.25)
 # Actions are proposed by d / v^CAUTION: 0 takes the largest gain, 1/2 what stands out most from noise.
 CAUTION = 0.5
 
@@ -182,35 +180,6 @@ def improve(
             break
         last = proven
     return last
-
-
-def improve_either_way(
-    parts: tuple[CellSums, CellSums],
-    expected: tuple[Floats, Floats],
-    whole: tuple[CellSums, Floats],
-    *,
-    tau: float,
-    delta: float,
-    least: int = 1,
-) -> tuple[Proposal | None, int]:
-    """Return the better of what each of two parts proposes and the other proves, and which part proposed it.
-
-    Both claims hold at once but with probability delta, so that one of them may be chosen by anything.
-
-    Args:
-        parts: The cells of two disjoint parts of the events.
-        expected: The expected rewards of their cells, each by its own part.
-        whole: The cells of all events, and their expected rewards.
-        tau: The share of their context that actions need, in both parts.
-        delta: The probability with which what is returned may be worse than logging on the traffic that proved it.
-        least: Only actions with so many events in their context are proposed.
-    """
-    best: tuple[Proposal | None, int] = None, 0
-    for way, share in enumerate(SHARES):
-        found = improve(parts[way], parts[1 - way], expected[way], tau=tau, delta=share * delta, least=least)
-        if found is not None and (best[0] is None or worth(*whole, found) > worth(*whole, best[0])):
-            best = found, way
-    return best
 
 
 def proposed_sets(cells: CellSums, expected: Floats, *, tau: float, least: int = 1) -> list[Proposal]:

@@ -61,7 +61,7 @@ def fit(
     learn_threads: int | None = None,
     device: Literal["auto", "cpu", "cuda"] = "auto",
     safe: bool = False,
-    proof_fraction: float = 0.35,
+    proof_fraction: float = 0.5,
     delta: float = 0.05,
     guards: Sequence[str] = (),
     doubt: float | None = None,
@@ -105,7 +105,7 @@ def fit(
         safe: depart from logging only where a gain is proven on events that did not propose it, and defer to logging
             elsewhere: there ``choose`` returns None, and ``evaluate`` counts what logging earned.
         proof_fraction: the share of the window that proves what the rest proposes, by unit where the log has units,
-            else by time. It proposes too, and the rest proves; with epochs only later ones prove.
+            else by time, and the later events prove.
         delta: the safe policy is worse than logging with at most this probability, on the traffic that proved it.
         guards: limits on outcomes that it must be proven to keep too, as for ``evaluate``.
         doubt: what the proof allows a hidden segment to do, as for ``evaluate``.

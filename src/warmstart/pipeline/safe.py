@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from warmstart.core import Progress, UsageError, iso, to_arrow, to_numpy
 from warmstart.engine import is_partitioned
-from warmstart.estimators import SHARES, CellSums, Proposal, proposed_sets, worth
+from warmstart.estimators import CellSums, Proposal, proposed_sets
 from warmstart.events import AS_LOGGING, Events, epochs_known, maximized, open_cells
 from warmstart.pipeline.checks import check_amounts
 from warmstart.pipeline.returning import returning_share
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 TAU = 0.02
 MOST_PARTS = 20
 Split = Literal["time", "epoch", "unit", "event"]
-# Where the first part ends before the second begins. Only such a part may lean towards what logging prefers: a logger
-# that learns comes to prefer what was rewarded before, by luck too, and events that were so may not prove it. With
-# epochs, which are named where a logger learns, none leans: what was rewarded by luck would count twice.
+# Where the first part ends before the second begins. Only then may it lean towards what logging prefers: a logger that
+# learns comes to prefer what was rewarded before, by luck too, and events that were so may not prove it. With epochs,
+# which are named where a logger learns, it does not: what was rewarded by luck would count twice.
 LEANS = "time"
 
 
@@ -66,7 +66,6 @@ class SafeSettings:
 class Part(NamedTuple):
     """Some events: their cells, and what is known of the rewards of these, by them alone."""
 
-    events: Events
     sums: CellSums
     known: Estimated
     expected: Floats
@@ -97,36 +96,22 @@ def fit_safely(
     _check_names(actions.values)
     encoders = contexts, actions
     learned = learn(events)
-    whole = _part(maximized(events), examples, encoders, learned if featured else None, leaning=split != "epoch")
-    first_leans = split == LEANS
-    both = [
-        _open(part, encoders, learn if featured else None, leaning=leans)
-        for part, leans in zip(parts, (first_leans, False), strict=True)
-    ]
-    ways = (0,) if split == "epoch" else (0, 1)
-    found: dict[int, tuple[Proven, list[Proposal]]] = {}
-    for way in ways:
-        share = 1.0 if len(ways) == 1 else SHARES[way]
-        first, later = both[way], both[1 - way]
-        sets = proposed_sets(first.sums, first.expected, tau=settings.tau, least=settings.least)
-        tables = [_ranking(one, first, encoders, events, settings) for one in sets]
-        proof = Proof(first.events, later.events, share * settings.delta, settings.tau, settings.guards, settings.doubt)
-        found[way] = proof.run(tables) if tables else Proven((), None, None), sets
-    best, way = _best(found, whole, encoders, events)
+    whole = _part(examples, encoders, learned if featured else None, leaning=split != "epoch")
+    first, later = (maximized(part) for part in parts)
+    of_first, of_later = (_examples(part, encoders) for part in (first, later))
+    proposing = _part(of_first, encoders, learn(parts[0]) if featured else None, leaning=split == LEANS)
+    sets = proposed_sets(proposing.sums, proposing.expected, tau=settings.tau, least=settings.least)
+    # Only this way round: later choices may follow from earlier rewards, which would prove what they suggested.
+    proof = Proof(first, later, settings.delta, settings.tau, settings.guards, settings.doubt)
+    tables = [_ranking(one, proposing, encoders, events, settings) for one in sets]
+    proven = proof.run(tables) if tables else Proven((), None, None)
     report("simulating logs like this one")
-    sums = both[0].sums, both[1].sums
+    sums = proposing.sums, _sums(of_later)
     compared = compare_settings(
-        sums,
-        whole.known,
-        tau=settings.tau,
-        delta=settings.delta,
-        least=settings.least,
-        first_leans=first_leans,
-        one_way=len(ways) == 1,
+        sums, whole.known, tau=settings.tau, delta=settings.delta, least=settings.least, first_leans=split == LEANS
     )
-    proven, sets = found[way]
-    outcome = Outcome(split, way, proven, sets, best, 1.0 if len(ways) == 1 else SHARES[way], compared)
-    safe = report_of(whole, (both[way], both[1 - way]), settings, encoders, outcome)
+    outcome = Outcome(split, proven, sets, _acting(proven, sets, encoders, events), compared)
+    safe = report_of(whole, sums, settings, encoders, outcome)
     ranking = learned.ranking.slice(0, 0) if proven.ranking is None else proven.ranking
     about = {**learned.report, "departure": None, "safe": fields_of(safe)}
     return replace(learned, ranked=RankingInMemory(ranking), model=None, defers=True, report=about)
@@ -173,21 +158,17 @@ def _end(events: Events) -> str:
     return moment
 
 
-def _open(
-    events: Events,
-    encoders: tuple[KeyEncoder, KeyEncoder],
-    learn: Callable[[Events], FittedPolicy] | None,
-    *,
-    leaning: bool,
-) -> Part:
-    large = maximized(events)
-    with open_cells(large) as cells:
+def _examples(events: Events, encoders: tuple[KeyEncoder, KeyEncoder]) -> Examples:
+    with open_cells(events) as cells:
         examples, *_ = Examples.of_cells(cells, encoders)
-    return _part(large, examples, encoders, None if learn is None else learn(events), leaning=leaning)
+    return examples
+
+
+def _sums(examples: Examples) -> CellSums:
+    return CellSums(examples.contexts, examples.actions, examples.n, examples.reward_sum)
 
 
 def _part(
-    events: Events,
     examples: Examples,
     encoders: tuple[KeyEncoder, KeyEncoder],
     learned: FittedPolicy | None,
@@ -208,8 +189,7 @@ def _part(
         scores = to_numpy(ranking["score"])[order][place]
         predictions = np.where(of_scores[order][place] == keys, scores, mean)
     known = learn_estimated(examples, predictions, *sizes, leaning=leaning)
-    sums = CellSums(examples.contexts, examples.actions, examples.n, examples.reward_sum)
-    return Part(events, sums, known, known.rates)
+    return Part(_sums(examples), known, known.rates)
 
 
 def _ranking(
@@ -236,24 +216,15 @@ def _ranking(
     return pa.table([*columns, to_arrow(rank.astype(np.int32)), to_arrow(scores)], names=names)
 
 
-def _best(
-    found: dict[int, tuple[Proven, list[Proposal]]],
-    whole: Part,
-    encoders: tuple[KeyEncoder, KeyEncoder],
-    events: Events,
-) -> tuple[Proposal | None, int]:
-    """Return what is proven and expected to gain most, by all events, and which part proposed it."""
-    best: tuple[Proposal | None, int] = None, 0
-    for way, (proven, sets) in found.items():
-        if proven.ranking is None:
-            continue
-        last = sum(one.proven for one in proven.tested) - 1
-        table = proven.ranking.select(list(events.columns.context)).rename_columns(list(encoders[0].names))
-        acting = np.isin(sets[last].contexts, encoders[0].numbers(table))
-        one = sets[last].only(acting)
-        if best[0] is None or worth(whole.sums, whole.expected, one) > worth(whole.sums, whole.expected, best[0]):
-            best = one, way
-    return best
+def _acting(
+    proven: Proven, sets: list[Proposal], encoders: tuple[KeyEncoder, KeyEncoder], events: Events
+) -> Proposal | None:
+    """Return what acts of the last set that is proven."""
+    if proven.ranking is None:
+        return None
+    last = sets[sum(one.proven for one in proven.tested) - 1]
+    table = proven.ranking.select(list(events.columns.context)).rename_columns(list(encoders[0].names))
+    return last.only(np.isin(last.contexts, encoders[0].numbers(table)))
 
 
 def _check_names(actions: pa.Array) -> None:

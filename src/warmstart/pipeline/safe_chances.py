@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from warmstart.estimators import CellSums, Proposal, improve, improve_either_way, propose, worth
+from warmstart.estimators import CellSums, Proposal, improve, propose, worth
 from warmstart.results import SettingCompared
 from warmstart.reward import Estimated, Examples, shrunk_rates
 
@@ -31,7 +31,6 @@ def compare_settings(
     delta: float,
     least: int = 1,
     first_leans: bool,
-    one_way: bool,
     seed: int = 0,
     most: int = MOST_LOGS,
 ) -> tuple[tuple[SettingCompared, ...], int]:
@@ -47,7 +46,6 @@ def compare_settings(
         delta: The probability with which what is proven may be worse than logging.
         least: Only actions with so many events in their context are proposed.
         first_leans: Whether the first part proposes what logging prefers rather than what it does not.
-        one_way: Whether only the first part proposes.
         seed: Of the draws.
         most: How many logs are drawn at the most.
     """
@@ -66,7 +64,7 @@ def compare_settings(
         drawn = [_drawn(part, rates[place], rng) for part, place in zip(parts, places, strict=True)]
         rewards = np.bincount(np.concatenate(places), np.concatenate([one.rewards for one in drawn]), len(keys))
         both = replace(whole, rewards=rewards.astype(np.float64))
-        limits = _Limits(tau, delta, least, first_leans, one_way)
+        limits = _Limits(tau, delta, least, first_leans)
         for setting, proposal in _settings((drawn[0], drawn[1]), both, limits).items():
             departs = np.isin(cells.contexts, proposal.contexts)
             found[setting].append((worth(whole, rates, proposal), float(cells.n[departs].sum() / cells.n.sum())))
@@ -78,19 +76,14 @@ class _Limits(NamedTuple):
     delta: float
     least: int
     first_leans: bool
-    one_way: bool
 
 
 def _settings(parts: tuple[CellSums, CellSums], both: CellSums, limits: _Limits) -> dict[Setting, Proposal]:
-    tau, delta, least, first_leans, one_way = limits
+    tau, delta, least, first_leans = limits
     bold = propose(both, _expected(both, leaning=False), tau=tau, caution=0.0, least=least)
     sure = bold.gains * np.sqrt(bold.events) > STANDARD_ERRORS * np.sqrt(bold.noise)
-    expected = _expected(parts[0], leaning=first_leans), _expected(parts[1], leaning=False)
-    if one_way:
-        safe = improve(parts[0], parts[1], expected[0], tau=tau, delta=delta, least=least)
-    else:
-        whole = both, _expected(both, leaning=True)
-        safe, _ = improve_either_way(parts, expected, whole, tau=tau, delta=delta, least=least)
+    first, later = parts
+    safe = improve(first, later, _expected(first, leaning=first_leans), tau=tau, delta=delta, least=least)
     return {"argmax": bold, "cautious": bold.only(sure), "safe": bold.first(0) if safe is None else safe}
 
 

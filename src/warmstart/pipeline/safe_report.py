@@ -26,20 +26,18 @@ POWER = 0.84
 
 
 class Outcome(NamedTuple):
-    """What was found: the way that is deployed, its sets, what of them acts, and its share of delta."""
+    """What was found: how events were divided, what is proven of which sets, what of them acts, settings compared."""
 
     split: Literal["time", "epoch", "unit", "event"]
-    way: int
     proven: Proven
     sets: list[Proposal]
-    best: Proposal | None
-    share: float
+    acting: Proposal | None
     compared: tuple[tuple[SettingCompared, ...], int]
 
 
 def report_of(
     whole: Part,
-    parts: tuple[Part, Part],
+    parts: tuple[CellSums, CellSums],
     settings: SafeSettings,
     encoders: tuple[KeyEncoder, KeyEncoder],
     found: Outcome,
@@ -48,27 +46,26 @@ def report_of(
 
     Args:
         whole: All events.
-        parts: The part that proposed, and the one that proved.
+        parts: The cells of the part that proposed, and of the one that proved.
         settings: How it was proven.
         encoders: Of contexts and actions.
         found: What was found.
     """
-    tested, best = found.proven.tested, found.best
+    tested, acting = found.proven.tested, found.acting
     last = next((one for one in reversed(tested) if one.proven), None)
     bold = propose(whole.sums, whole.expected, tau=settings.tau, caution=0.0, least=settings.least)
-    gained = 0.0 if best is None else worth(whole.sums, whole.expected, best)
+    gained = 0.0 if acting is None else worth(whole.sums, whole.expected, acting)
     unproven = max(bold.total / float(whole.sums.n.sum()) - gained, 0.0)
     proposing, proving = parts
     first_not = found.sets[len([one for one in tested if one.proven])] if _stopped(tested) else None
     needed = None
     if first_not is not None:
-        needed = _log_needed(first_not, proposing.sums, proving.sums, found.share * settings.delta)
+        needed = _log_needed(first_not, proposing, proving, settings.delta)
     return SafeImprovement(
         split=found.split,
-        way=found.way,
         delta=settings.delta,
         tau=settings.tau,
-        events=(round(float(proposing.sums.n.sum())), round(float(proving.sums.n.sum()))),
+        events=(round(float(proposing.n.sum())), round(float(proving.n.sum()))),
         contexts=0 if last is None else last.contexts,
         departs=0.0 if last is None else last.share,
         gain=None if last is None else last.gain,
@@ -78,7 +75,7 @@ def report_of(
         tested=tested,
         settings=found.compared[0],
         simulated=found.compared[1],
-        more=_more(bold, best, whole.sums, encoders),
+        more=_more(bold, acting, whole.sums, encoders),
         guards=settings.guards,
         doubt=settings.doubt,
     )
@@ -98,10 +95,10 @@ def _log_needed(proposal: Proposal, first: CellSums, later: CellSums, delta: flo
 
 
 def _more(
-    bold: Proposal, best: Proposal | None, sums: CellSums, encoders: tuple[KeyEncoder, KeyEncoder]
+    bold: Proposal, acting: Proposal | None, sums: CellSums, encoders: tuple[KeyEncoder, KeyEncoder]
 ) -> tuple[MoreProof, ...]:
     """Return the contexts with the largest expected gains that are not acted on."""
-    left = bold if best is None else bold.only(~np.isin(bold.contexts, best.contexts))
+    left = bold if acting is None else bold.only(~np.isin(bold.contexts, acting.contexts))
     order = np.argsort(-left.events * left.gains, kind="stable")[:MOST_SHOWN]
     width = int(sums.actions.max()) + 1
     keys = sums.contexts * width + sums.actions

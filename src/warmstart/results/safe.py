@@ -60,16 +60,15 @@ class MoreProof:
 class SafeImprovement:
     """What was proposed on some events and proven on others.
 
-    ``split``: how the events were divided. ``way``: 0 if the first part proposed what was proven last, 1 if the second
-    did. ``delta``: worse than logging with at most this probability; ``at_least``: the gain per event of all of the
-    proving traffic is at least this, but with probability delta. ``events``: of the parts that proposed and proved;
-    ``tested``: the sets of this way, in order. ``departs``, ``contexts``: of what is proven. ``unproven``: the expected
-    gain per event that was left for want of proof. ``log_needed``: how many times this log would probably (80 %) prove
-    the first set that was not; None if all were or nobody knows. ``settings``: compared by ``simulated`` logs.
+    ``split``: how the events were divided. ``delta``: worse than logging with at most this probability; ``at_least``:
+    the gain per event of all of the proving traffic is at least this, but with probability delta. ``events``: of the
+    parts that proposed and proved; ``tested``: the sets, in order. ``departs``, ``contexts``: of what is proven.
+    ``unproven``: the expected gain per event that was left for want of proof. ``log_needed``: how many times this log
+    would probably (80 %) prove the first set that was not; None if all were or nobody knows. ``settings``: compared by
+    ``simulated`` logs.
     """
 
     split: Literal["time", "epoch", "unit", "event"]
-    way: int
     delta: float
     tau: float
     events: tuple[int, int]

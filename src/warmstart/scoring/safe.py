@@ -22,7 +22,6 @@ _SETTING: dict[str, Check] = {
 _MORE: dict[str, Check] = {"context": text, "action": text, "share": _SHARE, "gain": number()}
 SAFE: dict[str, Check] = {
     "split": one_of("time", "epoch", "unit", "event"),
-    "way": whole(0, 1),
     "delta": _SHARE,
     "tau": _SHARE,
     "events": listed(whole(), 2, 2),
