@@ -89,7 +89,7 @@ def test_what_was_selected_stands_first_and_only_if_asked_for(result, tmp_path):
     none = ws.select(result)
     assert none.policy is None
     text = ws.save_report(result, tmp_path / "page.html", selection=none).read_text(encoding="utf-8")
-    assert "None. No policy is certifiably better than logging" in text
+    assert "None. &#39;dear&#39; is certifiably better (confidence 95" in text
     log = pa.table({"c": ["a", "a"], "a": ["x", "y"], "r": [0, 1]})
     audit = ws.audit(ws.read_events(log, context="c", action="a", reward="r"))
     with pytest.raises(ws.UsageError, match="shown with the evaluation"):

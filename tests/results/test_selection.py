@@ -35,7 +35,15 @@ def test_none_is_selected_where_none_is_certifiably_better(duckdb):
     assert (chosen.policy, chosen.gain_lower) == (None, None)
     assert "none" in str(chosen)
     nothing = {"policy": None, "tau": None, "gain_lower": None, "looks": 2}
-    nothing |= {"reward": "reward", "unguarded": [], "segments": [], "estimate": None, "delta": 0.05, "left_out": []}
+    nothing |= {
+        "reward": "reward",
+        "unguarded": [],
+        "held_back": [],
+        "segments": [],
+        "estimate": None,
+        "delta": 0.05,
+        "left_out": [],
+    }
     assert nothing.items() <= chosen.to_dict().items()
 
 
@@ -102,8 +110,24 @@ def test_only_policies_that_keep_all_guards_are_selected(whole):
     assert "not proven to hold for 'p0', 'p1'" in str(chosen)
     none = ws.select(told(whole, ends, {policy: ["cannot-tell"] for policy in ends}))
     assert (none.policy, none.unguarded) == (None, tuple(ends))
-    assert "with all guards kept" in str(none)
+    assert none.held_back == ("p0", "p1", "p2", "p3")
+    start = "SELECTED: none. 'p0' and 'p1' and 'p2' and 'p3' are certifiably better (confidence 95 %, for all 6 rows"
+    assert str(none).startswith(start)
+    assert "but their guards are not proven to hold. Guards are not proven to hold for 'p4'." in str(none)
     assert none.to_dict()["unguarded"] == list(ends)
+
+
+def test_a_policy_that_only_a_guard_holds_back_is_never_said_to_be_no_better(whole):
+    open_guard = told(whole, {"p0": (0.4, 0.5)}, {"p0": ["cannot-tell"], "p1": ["cannot-tell"]})
+    none = ws.select(open_guard)
+    assert none.held_back == ("p0",)
+    assert "'p0' is certifiably better" in str(none)
+    assert "but its guards are not proven to hold" in str(none)
+    assert "No policy" not in str(none)
+    assert open_guard.verdict.kind == "better"
+    within = ws.select(replace(open_guard, margin=0.6))
+    assert within.held_back == ()
+    assert "No policy is certifiably better than logging" in str(within)
 
 
 def test_less_of_a_reward_that_should_be_small_is_selected(whole):

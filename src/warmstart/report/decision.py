@@ -61,7 +61,7 @@ def cards(evaluation: Evaluation, selection: Selection | None) -> list[Card]:
     if names := ", ".join(shortened(name, 30) for name in learned_here):
         shown.append(Card("Warning", f"{names} learned from these very events: its value is too high.", warning=True))
     if selection is not None:
-        text = _selected(selection)
+        text = _selected(selection, {one.policy for one in evaluation if not one.is_logging})
         shown.append(Card("Selected", text[:1].upper() + text[1:], warning=selection.policy is None, wide=True))
     others = dict.fromkeys(estimate.policy for estimate in evaluation if not estimate.is_logging)
     for name in others:
@@ -75,16 +75,16 @@ def cards(evaluation: Evaluation, selection: Selection | None) -> list[Card]:
     return shown
 
 
-def _selected(selection: Selection) -> str:
+def _selected(selection: Selection, candidates: set[str]) -> str:
     """Say what was selected; how much it gains stands in the verdict, in the same units as the table."""
     chosen = selection.estimate
     if chosen is None:
         return " ".join(selection.notes).removeprefix("SELECTED: ")
     named = ", ".join(" and ".join(map(quoted, segment)) for segment in selection.segments)
     where = f", in {named}" if named else ""
-    every = "both" if selection.looks == 2 else f"all {selection.looks}"
-    most = f"of {every} looked at, the one certified to improve most on what was shown"
-    most = most if selection.looks > 1 else "certified to improve on what was shown"
+    every = "both" if len(candidates) == 2 else f"all {len(candidates)}"
+    most = f"of {every} policies looked at, the one certified to improve most on what was shown"
+    most = most if len(candidates) > 1 else "certified to improve on what was shown"
     kept = ", with all guards kept" if chosen.guards else ""
     return f"{quoted(chosen.policy)} at tau {chosen.tau:g}{where}: {most}{kept}.{selection.reservations}"
 

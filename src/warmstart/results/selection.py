@@ -24,10 +24,11 @@ class Selection(Result):
     ``gain_lower``: used where supported, with logging elsewhere, the policy improves the reward by at least this per
     event of all traffic (gains, or saves what should be small); it holds for every policy and tau that was looked at,
     at once. ``left_out``: policies of which nothing can be proven, because they learned from these events or because of
-    where the propensities come from; ``unguarded``: those of which a guard is not proven to be kept. ``segments``:
-    those in which the policy is used, with logging in all others, if more is proven of that than of using it
-    everywhere. ``margin``: changes up to this make no difference that matters, if one was given; ``same``: policies
-    that are certified to change the reward by no more. ``mean_reward``: what logging earned per event.
+    where the propensities come from; ``unguarded``: those of which a guard is not proven to be kept, and
+    ``held_back``: those of them that are certifiably better. ``segments``: those in which the policy is used, with
+    logging in all others, if more is proven of that than of using it everywhere. ``margin``: changes up to this make no
+    difference that matters, if one was given; ``same``: policies that are certified to change the reward by no more.
+    ``mean_reward``: what logging earned per event.
     """
 
     estimate: ValueEstimate | None
@@ -42,6 +43,7 @@ class Selection(Result):
     margin: float | None = None
     same: tuple[str, ...] = ()
     mean_reward: float = 0.0
+    held_back: tuple[str, ...] = ()
 
     @property
     def policy(self) -> str | None:
@@ -66,8 +68,9 @@ class Selection(Result):
     def reservations(self) -> str:
         """Say which policies could not be selected."""
         out = f" Nothing can be proven of {', '.join(map(quoted, self.left_out))}." if self.left_out else ""
-        if self.unguarded:
-            out += f" Guards are not proven to hold for {', '.join(map(quoted, self.unguarded))}."
+        said = self.held_back if self.policy is None else ()
+        if unguarded := [name for name in self.unguarded if name not in said]:
+            out += f" Guards are not proven to hold for {', '.join(map(quoted, unguarded))}."
         if self.same:
             out += f" Certified to stay within the margin: {', '.join(map(quoted, self.same))}."
         return out
@@ -77,13 +80,17 @@ class Selection(Result):
         """Say which policy is selected, what it gains at least, and what could not be."""
         every = "both" if self.looks == 2 else f"all {self.looks}"
         sure = f"confidence {100 * (1 - self.delta):.6g} %" + (
-            f", {every} looked at together" if self.looks > 1 else ""
+            f", for {every} rows of the table together" if self.looks > 1 else ""
         )
         out, chosen = self.reservations, self.estimate
+        if chosen is None and self.held_back:
+            names, many = " and ".join(map(quoted, self.held_back)), len(self.held_back) > 1
+            but = f"but {'their' if many else 'its'} guards are not proven to hold"
+            return [f"SELECTED: none. {names} {'are' if many else 'is'} certifiably better ({sure}), {but}.{out}"]
         if chosen is None or self.gain_lower is None:
             end = "upper end of a change is below 0" if self.reward.minimize else "lower end of a gain is above 0"
             why = f"no certified {end}"
-            why += " with all guards kept" if self.unguarded else " and outside the margin" if self.same else ""
+            why += " and outside the margin" if self.same else ""
             return [f"SELECTED: none. No policy is certifiably better than logging ({sure}): {why}.{out}"]
         where = f"Used where it is supported ({percent(chosen.support.supported)} of traffic), with logging elsewhere"
         if self.segments:
@@ -111,7 +118,7 @@ def select(evaluation: Evaluation) -> Selection:
     """
     looks = sum(1 for _ in evaluation.shown())
     best: ValueEstimate | None = None
-    gain, left_out, unguarded, same = 0.0, [], [], []
+    gain, left_out, unguarded, same, held_back = 0.0, [], [], [], []
     segments: Segments = ()
     for estimate in evaluation:
         certified = estimate.gain.certified
@@ -120,14 +127,16 @@ def select(evaluation: Evaluation) -> Selection:
         if certified is None or certified.guarantee == "approximate":
             left_out.append(estimate.policy)
             continue
+        reward, margin = evaluation.reward, evaluation.margin
         if any(guard.status != "holds" for guard in estimate.guards):
             unguarded.append(estimate.policy)
+            matters = margin is None or largest_improvement(estimate, reward) > margin
+            held_back += [estimate.policy] if matters and improvement(estimate, reward) > 0 else []
             continue
-        reward = evaluation.reward
         choices = [(IN_ALL, improvement(estimate, reward), largest_improvement(estimate, reward))]
         choices += [] if estimate.guards else [_where_proven(estimate, evaluation)]
         for where, least, most in choices:
-            if evaluation.margin is not None and least > 0 and most <= evaluation.margin:
+            if margin is not None and least > 0 and most <= margin:
                 same.append(estimate.policy)
             elif least > gain:
                 best, gain, segments = estimate, least, where
@@ -144,6 +153,7 @@ def select(evaluation: Evaluation) -> Selection:
         evaluation.margin,
         tuple(name for name in dict.fromkeys(same) if best is None or name != best.policy),
         evaluation.log.mean_reward,
+        tuple(dict.fromkeys(held_back)),
     )
 
 
