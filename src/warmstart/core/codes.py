@@ -50,7 +50,7 @@ _DATA = (
     Code(
         "WS204",
         "An outcome with nulls",
-        "An outcome is known in some of the events only.",
+        "An outcome is known in some of the events only; null, NaN and infinity are unknown.",
         "Estimates are of these, as if the others were like them; bounds take the worst possible value for the others.",
         "Find out why it is missing. If that goes with the outcome itself, believe the bounds alone.",
     ),
