@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import __version__, counted, percent, printable
+from warmstart.core import __version__, counted, minute, percent, printable
 from warmstart.report import charts
 from warmstart.report.epoch_pages import FOOTER
 from warmstart.report.page import Card, Headline, Page, Section
@@ -19,7 +19,7 @@ WORDS = (
     ("Before their impression", "All impressions of the outcome's key came later, so that none can have caused it."),
     ("Window", "How long after its impression an outcome counts. The same for all, so that none has more time."),
     ("Too young", "An impression whose window had not ended when the outcomes end: its outcome may still come."),
-    ("Reward", "What the outcomes of an impression are worth; 0 without any."),
+    ("Reward", "What the outcomes of an impression that count are worth."),
 )
 
 # Short, for a narrow screen; the table has more words.
@@ -47,13 +47,20 @@ def join_page(joined: Joined) -> Page:
     sections = [_outcomes(joined), _impressions(joined), *_delays(joined), Section("By which rules", joined.notes)]
     return Page(
         title="Impressions and what came of them",
-        source=f"{printable(joined.path)}: {counted(shown.written, 'event')}",
+        source=_source(joined),
         cards=cards,
         sections=sections,
         glossary=WORDS,
         headline=headline,
         footer=FOOTER.format(version=__version__),
     )
+
+
+def _source(joined: Joined) -> str:
+    """Name the log that was written, the window, and until when outcomes are known."""
+    window = f" Window: {joined.within.removeprefix(' within ')}." if joined.window else ""
+    known = "" if joined.until is None else f" Outcomes are known until {minute(joined.until)} UTC."
+    return f"Log: {printable(joined.path)}: {counted(joined.impressions.written, 'event')}.{window}{known}"
 
 
 def _outcomes(joined: Joined) -> Section:
@@ -63,16 +70,16 @@ def _outcomes(joined: Joined) -> Section:
     rows = [{"what": words, "share": n / came.read} for words, n in counts if n]
     kept = percent((came.rewarding + came.duplicates) / came.read if came.read else 0.0)
     chart = _bars(rows, "share of all outcomes") if rows else None
-    return Section(
-        f"{kept} of the outcomes belong to an impression that was written", (), chart, [table], plot="outcomes"
-    )
+    title = f"{kept} of the outcomes count: they came{joined.within} after an impression in the log"
+    text = "Outcomes after the window belong to an impression too, but came too late to count." if joined.window else ""
+    return Section(title, [text] if text else (), chart, [table], plot="outcomes")
 
 
 def _impressions(joined: Joined) -> Section:
     shown, table = joined.impressions, joined.tables[0]
-    share = percent(shown.rewarded / shown.written if shown.written else 0.0)
-    text = "An impression without an outcome that counts has reward 0."
-    return Section(f"{share} of the written impressions have an outcome", [text], None, [table])
+    asked = shown.written + shown.without_outcome
+    title = f"{percent(shown.rewarded / asked if asked else 0.0)} of the impressions have an outcome{joined.within}"
+    return Section(title, [joined.fate_of_the_rest], None, [table])
 
 
 def _delays(joined: Joined) -> list[Section]:
@@ -80,16 +87,17 @@ def _delays(joined: Joined) -> list[Section]:
     if table is None:
         return []
     total = sum(one.impressions for one in joined.delays)
-    rows = [{"what": one.words, "share": one.impressions / max(total, 1)} for one in joined.delays]
-    late = joined.outcomes.outside_window
+    rows = [{"what": joined.delay_words(one), "share": one.impressions / max(total, 1)} for one in joined.delays]
+    late, half = joined.outcomes.outside_window, joined.half_within
     text = "The time from an impression to its first outcome that counts; each row without those above it. "
-    text += (
-        f"{counted(late, 'outcome')} came after the window."
-        if joined.window
-        else "There is no window: none is too late."
-    )
-    half = joined.half_within
     title = "How late outcomes come" if half is None else f"Half of the rewards, or more, come within {half}"
+    if joined.window is None:
+        text += "There is no window: none is too late."
+    else:
+        later = f"{counted(late, 'outcome')} came after the window and {'is' if late == 1 else 'are'} not in it."
+        text += f"This is about rewards{joined.within} alone, by the window that was chosen. {later}"
+        inside = f"Of the rewards{joined.within}, half or more come within {half}"
+        title = "How late outcomes come inside the window" if half is None else inside
     return [Section(title, [text], _bars(rows, "share of the rewarded impressions"), [table], plot="delays")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -16,7 +17,7 @@ WithoutOutcome = Literal["zero", "leave-out"]
 DELAYS = (60, 600, 3_600, 21_600, 86_400, 259_200, 604_800, 2_419_200)
 # Say so where more than this share of the outcomes is late.
 LATE = 0.05
-SPANS = ((604_800, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"))
+SPANS = ((604_800, "week"), (86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second"))
 
 
 @dataclass(frozen=True)
@@ -110,15 +111,31 @@ class Joined(Result):
     def headline(self) -> list[str]:
         """Return how many impressions have a reward, and what to do with the log that was written."""
         shown, late, read = self.impressions, self.outcomes.outside_window, self.outcomes.read
-        title = f"{_of(shown.rewarded, shown.written)} of {counted(shown.written, 'impression')} have a reward"
+        asked = shown.written + shown.without_outcome
+        title = f"{_of(shown.rewarded, asked)} of {counted(asked, 'impression')} have an outcome{self.within}"
         if not shown.rewarded:
             return [title, "No outcome counts: nothing can be learned from this log."]
-        others = "The others count as 0." if self.without_outcome == "zero" else "Those without one are left out."
-        texts = [f"{others} Next: warmstart audit of the joined log."]
+        texts = [f"{self.fate_of_the_rest} Next: warmstart audit of the joined log."]
         if self.window is not None and late > LATE * read:
             hint = "a longer window would count more of them, and leaves more impressions out as too young"
             texts.append(f"{_of(late, read)} of the outcomes came after the window and do not count: {hint}.")
         return [title, *texts]
+
+    @property
+    def within(self) -> str:
+        """Return how soon an outcome must come to count, to follow a noun; empty if any time will do."""
+        if self.window is None:
+            return ""
+        whole = self.window % 1_000_000 == 0
+        return f" within {_span(self.window // 1_000_000) if whole else f'{self.window / 1_000_000:g} seconds'}"
+
+    @property
+    def fate_of_the_rest(self) -> str:
+        """Say what became of impressions without an outcome that counts."""
+        if self.without_outcome == "zero":
+            return "The others have reward 0."
+        left = counted(self.impressions.without_outcome, "impression")
+        return f"The others, {left}, are left out of the log: values are those of impressions that have an outcome."
 
     @property
     def facts(self) -> tuple[Fact, ...]:
@@ -134,8 +151,8 @@ class Joined(Result):
         names = {
             "with_nulls": "with nulls, left out",
             "too_young": "too young, kept" if self.kept_young else "too young, left out",
-            "rewarded": "  of these with an outcome",
-            "without_outcome": "without an outcome, left out",
+            "rewarded": f"  of these with an outcome{self.within}",
+            "without_outcome": f"without an outcome{self.within}, left out",
             "never_shown": "of no impression",
             "before": "before their impression",
             "outside_window": "after the window",
@@ -151,13 +168,18 @@ class Joined(Result):
 
     @property
     def delay_table(self) -> TextTable | None:
-        """Return how late the first outcomes of rewarded impressions came."""
+        """Return how late the first outcomes of rewarded impressions came: those that count."""
         total, so_far, rows = sum(one.impressions for one in self.delays), 0, []
         for one in self.delays:
             so_far += one.impressions
-            rows.append((one.words, f"{one.impressions:,}", f"{so_far / total:.1%}" if total else "-"))
-        title = "How late the first outcome came"
+            rows.append((self.delay_words(one), f"{one.impressions:,}", f"{so_far / total:.1%}" if total else "-"))
+        title = "How late the first outcome came" + (f", of those{self.within}" if self.window else "")
         return TextTable(title, ("after the impression", "impressions", "so far"), rows, 1) if rows else None
+
+    def delay_words(self, delay: Delay) -> str:
+        """Say how late that is; no outcome that counts is later than the window."""
+        beyond = delay.within_seconds is None or delay.within_seconds * 1_000_000 > (self.window or math.inf)
+        return self.within.strip() if self.window is not None and beyond else delay.words
 
     @property
     def half_within(self) -> str | None:
@@ -166,7 +188,7 @@ class Joined(Result):
         for one in self.delays:
             so_far += one.impressions
             if total and 2 * so_far >= total:
-                return _span(one.within_seconds) if one.within_seconds else None
+                return self.delay_words(one).removeprefix("within ") if one.within_seconds else None
         return None
 
     @property
@@ -178,8 +200,12 @@ class Joined(Result):
             fate = "kept, so their rewards may still rise" if self.kept_young else "left out"
             young = f"impressions whose window ends later are {fate}"
             lines.append(f"Outcomes are taken to be known until {iso(self.until)} ({known}); {young}.")
-        if self.without_outcome == "leave-out":
-            lines.append("Impressions without an outcome are left out: values are those of impressions that have one.")
+        rule = (
+            f"An outcome counts if it comes{self.within} of its impression" if self.window else "Every outcome counts"
+        )
+        rest = "are left out: values are those of impressions that have one"
+        rest = "have reward 0" if self.without_outcome == "zero" else rest
+        lines.append(f"{rule}; impressions without one {rest}.")
         if self.duplicates == "sum" and self.outcomes.duplicates:
             lines.append("WARNING: Rewards are sums and may exceed 1: read them with a reward range. (WS211)")
         if not self.impressions.rewarded:
