@@ -37,8 +37,19 @@ def said(rows: Sequence[Row]) -> Rows:
                 "estimated gain": mean(one[0] for one in gains),
                 "certified gain": ends(sure),
                 "$ per 1,000": 1_000 * mean(row["cost"] for row in own),
+                **intervals_hold(own),
+                "never sent": mean(row["never_sent"] for row in own) if own[0]["never_sent"] is not None else None,
             }
     return table
+
+
+def intervals_hold(rows: Sequence[Row]) -> Row:
+    """Count intervals of best estimates that held the truth, of one policy."""
+    best, gains = values_held(rows), gains_held(rows)
+    return {
+        "estimate holds": f"{sum(one for _, one in best)} of {len(best)}",
+        "gain holds": f"{sum(one for _, one in gains)} of {len(gains)}" if gains else None,
+    }
 
 
 def held(rows: Sequence[Row]) -> Rows:
@@ -65,14 +76,19 @@ def estimated(rows: Sequence[Row]) -> Rows:
 
 
 def estimates_hold(rows: Sequence[Row]) -> Row:
-    """Return how often intervals held the truth; a policy that never departs from logging has no gain to miss."""
-    best, gains = [row for row in rows if has(row["best"])], [row for row in rows if has(row["gain"])]
-    return {
-        "estimates hold": share([(row["seed"], inside(row["best"][1:3], row["truth"])) for row in best]),
-        "gains hold": share(
-            [(row["seed"], inside(row["gain"][1:], row["gain_truth"])) for row in gains if row["departs"]]
-        ),
-    }
+    """Return how often intervals held the truth."""
+    return {"estimates hold": share(values_held(rows)), "gains hold": share(gains_held(rows))}
+
+
+def values_held(rows: Sequence[Row]) -> list[tuple[int, bool]]:
+    """Return the months of best estimates, and whether their intervals held the truth."""
+    return [(row["seed"], inside(row["best"][1:3], row["truth"])) for row in rows if has(row["best"])]
+
+
+def gains_held(rows: Sequence[Row]) -> list[tuple[int, bool]]:
+    """Return the same of estimated gains; a policy that never departs from logging has no gain to miss."""
+    known = [row for row in rows if has(row["gain"]) and row["departs"]]
+    return [(row["seed"], inside(row["gain"][1:], row["gain_truth"])) for row in known]
 
 
 def missed(rows: Sequence[Row]) -> Rows:

@@ -76,7 +76,8 @@ class Truth:
     """What is true of a policy on the traffic of a log.
 
     ``sure_gain``: of the policy where it is supported, and logging elsewhere. ``doubt``: the smallest at which the ends
-    of that gain hold in an endless log with these questions.
+    of that gain hold in an endless log with these questions. ``never_sent``: by prompt, the share of calls for which
+    the policy chooses a model that the router would have sent the prompt to on no day.
     """
 
     value: float
@@ -86,6 +87,7 @@ class Truth:
     cost_gain: float
     departs: bool
     doubt: float
+    never_sent: float | None = None
 
     @classmethod
     def of(cls, context: Context, table: NDArray[Any], tau: float) -> Truth:
@@ -137,4 +139,6 @@ def of_prompts(pool: Pool, calls: Calls, table: Ints) -> Truth:
     q, a = calls.question, calls.model
     right, cost = (array[q, table[q]] for array in (pool.right, pool.cost))
     gain, costs = right.mean() - pool.right[q, a].mean(), cost.mean() - pool.cost[q, a].mean()
-    return Truth(float(right.mean()), float(gain), float(gain), float(cost.mean()), float(costs), True, 1.0)
+    large = calls.large[np.unique(calls.day)].mean(axis=0)[q]
+    never = float((np.where(table[q] == 1, large, 1 - large) <= 0).mean())
+    return Truth(float(right.mean()), float(gain), float(gain), float(cost.mean()), float(costs), True, 1.0, never)

@@ -39,9 +39,9 @@ CONTEXTS = ("subject", "group", "prompt")
 SMALLEST_DOUBT = 1.01
 # Of every fourth month the ends of values are computed from sums too, which takes longer.
 VALUED = 4
-# Of the months that go through evaluate: safe policies in every tenth, doubts, which take longest, in every fortieth,
-# and contexts that are prompts in every twentieth.
-SAFE, DOUBTED, PROMPTED = (10, 1), (40, 2), (20, 5)
+# Of the months that go through evaluate, the first so many have safe policies, contexts that are prompts, and doubts,
+# which take longest.
+SAFE, PROMPTED, DOUBTED = 10, 16, 4
 
 Row = dict[str, Any]
 
@@ -151,6 +151,7 @@ def row(found: ws.Evaluation, name: str, truths: Mapping[str, Truth]) -> Row:
         "same_cost": small.value + share * (large.value - small.value),
         "worth": truth.gain - PRICE * truth.cost_gain,
         "departs": truth.departs,
+        "never_sent": truth.never_sent,
         "withheld": one.withheld,
         "mean_weight": one.mean_weight,
         "tips": None if doubt is None else [doubt.tipping, doubt.guarantee, doubt.estimated_tipping],
@@ -204,31 +205,31 @@ def jobs(options: argparse.Namespace) -> Iterator[tuple[str, int, str, str]]:
         for by, router in itertools.product(CONTEXTS, ROUTERS):
             if by != "prompt" and router != "thompson":
                 yield "estimates", seed, by, router
-    evaluated = iter(range(options.first, options.first + options.evaluated))
+    evaluated = iter(range(options.evaluated))
     for seed in range(options.first, options.first + options.months):
         for by, router in itertools.product(CONTEXTS, ROUTERS):
             if by != "prompt" and router != "thompson":
                 yield "sums", seed, by, router
         if (seed - options.first) % 10 == 9:
-            yield from _evaluations(itertools.islice(evaluated, 1))
-    yield from _evaluations(evaluated)
+            yield from _evaluations(itertools.islice(evaluated, 1), options.first)
+    yield from _evaluations(evaluated, options.first)
 
 
-def _evaluations(seeds: Iterable[int]) -> Iterator[tuple[str, int, str, str]]:
-    for seed, by, router in itertools.product(seeds, CONTEXTS, ROUTERS):
-        if by != "prompt" or seed % PROMPTED[0] == PROMPTED[1]:
-            yield "evaluate", seed, by, router
+def _evaluations(months: Iterable[int], first: int) -> Iterator[tuple[str, int, str, str]]:
+    for month, by, router in itertools.product(months, CONTEXTS, ROUTERS):
+        if by != "prompt" or month < PROMPTED:
+            yield "evaluate", first + month, by, router
 
 
-def judge(pool: Pool, how: str, seed: int, by: str, router: str) -> Iterator[Row]:
-    """Yield the rows of one month; of ``evaluate`` with doubts and safe policies in some."""
+def judge(pool: Pool, how: str, seed: int, by: str, router: str, *, first: int) -> Iterator[Row]:
+    """Yield the rows of one month; of ``evaluate`` with doubts and safe policies in the first ones."""
     if how == "sums":
         return by_sums(pool, by, router, seed, values=seed % VALUED == 0)
     if how == "estimates":
         return estimates(pool, by, router, seed)
     if by == "prompt":
         return by_prompt(pool, router, seed)
-    parts = {name for name, (every, at) in {"safe": SAFE, "doubt": DOUBTED}.items() if seed % every == at}
+    parts = {name for name, months in {"safe": SAFE, "doubt": DOUBTED}.items() if seed - first < months}
     return by_context(pool, by, router, seed, parts)
 
 
@@ -251,7 +252,7 @@ def main() -> None:
         if (how, seed, by, router) in done or time.process_time() > options.seconds:
             continue
         start = time.process_time()
-        rows = list(judge(pool, how, seed, by, router))
+        rows = list(judge(pool, how, seed, by, router, first=options.first))
         keys = {"how": how, "seed": seed, "by": by, "router": router}
         keys["seconds"] = round(time.process_time() - start, 2)
         with path.open("a") as file:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from studies.router_months import HALF, Pool
+from studies.router_months import DAYS, HALF, Calls, Pool
 from studies.router_sums import Events, estimated, gain_told, value_ends
-from studies.router_truths import Context, Truth
+from studies.router_tables import intervals_hold
+from studies.router_truths import Context, Truth, of_prompts
 from studies.routers import TAU, draw, fixed_policies, read
 
 import warmstart as ws
@@ -62,3 +63,26 @@ def test_bounds_from_sums_by_question_are_those_of_evaluate(tmp_path, router, do
         for beyond, missed in ((-0.004, True), (0.004, False)):
             assert gain_told(events, 0.05, doubt, sure.lower + beyond).missed[0] == missed
             assert gain_told(events, 0.05, doubt, sure.upper - beyond).missed[1] == missed
+
+
+def test_calls_whose_model_the_router_would_have_chosen_on_no_day_are_told_apart():
+    large = np.zeros((DAYS, 2))
+    large[HALF:, 0], large[HALF, 1] = 1, 0.5
+    calls = Calls(np.array([0, 0, 0, 1]), HALF + np.array([0.1, 0.2, 1.1, 1.2]), np.array([1, 1, 1, 0]), large)
+    pool = Pool([], np.array([[0.0, 1.0], [1.0, 1.0]]), np.ones((2, 2)), {}, np.zeros((2, 1)), np.zeros(2))
+    small, mixed = (of_prompts(pool, calls, np.array(table)) for table in ([0, 0], [1, 1]))
+    assert (small.never_sent, mixed.never_sent) == (0.75, 0)
+    assert small.gain == pytest.approx(-0.75)
+
+
+def test_intervals_are_counted_by_policy():
+    row = {
+        "seed": 0,
+        "truth": 0.5,
+        "gain_truth": 0.1,
+        "departs": True,
+        "best": [0.5, 0.4, 0.6],
+        "gain": [0.3, 0.2, 0.4],
+    }
+    other = {**row, "gain": [0.3, 0.0, 0.4], "departs": False}
+    assert intervals_hold([row, other]) == {"estimate holds": "2 of 2", "gain holds": "0 of 1"}
