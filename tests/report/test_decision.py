@@ -118,6 +118,18 @@ def test_only_several_taus_of_one_policy_are_a_slider(result):
     assert section(twice, "Proven better").slider == "tau"
 
 
+def test_the_slider_begins_at_the_tau_of_the_verdict_and_other_policies_name_theirs(events):
+    result = ws.evaluate({"old": "constant:old", "new": "constant:new"}, events, tau=[0.005, 0.3])
+    gain = result["new", 0.3].gain
+    larger = replace(gain, certified=replace(gain.certified, joint_lower=0.9 * gain.certified.difference))
+    policies = tuple(replace(e, gain=larger) if (e.policy, e.tau) == ("new", 0.3) else e for e in result)
+    chosen = replace(result, policies=policies)
+    assert (chosen.verdict.policy, chosen.verdict.tau) == ("new", 0.3)
+    steps = section(chosen, "Proven better")
+    assert steps.steps[steps.start].title == "tau = 0.3"
+    assert [card.label for card in evaluation_page(chosen).cards] == ["old at tau 0.005"]
+
+
 def test_the_table_says_which_verdicts_a_guard_stands_against(result):
     [new] = result.policies
     words = {"holds": "", "fails": ", breaks a guard", "cannot-tell": ", a guard is open"}

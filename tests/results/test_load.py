@@ -37,6 +37,18 @@ def test_every_kind_of_result_was_tried():
     assert {saved(name).kind() for name in MAKERS} == set(kinds())
 
 
+@pytest.mark.parametrize("ending", [".parquet", ".html"])
+def test_only_json_is_read_back(tmp_path, ending):
+    path = saved("selection").save(tmp_path / f"rows{ending}") if ending == ".parquet" else tmp_path / "page.html"
+    if ending == ".html":
+        path.write_text("<!doctype html>")
+    with pytest.raises(
+        ws.SavedFileError, match=f"ends in {ending}: of saved results only .json is read back"
+    ) as refused:
+        ws.load_result(path)
+    assert "Save the result as .json too" in refused.value.hint
+
+
 def test_a_loaded_evaluation_is_one(tmp_path):
     result = saved("evaluation with outcomes")
     loaded = ws.load_result(result.save(tmp_path / "result.json"))

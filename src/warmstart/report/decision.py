@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from warmstart.core import percent, quoted, shortened
 from warmstart.report import charts
-from warmstart.report.outcome_pages import keeps_guards
+from warmstart.report.outcome_pages import keeps_guards, named
 from warmstart.report.page import Card, Headline, Section
 from warmstart.results import Amounts, TextTable, assumptions_table, change_parts
 from warmstart.results import evaluation_tables as tables
@@ -70,7 +70,7 @@ def cards(evaluation: Evaluation, selection: Selection | None) -> list[Card]:
             good = own.kind == "better" and own.evidence == "certified" and keeps_guards(evaluation[name])
             settle = f" What would settle it: {'; '.join(own.settle)}." if own.settle else ""
             text = f"{own.title}. {own.text}{settle}"
-            label = f"{shortened(name, 30)}{MEANINGS.get(name, '')}"
+            label = f"{named(evaluation, name, own.tau)}{MEANINGS.get(name, '')}"
             shown.append(Card(label, text, warning=not good, wide=len(others) == 2))
     return shown
 

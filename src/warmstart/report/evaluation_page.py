@@ -117,7 +117,9 @@ def _gains(evaluation: Evaluation) -> Section:
         step(f"tau = {tau:g}", replace(evaluation, policies=tuple(e for e in evaluation if e.tau == tau)))
         for tau in taus
     ]
-    return Section(title, [text], steps=steps, slider="tau", exploratory=EXPLORATORY, plot="gain")
+    verdict = evaluation.verdict
+    start = 0 if verdict is None else taus.index(verdict.tau)
+    return Section(title, [text], steps=steps, slider="tau", start=start, exploratory=EXPLORATORY, plot="gain")
 
 
 def _taus(evaluation: Evaluation) -> list[Section]:

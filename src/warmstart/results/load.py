@@ -25,6 +25,9 @@ from warmstart.results.forms import Time, form_of, keys_of, kinds
 
 Record = TypeVar("Record")
 HINT = "Restore the file, or save the result again."
+# What ``save`` also writes, and nobody reads back.
+OTHER_ENDINGS = (".parquet", ".html", ".htm", ".toml")
+JSON_HINT = "Save the result as .json too; the rows in a .parquet are for data frames, a page is to be looked at."
 WORDS = {str: "text", bool: "true or false", int: "a whole number", float: "a number", Path: "a path"}
 JSON_WORDS = {dict: "an object", list: "a list", str: "text", bool: "true or false", int: "a number", float: "a number"}
 JSON_WORDS |= {NoneType: "null"}
@@ -52,6 +55,10 @@ def load_result(path: str | Path) -> Result:
     except OSError as error:
         raise SourceError(f"Cannot read {source}: {error.strerror or first_lines(error)}.") from error
     except (ValueError, RecursionError) as error:
+        if (ending := Path(path).suffix.lower()) in OTHER_ENDINGS:
+            raise SavedFileError(
+                f"{source} ends in {ending}: of saved results only .json is read back.", JSON_HINT
+            ) from error
         what = "it is nested too deeply" if isinstance(error, RecursionError) else first_lines(error)
         raise SavedFileError(f"{source} is not JSON: {what}.", HINT) from error
     return _Reader(source).result(data)
