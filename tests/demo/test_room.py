@@ -54,6 +54,8 @@ def test_a_demo_that_fails_leaves_the_earlier_one(tmp_path, error):
 
 def test_a_first_demo_that_fails_leaves_nothing(tmp_path):
     out = tmp_path / "demo"
+    with pytest.raises(ws.OutputError, match=r"Cannot write the demo to '.*/demo': No space left"):
+        fail(out, ws.OutputError("Cannot write month: No space left"))
     with pytest.raises(OSError, match="No space left"):
         fail(out, OSError("No space left"))
     assert not list(tmp_path.iterdir())

@@ -131,6 +131,44 @@ def test_semicolons_do_not_make_decimal_commas(engine, tmp_path):
     assert {row["context_1"] for row in events.engine.fetch(events.table)} == {"1,5 or so", "none"}
 
 
+def test_words_for_null_are_null_in_numbers_and_stay_in_text(engine, tmp_path):
+    for name, yes, no in (("points.csv", "1", "0"), ("commas.csv", "0,75", "0,25"), ("truths.csv", "true", "false")):
+        rows = ["page;ad;reward", f"NA;x;{yes}", f"NULL;None;{no}", "p;x;NULL", "p;x;N/A"]
+        (tmp_path / name).write_text("\n".join([*rows, ""]))
+        options = {"context": "page", "action": "ad", "reward": "reward", "engine": engine}
+        events = ws.read_events(tmp_path / name, **options, drop_nulls=True)
+        rows = events.engine.fetch(events.table)
+        numbers = {"0,75": (0.75, 0.25)}.get(yes, (1.0, 0.0))
+        assert sorted((row["context_0"], row["action"], row["reward"]) for row in rows) == [
+            ("NA", "x", numbers[0]),
+            ("NULL", "None", numbers[1]),
+        ]
+        with pytest.raises(ws.MissingValueError, match="2"):
+            ws.read_events(tmp_path / name, **options)
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "seen"),
+    [
+        ("03/01/2025", "04/02/2025", None),
+        ("03/01/2025 08:00:00", "04/02/2025 08:00:00", None),
+        ("03.01.25", "04.02.25", None),
+        ("03/01/2025", "22/02/2025", "2025-01-03"),
+        ("03/01/2025", "04/22/2025", "2025-03-01"),
+        ("2025/01/03", "2025/02/22", "2025-01-03"),
+    ],
+)
+def test_dates_are_not_read_where_days_could_be_months_or_years(tmp_path, first, last, seen):
+    (tmp_path / "log.csv").write_text(f"page;ad;click;at\np;x;1;{first}\nq;y;0;{last}\n")
+    options = {"context": "page", "action": "ad", "reward": "click", "time": "at"}
+    if seen is None:
+        with pytest.raises(ws.DataError, match=r"'at' is no time in 2 rows .*at = '03"):
+            ws.read_events(tmp_path / "log.csv", **options)
+    else:
+        events = ws.read_events(tmp_path / "log.csv", **options)
+        assert ws_time(min(row["time"] for row in events.engine.fetch(events.table)))[:10] == seen
+
+
 @pytest.mark.spark
 def test_one_session_is_one_connection(log, spark):
     frame = spark.session.createDataFrame(log)
@@ -271,6 +309,15 @@ def test_times_with_and_without_a_zone_do_not_mix(engine):
     log = pa.table({"x": ["p", "p"], "a": ["a", "b"], "r": [1, 0], "t": times})
     with pytest.raises(ws.ColumnError, match="1 have a zone and 1 have none"):
         ws.read_events(log, context="x", action="a", reward="r", time="t", engine=engine)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_too_little_memory_to_open_a_log_is_an_error_of_the_engine(log, tmp_path, ending):
+    from warmstart.engine import connect
+
+    (pa_csv.write_csv if ending == "csv" else pq.write_table)(log, tmp_path / f"log.{ending}")
+    with pytest.raises(ws.EngineError, match="out of memory"):
+        contents(tmp_path / f"log.{ending}", engine=connect(memory_limit="1KB", threads=1))
 
 
 def test_too_little_memory_is_a_typed_error_and_leaves_nothing(tmp_path, monkeypatch):

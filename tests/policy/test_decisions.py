@@ -114,6 +114,17 @@ def test_the_values_of_a_csv_file_are_read_as_the_logs_types(tmp_path, engine):
         ws.evaluate(str(tmp_path / "bad.csv"), events, tau=0.1)
 
 
+def test_decimal_commas_of_decisions_are_read_as_those_of_logs(tmp_path):
+    (tmp_path / "log.csv").write_text("Rabatt;Kanal;Umsatz\n" + "0,25;Mail;0,5\n0,25;SMS;1,0\n" * 5)
+    events = ws.read_events(tmp_path / "log.csv", context="Rabatt", action="Kanal", reward="Umsatz")
+    (tmp_path / "mine.csv").write_text("Rabatt;Kanal;probability\n0,25;Mail;0,7\n0,25;SMS;0,3\n")
+    assert evaluate(events, str(tmp_path / "mine.csv")).value == pytest.approx(0.7 * 0.5 + 0.3)
+    (tmp_path / "mine.csv").write_text("Rabatt;Kanal;probability\n0,25;Mail;70 %\n")
+    with pytest.raises(ws.DecisionError, match="outside") as refused:
+        evaluate(events, str(tmp_path / "mine.csv"))
+    assert "Write it like 0.25" in refused.value.hint
+
+
 @pytest.mark.slow_on_spark
 def test_a_key_is_never_rounded_to_match(engine):
     log = pa.table({"x": ["p", "p"], "a": [1, 2], "r": [1.0, 0.0]})

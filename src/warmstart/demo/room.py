@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from warmstart.core import UsageError, quoted, remove, temporary_path
+from warmstart.core import OutputError, UsageError, quoted, remove, temporary_path
 
 # Lists the files that a demo wrote.
 MARK = ".warmstart-demo"
@@ -27,6 +27,10 @@ def make_room(out: Path, names: Sequence[str]) -> Iterator[Path]:
         part.mkdir()
         yield part
         _move(part, out)
+    except OutputError as error:
+        # It names a file of the room, which is gone.
+        _, _, why = error.message.partition(": ")
+        raise OutputError(f"Cannot write the demo to {quoted(str(out))}: {why}", error.hint) from error
     finally:
         remove(part)
 

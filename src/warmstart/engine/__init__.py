@@ -25,8 +25,8 @@ _door = Door.to(
         "engine": "Engine LocalEngine Row SourceTable StoredTable",
         "files": "expand kind_of one_kind",
         "partitioned": "PART PartitionedEngine Parts add_predictions fetch_streamed is_partitioned sample_by_key",
-        "sources": "FRAME_LIBRARIES describe frame_to_arrow is_csv open_every_column open_some_columns open_source "
-        "open_whole stored_table",
+        "sources": "FRAME_LIBRARIES describe frame_to_arrow has_decimal_commas is_csv open_every_column "
+        "open_some_columns open_source open_whole stored_table",
     },
 )
 __all__ = [*_door.homes]  # noqa: PLE0604

@@ -33,7 +33,7 @@ from warmstart.core import (
 from warmstart.engine.engine import BATCH, FileKind, LocalEngine, Row, SourceTable, StoredTable
 from warmstart.engine.files import parquet_schema, partition_root
 from warmstart.engine.memory_limit import size_of
-from warmstart.engine.text_files import decimal_separator, literal, nested_too_deeply, text_columns, unreadable
+from warmstart.engine.text_files import TextForm, literal, nested_too_deeply, text_form, unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -118,30 +118,31 @@ class DuckDBEngine(LocalEngine):
         """
         while self._abandoned:
             self.backend.con.execute(f'DROP VIEW IF EXISTS "{self._abandoned.pop()}"')
-        source = self._opened(paths, kind, as_text=as_text)
-        weakref.finalize(source.table.op(), self._abandoned.append, source.table.get_name())
-        return source
+        table, form = self._opened(paths, kind, as_text=as_text)
+        weakref.finalize(table.op(), self._abandoned.append, table.get_name())
+        inside = list(form.types)
+        return SourceTable(table if as_text else form.finished(table), (*inside, *table.columns[len(inside) :]))
 
-    def _opened(self, paths: Sequence[str], kind: FileKind, *, as_text: bool) -> SourceTable:
+    def _opened(self, paths: Sequence[str], kind: FileKind, *, as_text: bool) -> tuple[ir.Table, TextForm]:
         try:
             if kind == "parquet":
                 table = self.backend.read_parquet(list(paths), hive_partitioning=any(map(partition_root, paths)))
-                inside = parquet_schema(paths[0]).names
-                return SourceTable(table, (*inside, *table.columns[len(inside) :]))
-            columns = text_columns(self.backend.con, paths, kind)
+                return table, TextForm(dict.fromkeys(parquet_schema(paths[0]).names, ""))
+            form = text_form(self.backend.con, paths, kind)
             if kind == "json":
-                table = self.backend.read_json(list(paths))
-            else:
-                types: dict[str, Any] = {} if as_text or len(paths) == 1 else {"dtypes": list(columns.values())}
-                types |= {"decimal_separator": ","} if decimal_separator(self.backend.con, paths[0]) == "," else {}
-                table = self.backend.read_csv(list(paths), all_varchar=as_text, **types)
+                return self.backend.read_json(list(paths)), form
+            own = not as_text and (len(paths) > 1 or form.types != form.read_types)
+            options: dict[str, Any] = {"dtypes": list(form.read_types.values())} if own else {}
+            options |= {"decimal_separator": ","} if form.decimal_comma else {}
+            return self.backend.read_csv(list(paths), all_varchar=as_text, **options), form
+        except duckdb.OutOfMemoryException as error:
+            raise _out_of_memory(error) from error
         except RecursionError as error:
             raise nested_too_deeply(paths[0]) from error
         except UnicodeEncodeError as error:
             raise SourceError(f"{quoted(paths[0])} is not UTF-8.", "Rename the file.") from error
         except duckdb.Error as error:
             raise unreadable(paths[0], error) from error
-        return SourceTable(table, (*columns, *table.columns[len(columns) :]))
 
     def open_table(self, stored: StoredTable) -> SourceTable:
         """Return a table of a DuckDB file, opened read-only, or of this connection."""
@@ -306,15 +307,19 @@ def _nested_selects() -> Iterator[None]:
         ibis.options.sql.fuse_selects = before
 
 
+def _out_of_memory(error: Exception) -> EngineError:
+    return EngineError(
+        f"DuckDB ran out of memory: {first_lines(error)}",
+        "Raise the memory limit, or free space for what does not fit in memory.",
+    )
+
+
 @contextmanager
 def _engine_errors() -> Iterator[None]:
     try:
         yield
     except duckdb.OutOfMemoryException as error:
-        raise EngineError(
-            f"DuckDB ran out of memory: {first_lines(error)}",
-            "Raise the memory limit, or free space for what does not fit in memory.",
-        ) from error
+        raise _out_of_memory(error) from error
     except duckdb.IOException as error:
         raise EngineError(
             f"DuckDB could not read or write a file: {first_lines(error)}",

@@ -10,6 +10,7 @@ import duckdb
 import ibis.expr.types as ir
 
 from warmstart.core import ColumnError, SourceError, UsageError, no_such_column, printable, quoted
+from warmstart.engine import text_files
 from warmstart.engine.connect import resolve_engine
 from warmstart.engine.databases import check_url, has_scheme, is_storage, is_url, without_credentials
 from warmstart.engine.engine import Engine, SourceTable, StoredTable
@@ -167,6 +168,12 @@ def is_csv(source: Any) -> bool:
     """Return whether a source is CSV files, whose values have no types of their own."""
     parts = source if isinstance(source, list | tuple) else [source]
     return all(isinstance(part, str | Path) and kind_of(expand(str(part))[0]) == "csv" for part in parts)
+
+
+def has_decimal_commas(source: Any) -> bool:
+    """Tell whether CSV files are written with decimal commas, by the first of them."""
+    first = source[0] if isinstance(source, list | tuple) else source
+    return text_files.has_decimal_commas(expand(str(first))[0])
 
 
 def _is_json(source: Any) -> bool:

@@ -30,7 +30,7 @@ from warmstart.engine.engine import BATCH, FileKind, LocalEngine, Row, SourceTab
 from warmstart.engine.files import partition_root
 from warmstart.engine.memory_limit import size_of
 from warmstart.engine.partitioned import PART
-from warmstart.engine.text_files import csv_dialect, decimal_separator, text_columns
+from warmstart.engine.text_files import numbers_of_text, text_form
 
 if TYPE_CHECKING:
     import ibis.expr.schema as sch
@@ -116,7 +116,7 @@ class SparkEngine(LocalEngine):
             if kind == "csv":
                 return self._read_csv(paths, as_text=as_text)
             if kind == "json":
-                text_columns(duckdb.connect(), paths, kind)
+                text_form(duckdb.connect(), paths, kind)
                 table = self.open_frame(self.session.read.json(list(paths)))
             else:
                 base = partition_root(paths[0])
@@ -141,13 +141,15 @@ class SparkEngine(LocalEngine):
     def _read_csv(self, paths: Sequence[str], *, as_text: bool) -> SourceTable:
         """Return CSV files with DuckDB's names and types, so that engines agree: Spark alone would make '007' a 7."""
         opened = DuckDBEngine.embedded().open_files(paths, "csv", as_text=as_text)
-        separator, quote, escape = csv_dialect(duckdb.connect(), paths[0])
+        form, types = text_form(duckdb.connect(), paths, "csv"), opened.table.schema()
+        separator, quote, escape = form.dialect
         dialect: dict[str, Any] = {"sep": separator, "quote": quote, "escape": escape or quote, "multiLine": True}
-        types, point = opened.table.schema(), decimal_separator(duckdb.connect(), paths[0])
-        commas = [name for name, kind in types.items() if kind.is_floating() and point == ","]
-        schema = PySparkSchema.from_ibis(ibis.schema({**types, **dict.fromkeys(commas, "string")}))
-        frame = self.session.read.csv(list(paths), header=True, schema=schema, **dialect)
-        return SourceTable(self.open_frame(_with_points(frame, commas)), opened.names)
+        worded = [] if as_text else [own for own, name in zip(types, opened.names, strict=True) if name in form.worded]
+        commas = [name for name, kind in types.items() if kind.is_floating() and form.decimal_comma]
+        texts = {name: None if types[name].is_string() else str(types[name]) for name in (*worded, *commas)}
+        schema = PySparkSchema.from_ibis(ibis.schema({**types, **dict.fromkeys(texts, "string")}))
+        table = self.open_frame(self.session.read.csv(list(paths), header=True, schema=schema, **dialect))
+        return SourceTable(numbers_of_text(table, texts, decimal_comma=form.decimal_comma), opened.names)
 
     @classmethod
     def of_session(cls, session: Any) -> SparkEngine:
@@ -248,14 +250,6 @@ def _in_spark_types(frame: pa.Table) -> pa.Table:
     cast = [column.cast(casts[name]) if name in casts else column for name, column in columns.items()]
     table: pa.Table = duckdb.connect().from_arrow(frame).select(*cast).to_arrow_table()
     return table.rename_columns(frame.column_names)
-
-
-def _with_points(frame: DataFrame, names: Sequence[str]) -> DataFrame:
-    """Return a frame whose columns of text with decimal commas are numbers."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    columns = {name: frame[f"`{name.replace('`', '``')}`"] for name in names}
-    return frame.withColumns({name: F.regexp_replace(own, ",", ".").cast("double") for name, own in columns.items()})
 
 
 def _with_durations_in_seconds(frame: DataFrame) -> DataFrame:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import gzip
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import duckdb
+import ibis.expr.types as ir
 import numpy as np
 
 from warmstart.core import SourceError, counted, first_lines, printable, quoted, shortened
@@ -21,18 +23,63 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT", "UBIGINT")
 _NUMBERS = (*_INTEGERS, "FLOAT", "DOUBLE")
 # DuckDB's type of a JSON column without a single value.
 _NO_VALUE = "JSON"
+# Words of CSV files that stand for null, as pandas takes them, where they alone keep a column from being numbers.
+NULL_WORDS = ("NULL", "Null", "null", "NA", "N/A", "n/a", "#N/A", "#NA", "<NA>", "NaN", "nan", "None", "\\N")
+_PLAIN_TYPES = {"BOOLEAN": "boolean", "BIGINT": "int64", "DOUBLE": "float64"}
+# Rows that DuckDB looks at to tell types.
+SAMPLE = 20_480
 # Levels of JSON, and how much of a file is looked at.
 DEEPEST, CHECKED = 1_000, 8 << 20
 STRING = re.compile(rb'"(?:[^"\\]|\\.)*"')
 OPENING, CLOSING = (np.frombuffer(text, np.uint8) for text in (b"[{", b"]}"))
 
 
-def text_columns(connection: duckdb.DuckDBPyConnection, paths: Sequence[str], kind: FileKind) -> dict[str, str]:
-    """Return the columns of CSV or JSON files with types that hold for all; refuse files of different schemas."""
-    read = _csv_columns if kind == "csv" else _json_columns
-    columns = read(connection, paths[0])
+@dataclass(frozen=True)
+class TextForm:
+    """How text files are written.
+
+    ``types``: DuckDB's types by the names in the header. ``worded``: columns that are numbers, truths or times but for
+    words that stand for null. ``unclear``: columns of dates that could be days or months first, which stay text.
+    ``decimal_comma`` and ``dialect`` (delimiter, quote, escape): of the first file.
+    """
+
+    types: Mapping[str, str]
+    worded: frozenset[str] = frozenset()
+    unclear: frozenset[str] = frozenset()
+    decimal_comma: bool = False
+    dialect: tuple[str, str, str] = (",", '"', '"')
+
+    @property
+    def read_types(self) -> dict[str, str]:
+        """Return the types to read columns with."""
+        as_text = self.worded | self.unclear
+        return {name: "VARCHAR" if name in as_text else own for name, own in self.types.items()}
+
+    def finished(self, table: ir.Table) -> ir.Table:
+        """Return a table, read with the types above, in which words that stand for null are null."""
+        names = dict(zip(self.types, table.columns, strict=False))
+        kinds = {names[name]: _PLAIN_TYPES.get(self.types[name]) for name in self.types if name in self.worded}
+        return numbers_of_text(table, kinds, decimal_comma=self.decimal_comma)
+
+
+def numbers_of_text(table: ir.Table, kinds: Mapping[str, str | None], *, decimal_comma: bool) -> ir.Table:
+    """Return a table whose columns of text have types, or stay text where there is none; words for null are null."""
+    columns: dict[str, ir.Value] = {}
+    for name, kind in kinds.items():
+        text = table[name].isin(NULL_WORDS).ifelse(None, table[name])
+        text = text.replace(",", ".") if decimal_comma and kind == "float64" else text
+        columns[name] = text if kind is None else text.cast(kind)
+    return table.mutate(**columns) if columns else table
+
+
+def text_form(connection: duckdb.DuckDBPyConnection, paths: Sequence[str], kind: FileKind) -> TextForm:
+    """Return how CSV or JSON files are written, with types that hold for all; refuse files of different schemas."""
+    read = _csv_form if kind == "csv" else _json_form
+    first = read(connection, paths[0])
+    columns, worded, unclear = dict(first.types), first.worded, first.unclear
     for path in paths[1:]:
-        others = read(connection, path)
+        form = read(connection, path)
+        others, worded, unclear = dict(form.types), worded | form.worded, unclear | form.unclear
         common = {name: _common(own, others.get(name, own)) for name, own in columns.items()}
         differing = [name for name, own in common.items() if own is None]
         unlike = kind == "csv" and list(others) != list(columns)
@@ -42,32 +89,62 @@ def text_columns(connection: duckdb.DuckDBPyConnection, paths: Sequence[str], ki
             one, other = ({name: own.lower() for name, own in types.items()} for types in (columns, others))
             raise different_schemas((paths[0], path), (one, other), differing)
         columns = columns | others | {name: own for name, own in common.items() if own is not None}
-    return columns
+    return TextForm(columns, worded, unclear, first.decimal_comma, first.dialect)
 
 
-def csv_dialect(connection: duckdb.DuckDBPyConnection, path: str) -> tuple[str, str, str]:
-    """Return the delimiter, the quote and the escape character of a CSV file."""
-    return _dialect(_rows(connection, f"FROM sniff_csv({literal(path)})")[0])
+def has_decimal_commas(path: str) -> bool:
+    """Tell whether a CSV file has decimal commas: where they make more of its columns numbers."""
+    return _csv_form(duckdb.connect(), path).decimal_comma
 
 
-def decimal_separator(connection: duckdb.DuckDBPyConnection, path: str) -> str:
-    """Return the decimal separator of a CSV file: a comma where it makes more of its columns numbers, else a point."""
-    return "," if _sniffed(connection, path)[1] else "."
+def _csv_form(connection: duckdb.DuckDBPyConnection, path: str) -> TextForm:
+    """Return how a CSV file is written."""
+    sniffed, comma = _sniffed(connection, path), False
+    delimiter, has_header, found = sniffed["Delimiter"], sniffed["HasHeader"], sniffed
+    # Where no delimiter fits all lines, DuckDB takes whole lines for values.
+    if len(sniffed["Columns"]) == 1 and (ragged := _ragged(path)):
+        raise ragged
+    worded = set[int]()
+    if "VARCHAR" in _types(sniffed):
+        words = {"delim": delimiter, "nullstr": ["", *NULL_WORDS]}
+        lenient = _sniffed(connection, path, **words)
+        if delimiter != ",":
+            european = _sniffed(connection, path, **words, decimal_separator=",")
+            comma = _numbers(european) > _numbers(lenient)
+        if comma:
+            lenient, found = european, _sniffed(connection, path, delim=delimiter, decimal_separator=",")
+        pairs = enumerate(zip(_types(found), _types(lenient), strict=True))
+        worded = {i for i, (own, other) in pairs if own == "VARCHAR" != other}
+        has_header = has_header or lenient["HasHeader"]
+    types = [_types(lenient)[i] if i in worded else own for i, own in enumerate(_types(found))]
+    names = _header(connection, path, sniffed, has_header=has_header)
+    unclear = _unclear_dates(connection, path, lenient if worded else found)
+    return TextForm(
+        _paired(path, names, types),
+        frozenset(names[i] for i in worded),
+        frozenset(names[i] for i in unclear),
+        comma,
+        _dialect(sniffed),
+    )
 
 
-def _sniffed(connection: duckdb.DuckDBPyConnection, path: str) -> tuple[dict[str, Any], bool]:
-    """Return what DuckDB tells of a CSV file, and whether its numbers have decimal commas."""
-    sniffed: dict[str, Any] = _rows(connection, f"FROM sniff_csv({literal(path)})")[0]
-    if sniffed["Delimiter"] == "," or all(column["type"] != "VARCHAR" for column in sniffed["Columns"]):
-        return sniffed, False
-    query = f"FROM sniff_csv({literal(path)}, delim = {literal(sniffed['Delimiter'])}, decimal_separator = ',')"
-    european = _rows(connection, query)[0]
-    more = _numbers(european) > _numbers(sniffed)
-    return (european, True) if more else (sniffed, False)
+def _sniffed(connection: duckdb.DuckDBPyConnection, path: str, **options: str | int | list[str]) -> dict[str, Any]:
+    """Return what DuckDB tells of a CSV file, read with options."""
+    written = {
+        name: str(value) if isinstance(value, int) else
+        literal(value) if isinstance(value, str) else f"[{', '.join(map(literal, value))}]"
+        for name, value in options.items()
+    }  # fmt: skip
+    listed = "".join(f", {name} = {value}" for name, value in written.items())
+    return _rows(connection, f"FROM sniff_csv({literal(path)}{listed})")[0]
+
+
+def _types(sniffed: dict[str, Any]) -> list[str]:
+    return [column["type"] for column in sniffed["Columns"]]
 
 
 def _numbers(sniffed: dict[str, Any]) -> int:
-    return sum(column["type"] in _NUMBERS for column in sniffed["Columns"])
+    return sum(kind in _NUMBERS for kind in _types(sniffed))
 
 
 def _dialect(sniffed: dict[str, Any]) -> tuple[str, str, str]:
@@ -75,25 +152,43 @@ def _dialect(sniffed: dict[str, Any]) -> tuple[str, str, str]:
     return delimiter, quote, escape
 
 
-def _csv_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, str]:
-    """Return names as the header line has them, with types; DuckDB renames columns that differ in case only."""
-    sniffed, _ = _sniffed(connection, path)
-    types = [column["type"] for column in sniffed["Columns"]]
+def _unclear_dates(connection: duckdb.DuckDBPyConnection, path: str, sniffed: dict[str, Any]) -> set[int]:
+    """Return the columns of dates that DuckDB reads in one of several orders: years of two digits, days or months."""
+    unclear = set[int]()
+    for kind, option in (("DATE", "DateFormat"), ("TIMESTAMP", "TimestampFormat")):
+        own = sniffed[option] or ""
+        places = {i for i, name in enumerate(_types(sniffed)) if name == kind}
+        if "%y" in own:
+            unclear |= places
+        elif places and re.match("%[dm][/-]", own):
+            other = own.replace("%d", "%?").replace("%m", "%d").replace("%?", "%m")
+
+            def fit(form: str, rows: int, kind: str = kind, option: str = option.lower()) -> set[int]:
+                options: dict[str, Any] = {"delim": sniffed["Delimiter"], option: form, "sample_size": rows}
+                return {i for i, name in enumerate(_types(_sniffed(connection, path, **options))) if name == kind}
+
+            # A day after the twelfth may come late in the file.
+            if places & fit(other, SAMPLE):
+                unclear |= places & (fit(other, -1) | (places - fit(own, -1)))
+    return unclear
+
+
+def _header(
+    connection: duckdb.DuckDBPyConnection, path: str, sniffed: dict[str, Any], *, has_header: bool
+) -> list[str]:
+    """Return the names in a CSV file's header; DuckDB renames columns that differ in case only."""
     names = [column["name"] for column in sniffed["Columns"]]
-    # Where no delimiter fits all lines, DuckDB takes whole lines for values.
-    if len(names) == 1 and (ragged := _ragged(path)):
-        raise ragged
     dialect = zip(("delim", "quote", "escape"), _dialect(sniffed), strict=True)
     options = [f"{name} = {literal(value)}" for name, value in dialect]
     options += ["header = false", "all_varchar = true", "null_padding = true", f"skip = {sniffed['SkipRows'] or 0}"]
     # One row is read, by one thread: several cannot pad rows where quoted values hold line breaks, as prompts do.
     options.append("parallel = false")
     header = _rows(connection, f"FROM read_csv({literal(path)}, {', '.join(options)}) LIMIT 1")
-    if header and not sniffed["HasHeader"]:
+    if header and not has_header:
         raise _ragged(path) or _no_header(path, [value or "" for value in header[0].values()])
     if header and len(header[0]) == len(names):
         names = [written or name for written, name in zip(header[0].values(), names, strict=True)]
-    return _paired(path, names, types)
+    return names
 
 
 def _no_header(path: str, first: Sequence[str]) -> SourceError:
@@ -140,14 +235,14 @@ def _odd_line(path: str) -> tuple[int, int, int] | None:
     return None
 
 
-def _json_columns(connection: duckdb.DuckDBPyConnection, path: str) -> dict[str, str]:
+def _json_form(connection: duckdb.DuckDBPyConnection, path: str) -> TextForm:
     _check_depth(path)
     described = _rows(connection, f"DESCRIBE FROM read_json({literal(path)})")
     names, types = [row["column_name"] for row in described], [row["column_type"] for row in described]
     rows = _rows(connection, f"FROM read_json_objects({literal(path)}) SELECT json_keys(json) AS keys LIMIT 1000")
     written = list(dict.fromkeys(key for row in rows for key in row["keys"] or ()))
     renamed = len(written) == len(names) and len({name.lower() for name in written}) < len(written)
-    return _paired(path, written if renamed else names, types)
+    return TextForm(_paired(path, written if renamed else names, types))
 
 
 def _check_depth(path: str) -> None:

@@ -113,10 +113,12 @@ def _count(condition: ir.BooleanValue) -> ir.Value:
 
 def _missing_values(log: LogTable, nulls: dict[str, int]) -> MissingValueError:
     given = log.columns.fixed_to_given
-    example = example_rows(log.engine, log.table.filter(missing(log.table[next(iter(nulls))])), given)
+    shown = given | {TIME_AS_WRITTEN: given.get(TIME, TIME)}
+    example = example_rows(log.engine, log.table.filter(missing(log.table[next(iter(nulls))])), shown)
     hint = "Pass drop_nulls=True (--drop-nulls) to go on without those rows, or mend the log."
     if list(nulls) == [TIME] and TIME_AS_WRITTEN in log.table.columns:
         rows = counted(nulls[TIME], "row")
+        hint = f"Write times as 2026-03-01 14:30 (ISO 8601): 'warmstart init' says how. {hint}"
         return MissingValueError(f"{log.where}: {quoted(given[TIME])} is no time in {rows} ({example}).", hint)
     parts = [f"{quoted(given[name])} in {counted(rows, 'row')}" for name, rows in nulls.items()]
     return MissingValueError(f"{log.where} has nulls, NaN or infinities: {', '.join(parts)} ({example}).", hint)

@@ -10,7 +10,7 @@ import ibis.expr.datatypes as dt
 import ibis.expr.types as ir
 
 from warmstart.core import ACTION, PROBABILITY, ColumnError, Columns, DecisionError, UsageError, quoted
-from warmstart.engine import describe, example_rows, float_literal, is_csv, open_source
+from warmstart.engine import describe, example_rows, float_literal, has_decimal_commas, is_csv, open_source
 from warmstart.events import Cells
 from warmstart.policy.policy_table import PolicyTable
 from warmstart.policy.unknown import check_actions
@@ -53,14 +53,15 @@ def decided_policy(
     )
     rows, opened = opened, opened.filter(opened[ACTION].notnull())
     csv = is_csv(source)
+    commas = csv and has_decimal_commas(source)
     keys = {}
     for fixed, column in given.items():
-        wanted = cells.table[fixed].type()
-        keys[fixed] = opened[fixed].try_cast(wanted) if csv else _like_the_log(opened[fixed], wanted, column, where)
+        wanted, own = cells.table[fixed].type(), opened[fixed]
+        keys[fixed] = _of_text(own, wanted, commas=commas) if csv else _like_the_log(own, wanted, column, where)
     has_probability = PROBABILITY in opened.columns
     if has_probability and not (csv or opened[PROBABILITY].type().is_numeric()):
         raise ColumnError(f"{where}: probability has type {opened[PROBABILITY].type()}.", "Probabilities are numbers.")
-    probability = opened[PROBABILITY].try_cast("float64") if has_probability else float_literal(1)
+    probability = _of_text(opened[PROBABILITY], dt.float64, commas=commas) if has_probability else float_literal(1)
     table = opened.select(**keys, **{PROBABILITY: probability})
     if not cells.engine.fetch(rows.limit(1)):
         raise DecisionError(f"{where} has no decisions.")
@@ -69,6 +70,13 @@ def decided_policy(
     if not allow_unknown:
         check_actions(cells, table, where)
     return PolicyTable(name, table, whole=not has_probability)
+
+
+def _of_text(column: ir.Value, wanted: dt.DataType, *, commas: bool) -> ir.Value:
+    """Cast what a CSV file holds; what cannot be of the type becomes null, which is refused."""
+    if commas and wanted.is_floating() and column.type().is_string():
+        column = column.replace(",", ".")
+    return column.try_cast(wanted)
 
 
 def _like_the_log(column: ir.Value, wanted: dt.DataType, given: str, where: str) -> ir.Value:
@@ -122,7 +130,11 @@ def _check(cells: Cells, table: ir.Table, where: str, *, has_probability: bool) 
             f"{where} has rows without a context or an action of the log's type",
             f"The log has {kinds}.",
         ),
-        "improper": (table.filter(improper), f"{where} has a probability outside [0, 1]", ""),
+        "improper": (
+            table.filter(improper),
+            f"{where} has a probability outside [0, 1]",
+            "Write it like 0.25; None stands for what is no number.",
+        ),
         "differing": (
             repeats.filter(repeats.low < repeats.high).drop("low", "high"),
             f"{where} decides the same context and action twice, with different probabilities",
