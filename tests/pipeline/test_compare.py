@@ -8,6 +8,7 @@ import pytest
 from tests.support.epoch_logs import Blocks
 
 import warmstart as ws
+from warmstart.results import Alarms, ComparedSource, Imbalance, PropensityComparison
 
 
 def two_columns(seed, events=2000):
@@ -94,6 +95,34 @@ def test_logged_propensities_are_judged_as_logged(duckdb):
         assert found.log_loss == pytest.approx(-np.log(right * factor).mean(), abs=1e-9)
         codes.append(found.alarms.code)
     assert codes == [None, "WS105"]
+
+
+def test_one_action_is_certain_by_a_source_that_evaluations_take(duckdb):
+    log = pa.table({"x": [f"x{i % 4}" for i in range(80)], "a": ["only"] * 80, "r": [0.0, 1.0] * 40, "i": range(80)})
+    events = ws.read_events(log, context="x", action="a", reward="r", event_id="i", engine=duckdb)
+    found = ws.compare_propensities(events, ["uniform", "shares", "back-off", "model"])
+    assert found.best == "back-off"
+    assert "All that was shown was certain in its context" in str(found)
+    assert "-0.0000" not in str(found)
+
+
+def test_what_beats_every_source_that_evaluations_take_is_named(duckdb):
+    log = pa.table({"x": [f"x{i}" for i in range(90)], "a": ["a", "b", "c"] * 30, "r": [0.0] * 90, "i": range(90)})
+    events = ws.read_events(log, context="x", action="a", reward="r", event_id="i", engine=duckdb)
+    found = ws.compare_propensities(events, ["uniform", "back-off", "counts"])
+    assert [one.name for one in found.sources] == ["uniform", "back-off", "counts"]
+    assert found.best == "back-off"
+    assert "uniform, which knows no context, fits better" in str(found)
+
+
+def test_a_mean_weight_that_may_be_chance_stands_beside_its_error():
+    weights = Alarms(1.449, 0.268), Alarms(1.03, 0.02), Alarms(1.2, 0.01, (Imbalance("x3", 0.17, 0.02),), True, "WS105")
+    sources = [ComparedSource(f"s{i}", 1.0, 0.0, alarms=one) for i, one in enumerate(weights)]
+    text = str(PropensityComparison(tuple(sources), 100))
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    assert any(line.endswith("1.449 +- 0.268 none none") for line in lines)
+    assert any(line.endswith("1.200 +- 0.010 x3 +0.17 +- 0.02 WS105") for line in lines)
+    assert "No alarm for s0, though" in text
 
 
 def test_sources_that_cannot_be_are_refused(duckdb):

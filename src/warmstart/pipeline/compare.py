@@ -27,7 +27,7 @@ from warmstart.events import Events, Strata, open_cells, open_strata
 from warmstart.pipeline.checks import check_coarser, check_events
 from warmstart.pipeline.sources import check_folds, context_levels
 from warmstart.propensity import best_strengths, borrowed_propensity, learn_epochs, with_own_epoch, with_predictions
-from warmstart.results import ComparedSource, PropensityComparison
+from warmstart.results import REFERENCES, ComparedSource, PropensityComparison
 
 if TYPE_CHECKING:
     from warmstart.propensity import Epoching
@@ -85,7 +85,8 @@ def compare_propensities(
         for name in asked:
             on_progress(f"learning propensities: {name if isinstance(name, str) else type(name).__name__}")
             compared.append(_compared(name, strata, levels, seed))
-    ranked = sorted(compared, key=lambda source: (source.without > 0, source.log_loss))
+    # Of equals, those that an evaluation takes.
+    ranked = sorted(compared, key=lambda one: (one.without > 0, one.log_loss, one.name in REFERENCES))
     return PropensityComparison(tuple(ranked), len(events))
 
 
@@ -155,7 +156,8 @@ def _log_loss(strata: Strata) -> tuple[float, float]:
     sums = {"known": known, "loss": -(n * ibis.greatest(p, ibis.literal(1e-12)).ln()).sum(), "events": n.sum()}
     totals = strata.cells.engine.fetch(strata.table.agg(**sums))[0]
     events = float(totals["known"])
-    return (float(totals["loss"]) / events if events else np.nan), 1 - events / float(totals["events"])
+    # Where all propensities are 1 the sum is a zero below zero.
+    return (max(0.0, float(totals["loss"]) / events) if events else np.nan), 1 - events / float(totals["events"])
 
 
 def _alarms(strata: Strata, kinds: int) -> Alarms:

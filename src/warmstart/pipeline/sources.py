@@ -173,7 +173,7 @@ def with_propensities(
     sums = {"known": p.notnull().ifelse(n, 0.0).sum(), "loss": -(n * p.ln()).sum(), "events": n.sum()}
     totals = engine.fetch(strata.table.agg(**sums))[0]
     known = float(totals["known"])
-    mean = float(totals["loss"]) / known if known else None
+    mean = max(0.0, float(totals["loss"]) / known) if known else None
     return strata, PropensitySource(name, reason, mean, without=1 - known / float(totals["events"]), detail=detail)
 
 

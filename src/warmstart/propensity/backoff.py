@@ -63,7 +63,7 @@ def _best(
         f"loss_{i}": -(counted.n * _mixed(counted, strengths).ln()).sum() / counted.n.sum()
         for i, strengths in enumerate(candidates)
     }
-    totals = [float(loss) for loss in engine.fetch(counted.agg(**losses))[0].values()]
+    totals = [max(0.0, float(loss)) for loss in engine.fetch(counted.agg(**losses))[0].values()]
     # Of equals, which differ by rounding, the one that borrows most: contexts that never repeat say nothing themselves.
     best = max(i for i, loss in enumerate(totals) if loss <= min(totals) * (1 + EQUAL))
     return candidates[best], totals[best]

@@ -56,5 +56,5 @@ def check_logged(engine: Engine, strata: ir.Table) -> LoggedCheck:
         mean=float(mean) / events,
         heaviest=float(heaviest) / events,
         too_heavy=int(too_heavy),
-        log_loss=float(total["loss"]) / events if math.isfinite(float(total["loss"])) else math.inf,
+        log_loss=max(0.0, float(total["loss"]) / events) if math.isfinite(float(total["loss"])) else math.inf,
     )

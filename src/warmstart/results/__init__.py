@@ -72,7 +72,8 @@ _door = Door.to(
         "progressive": "LearningStep Progressive Trend trend_of",
         "proposal": "Proposal ProposedRole left_out_note modelled_note nulls_note only_known_note unread_time_note "
         "without_note",
-        "propensities": "SOURCE_NAMES Alarms ComparedSource Imbalance PropensityComparison PropensitySource SourceName",
+        "propensities": "REFERENCES SOURCE_NAMES Alarms ComparedSource Imbalance PropensityComparison PropensitySource "
+        "SourceName",
         "remarks": "COSTLY Overlap Remark",
         "safe": "MoreProof SafeImprovement SettingCompared TestedSet about_safety safe_tables",
         "segments": "SegmentGain segment_gains",

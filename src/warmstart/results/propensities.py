@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import Any, Literal, Self, get_args
 
+from warmstart.core import shortened
 from warmstart.results.display import Result, TextTable, Unbounded, fields_of
 
 SourceName = Literal["counts", "train", "all", "back-off", "model", "mixture", "logged"]
@@ -19,6 +20,10 @@ WORDS: dict[SourceName, str] = {
     "mixture": "from models of the context columns, one for every epoch, cross-fitted",
     "logged": "as logged",
 }
+# What sources are compared with, and no evaluation takes: an action's share of all events, and the same for all.
+REFERENCES = ("shares", "uniform")
+# A mean weight that is further from 1 rings, if it is by more than three standard errors. A log-loss below is none.
+SHARE, NONE = 0.05, 1e-9
 
 
 @dataclass(frozen=True)
@@ -188,8 +193,8 @@ class PropensityComparison(Result):
 
     @property
     def best(self) -> str:
-        """Return the name of the best source."""
-        return self.sources[0].name
+        """Return the name of the best source that an evaluation takes; of the best of all if none was compared."""
+        return self._best.name
 
     @property
     def tables(self) -> list[TextTable]:
@@ -198,25 +203,50 @@ class PropensityComparison(Result):
             (
                 *(source.name, f"{source.log_loss:.4f}" if isfinite(source.log_loss) else "-", f"{source.without:.2%}"),
                 *("-" if value is None else f"{value:.3f}" for value in (source.calibration, source.noise)),
-                "-" if source.alarms is None else f"{source.alarms.mean_weight:.3f}",
-                "-" if source.alarms is None else (source.alarms.code or "none"),
+                *(("-", "-", "-") if source.alarms is None else _cells(source.alarms)),
             )
             for source in self.sources
         ]
-        header = ("source", "log-loss", "without", "miscalibrated", "by chance", "mean weight", "alarm")
+        header = (
+            "source",
+            "log-loss",
+            "without",
+            "miscalibrated",
+            "by chance",
+            "mean weight",
+            "out of balance",
+            "alarm",
+        )
         return [TextTable(f"Propensities of {self.events:,} events, held out", header, rows, left=1)]
 
     @property
     def notes(self) -> list[str]:
         """Say which source fits best, and what speaks against it."""
-        best = self.sources[0]
+        best, first = self._best, self.sources[0]
         lines = [
             f"Best by held-out log-loss: {best.name}. The alarms have no say in that: choosing by them disarms them."
         ]
+        if best.log_loss <= NONE:
+            lines.append("All that was shown was certain in its context: this log tells nothing of other choices.")
+        elif first.name in REFERENCES and first.log_loss < best.log_loss:
+            lines.append(
+                f"{first.name}, which knows no context, fits better: {best.name} learned nothing from contexts."
+            )
+        quiet = [one.name for one in self.sources if one.alarms is not None and _quiet(one.alarms)]
+        if quiet:
+            lines.append(
+                f"No alarm for {', '.join(quiet)}, though the mean weight is more than {SHARE:.0%} from 1: it is within "
+                "three standard errors (+-)."
+            )
         lines += [f"{source.name}: {source.detail}" for source in self.sources if source.detail]
         if best.alarms is not None and best.alarms.rings:
             lines.append(f"{best.alarms.code}: with {best.name}, for uniform choice: {best.alarms.text}")
         return lines
+
+    @property
+    def _best(self) -> ComparedSource:
+        taken = (one for one in self.sources if one.name not in REFERENCES and isfinite(one.log_loss))
+        return next(taken, self.sources[0])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, with the name of the best source."""
@@ -228,6 +258,21 @@ class PropensityComparison(Result):
             alarms = source.alarms
             row = fields_of(source)
             del row["alarms"], row["detail"]
-            weight = None if alarms is None else alarms.mean_weight
-            flat.append({**row, "mean_weight": weight, "alarm": "" if alarms is None else alarms.code or ""})
+            weight, error = (None, None) if alarms is None else (alarms.mean_weight, alarms.standard_error)
+            code = "" if alarms is None else alarms.code or ""
+            flat.append({**row, "mean_weight": weight, "standard_error": error, "alarm": code})
         return flat
+
+
+def _cells(alarms: Alarms) -> tuple[str, str, str]:
+    """Return the mean weight, the feature that is furthest out of balance, and the alarm that rings."""
+    off = [
+        f"{shortened(one.feature, 24)} {one.difference:+.2f} +- {one.standard_error:.2f}"
+        for one in alarms.imbalances[:1]
+    ]
+    return f"{alarms.mean_weight:.3f} +- {alarms.standard_error:.3f}", *(off or ["none"]), alarms.code or "none"
+
+
+def _quiet(alarms: Alarms) -> bool:
+    """Tell whether no alarm rings though the mean weight is far from 1."""
+    return not alarms.rings and abs(alarms.mean_weight - 1) > SHARE
