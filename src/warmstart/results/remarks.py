@@ -211,7 +211,8 @@ def rounded_out(low: float, high: float, outcome: Outcome) -> tuple[float, float
 
 def unknown_outcome(outcome: Outcome) -> Remark:
     """Say how much of an outcome is known, and what estimates and bounds are of."""
-    share = f"{quoted(outcome.name)} is known in {percent(outcome.known)} of the log's events (null, NaN and infinity are not)"
+    share = f"{quoted(outcome.name)} is known in {percent(outcome.known)} of the log's events"
+    share = f"{share} (null, NaN and infinity are unknown)"
     estimates = "estimates are of these, as if the others were like them"
     bounds = "bounds are of all events, with the worst possible value for what is unknown"
     return Remark("WS204", "note", f"{share}: {estimates}; {bounds}.")
