@@ -51,7 +51,10 @@ def exploring():
 def test_a_log_that_supports_the_policy_needs_more_events_and_no_exploration(supported):
     assert supported.share == 0
     assert supported.verdict.startswith("Nothing is open: this log already proves a gain of at least ")
-    assert "To prove one again: go on as now for about " in supported.verdict
+    assert "No further log is needed. A second proof, on new events alone, would take this: " in supported.verdict
+    assert "would take this: go on as now for about " in supported.verdict
+    assert supported.about.startswith("'click': more is better; what was shown got ")
+    assert "8,000 events, 2026-" in supported.about
     assert "(9.6 % more) is then proven with a chance of 80 %." in supported.verdict
     assert supported.table.num_rows == 0
     assert supported.table.column_names == ["page", "ad", "probability"]
@@ -255,3 +258,14 @@ def test_a_policy_that_mixes_choices_is_proven_as_often_as_planned():
         found = ws.evaluate("uniform", test, train=train, tau=planned.tau, estimators=["ips"])
         proven += found["uniform"].gain.certified.lower > 0
     assert 0.65 <= proven / 60 <= 0.95
+
+
+def test_a_gain_that_no_policy_can_have_is_refused():
+    size = 50.0
+    table = pa.table({"page": ["p", "q"] * 50, "ad": ["a", "b", "b", "a"] * 25, "click": [size, 0.0, 0.0, 0.0] * 25})
+    events = ws.read_events(table, context="page", action="ad", reward="click", ranges={"click": (0, size)})
+    for gain in (0.76 * size, "301%"):
+        with pytest.raises(ws.UsageError, match="is impossible: rewards lie in .0, 50.") as caught:
+            ws.plan("constant:b", events, gain=gain, share=0.1)
+        assert caught.value.code == "WS301"
+    assert ws.plan("constant:b", events, gain=0.75 * size, share=0.1).gain == 0.75 * size

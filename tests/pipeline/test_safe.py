@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 import pytest
 
 import warmstart as ws
+from warmstart.results.safe import about_safety
 from warmstart.reward import learn_estimated
 
 PAGES, ADS = 8, 3
@@ -211,3 +212,39 @@ def test_guards_without_a_proof_are_refused_and_contexts_must_repeat():
     alone = table.set_column(0, "page", [np.arange(len(table))])
     with pytest.raises(ws.UsageError, match="do not repeat"):
         safe_fit(alone)
+
+
+def test_a_reward_a_thousand_times_as_large_has_gains_a_thousand_times_as_large():
+    found = []
+    for size in (1, 1_000):
+        table = table_of(events=3_000)
+        table = table.set_column(2, "click", [table["click"].to_numpy() * float(size)])
+        policy, _ = safe_fit(table, read={"time": "at", "ranges": {"click": (0, size)}})
+        found.append(policy.learned.safe)
+    one, large = found
+    gains = [
+        [safe.gain, safe.at_least, safe.unproven]
+        + [of.gain for of in (*safe.tested, *safe.settings, *safe.more)]
+        + [of.lower for of in safe.tested]
+        for safe in found
+    ]
+    assert min(abs(gain) for gain in gains[0]) > 0
+    np.testing.assert_allclose(gains[1], 1_000 * np.array(gains[0]), rtol=1e-9)
+    assert large.log_needed == one.log_needed
+    assert [of.worse for of in large.settings] == [of.worse for of in one.settings]
+
+
+@pytest.mark.parametrize(
+    ("read", "options", "said"),
+    [
+        ({"time": "at"}, {}, None),
+        ({"time": "at"}, {"guards": ["click>=-50%"]}, "no guards,"),
+        ({"time": "at", "epoch": "day"}, {"doubt": 1.1}, "no doubt or epochs,"),
+        ({"unit": "user"}, {}, "no units, so that safe is not among them. Without units chances are said too small."),
+    ],
+)
+def test_safety_is_simulated_only_where_the_simulated_logs_prove_as_the_fit_does(read, options, said):
+    safe = safe_fit(table_of(events=600), read=read, **options)[0].learned.safe
+    assert [one.setting for one in safe.settings] == ["argmax", "cautious", *(["safe"] if said is None else [])]
+    line = next(line for line in about_safety(safe) if line.startswith("The simulated logs"))
+    assert said in line if said is not None else "They have no" not in line

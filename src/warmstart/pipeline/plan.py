@@ -98,6 +98,7 @@ def plan(
         allow_unknown_actions=allow_unknown_actions,
         **options,
     )
+    asked.check_gain(evaluation.log.mean_reward, evaluation.reward_range)
     log, _ = window_of(named, events, None)
     live = live and days_known(log, None) and named.may_be_live
     by_epoch = epochs_known(log)
@@ -171,6 +172,17 @@ class _Asked:
                 "Plan with units or with epochs, not both.",
             )
         self.amount(1.0)
+
+    def check_gain(self, mean: float, reward_range: tuple[float, float]) -> None:
+        """Refuse a gain that no policy can have: rewards end where their range does."""
+        (low, high), stated = reward_range, self.amount(mean)
+        if stated is not None and stated > high - mean:
+            raise UsageError(
+                f"A gain of {stated:g} an event is impossible: rewards lie in [{low:g}, {high:g}], and their mean is "
+                f"{mean:.4g}.",
+                f"gain (--gain) is at most {high - mean:.4g}: 0.002 is 2 per 1,000 events, and 5% is relative to the "
+                "mean reward.",
+            )
 
     def amount(self, mean: float) -> float | None:
         """Return the stated gain per event, if one was stated."""

@@ -39,6 +39,8 @@ Split = Literal["time", "epoch", "unit", "event"]
 # learns comes to prefer what was rewarded before, by luck too, and events that were so may not prove it. With epochs,
 # which are named where a logger learns, it does not: what was rewarded by luck would count twice.
 LEANS = "time"
+# Simulated logs have no units, and no logger that learns: a safe policy that reckons with them is not simulated.
+ALONE = ("time", "event")
 
 
 @dataclass(frozen=True)
@@ -108,9 +110,16 @@ def fit_safely(
     report("simulating logs like this one")
     sums = proposing.sums, _sums(of_later)
     compared = compare_settings(
-        sums, whole.known, tau=settings.tau, delta=settings.delta, least=settings.least, first_leans=split == LEANS
+        sums,
+        whole.known,
+        tau=settings.tau,
+        delta=settings.delta,
+        least=settings.least,
+        first_leans=split == LEANS,
+        safe=split in ALONE and not settings.guards and settings.doubt is None,
     )
-    outcome = Outcome(split, proven, sets, _acting(proven, sets, encoders, events), compared)
+    low, high = events.log.reward_range
+    outcome = Outcome(split, high - low, proven, sets, _acting(proven, sets, encoders, events), compared)
     safe = report_of(whole, sums, settings, encoders, outcome)
     ranking = learned.ranking.slice(0, 0) if proven.ranking is None else proven.ranking
     about = {**learned.report, "departure": None, "safe": fields_of(safe)}

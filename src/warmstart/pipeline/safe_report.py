@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
@@ -21,14 +22,20 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MOST_SHOWN = 5
+# What rounding leaves of a gain of zero, of rewards in [0, 1], is none.
+ROUNDING = 1e-12
 # A test proves with a chance of 80 % what lies so many standard deviations above what it needs.
 POWER = 0.84
 
 
 class Outcome(NamedTuple):
-    """What was found: how events were divided, what is proven of which sets, what of them acts, settings compared."""
+    """What was found: how events were divided, what is proven of which sets, what of them acts, settings compared.
+
+    ``proven`` is in units of the reward, the others are of rewards in [0, 1]; ``size``: the length of its range.
+    """
 
     split: Literal["time", "epoch", "unit", "event"]
+    size: float
     proven: Proven
     sets: list[Proposal]
     acting: Proposal | None
@@ -42,7 +49,7 @@ def report_of(
     encoders: tuple[KeyEncoder, KeyEncoder],
     found: Outcome,
 ) -> SafeImprovement:
-    """Return the report of a safe fit.
+    """Return the report of a safe fit, with all gains in units of the reward.
 
     Args:
         whole: All events.
@@ -55,7 +62,7 @@ def report_of(
     last = next((one for one in reversed(tested) if one.proven), None)
     bold = propose(whole.sums, whole.expected, tau=settings.tau, caution=0.0, least=settings.least)
     gained = 0.0 if acting is None else worth(whole.sums, whole.expected, acting)
-    unproven = max(bold.total / float(whole.sums.n.sum()) - gained, 0.0)
+    unproven = bold.total / float(whole.sums.n.sum()) - gained
     proposing, proving = parts
     first_not = found.sets[len([one for one in tested if one.proven])] if _stopped(tested) else None
     needed = None
@@ -70,12 +77,12 @@ def report_of(
         departs=0.0 if last is None else last.share,
         gain=None if last is None else last.gain,
         at_least=None if last is None or found.proven.at_least is None else max(found.proven.at_least, 0.0),
-        unproven=unproven,
+        unproven=found.size * unproven if unproven > ROUNDING else 0.0,
         log_needed=needed,
         tested=tested,
-        settings=found.compared[0],
+        settings=tuple(replace(one, gain=found.size * one.gain) for one in found.compared[0]),
         simulated=found.compared[1],
-        more=_more(bold, acting, whole.sums, encoders),
+        more=tuple(replace(one, gain=found.size * one.gain) for one in _more(bold, acting, whole.sums, encoders)),
         guards=settings.guards,
         doubt=settings.doubt,
     )
@@ -99,6 +106,7 @@ def _more(
 ) -> tuple[MoreProof, ...]:
     """Return the contexts with the largest expected gains that are not acted on."""
     left = bold if acting is None else bold.only(~np.isin(bold.contexts, acting.contexts))
+    left = left.only(left.events * left.gains > ROUNDING * sums.n.sum())
     order = np.argsort(-left.events * left.gains, kind="stable")[:MOST_SHOWN]
     width = int(sums.actions.max()) + 1
     keys = sums.contexts * width + sums.actions

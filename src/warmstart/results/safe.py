@@ -107,7 +107,7 @@ def safe_tables(safe: SafeImprovement) -> list[TextTable]:
         ]
         columns = ("setting", "departs on", "mean gain per event", "worse than logging")
         tables.append(
-            TextTable(f"Three settings on {safe.simulated} simulated logs like this one", columns, compared, 1)
+            TextTable(f"Settings on {safe.simulated} simulated logs like this one; no bounds", columns, compared, 1)
         )
     if safe.more:
         left = [(one.context, one.action, percent(one.share), f"{one.gain:+.5f}") for one in safe.more]
@@ -151,10 +151,21 @@ def about_safety(safe: SafeImprovement) -> list[str]:
     if safe.settings:
         words = "; ".join(SETTING_WORDS[one.setting] for one in safe.settings)
         lines.append(
-            f"The simulated logs have this log's contexts and choices, and its shrunk mean rewards as the truth "
-            f"({words})."
+            f"The simulated logs have this log's contexts and choices, and mean rewards that it leaves plausible "
+            f"({words}). Their chances are no bounds: where logging is already good, argmax is worse more often than "
+            f"they say.{_not_simulated(safe)}"
         )
     return lines
+
+
+def _not_simulated(safe: SafeImprovement) -> str:
+    """Say what the simulated logs leave out of this one."""
+    asked = ["guards"] * bool(safe.guards) + ["doubt"] * (safe.doubt is not None)
+    left = [*asked, *({"unit": ["units"], "epoch": ["epochs"]}.get(safe.split, []))]
+    if not left:
+        return ""
+    smaller = " Without units chances are said too small." if safe.split == "unit" else ""
+    return f" They have no {' or '.join(left)}, so that safe is not among them.{smaller}"
 
 
 def _what_would_prove(safe: SafeImprovement) -> str:
