@@ -235,8 +235,8 @@ class PropensityComparison(Result):
         quiet = [one.name for one in self.sources if one.alarms is not None and _quiet(one.alarms)]
         if quiet:
             lines.append(
-                f"No alarm for {', '.join(quiet)}, though the mean weight is more than {SHARE:.0%} from 1: it is within "
-                "three standard errors (+-)."
+                f"No alarm for {', '.join(quiet)}, though the mean weight is more than {SHARE:.0%} from 1: it is "
+                "within three standard errors (+-)."
             )
         lines += [f"{source.name}: {source.detail}" for source in self.sources if source.detail]
         if best.alarms is not None and best.alarms.rings:
@@ -264,7 +264,7 @@ class PropensityComparison(Result):
         return flat
 
 
-def _cells(alarms: Alarms) -> tuple[str, str, str]:
+def _cells(alarms: Alarms) -> tuple[str, ...]:
     """Return the mean weight, the feature that is furthest out of balance, and the alarm that rings."""
     off = [
         f"{shortened(one.feature, 24)} {one.difference:+.2f} +- {one.standard_error:.2f}"
