@@ -20,10 +20,21 @@ def test_it_says_what_to_do_first(plan):
     said = f"{page.headline.title}: {page.headline.texts[0]}"
     assert said.lower() == plan.verdict.lower()
     assert page.headline.kind == "same"
+    assert page.source == plan.headline[-1] == plan.about
+    assert page.source.startswith("'reward': more is better; what was shown got ")
     assert "Then evaluate the new events alone" in page.cards[-1].text
     [rows] = page.sections[0].chart["datasets"].values()
     assert [row["events"] for row in rows] == [plan.recommended.events]
     assert page.sections[1].tables[0].rows[0][0] == str(plan.rows[0][0])
+
+
+def test_a_plan_for_what_is_proven_already_orders_nothing(plan):
+    page = plan_page(replace(plan, certified_lower=0.01))
+    assert page.headline.title.startswith("Nothing is open: this log already proves a gain of at least 10.0 per 1,000")
+    assert page.headline.texts[0].startswith("No further log is needed. A second proof")
+    assert [card.label for card in page.cards] == ["Now"]
+    assert page.sections[0].title.startswith("A second proof would take about ")
+    assert page.sections[1].title.startswith("For a second proof, explore in ")
 
 
 def test_a_plan_without_a_gain_has_a_warning_and_no_chart():

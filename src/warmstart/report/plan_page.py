@@ -29,20 +29,20 @@ WORDS = (
 
 def plan_page(plan: Plan) -> Page:
     """Say what to do, then compare the shares and name the contexts."""
-    _, *texts = plan.headline
+    _, *texts, about = plan.headline
     (what, why), possible = plan.decision, plan.recommended is not None
     kind: Kind = "cannot-tell" if not possible else "same" if plan.is_open else "better"
     label = "What to do" if plan.is_open else "Decided"
     headline = Headline(kind, None, what, [f"{why[:1].upper()}{why[1:]}."], label=label)
     cards = [Card("Now", text) for text in texts]
-    if plan.recommended is not None:
+    then = plan.recommended is not None and plan.is_open
+    if then:
         cards.append(Card("Then", plan.notes[0]))
-    others = plan.notes if plan.recommended is None else plan.notes[1:]
+    others = plan.notes[1:] if then else plan.notes
     sections = [*_shares(plan), *_contexts(plan), Section("What this rests on", others)]
-    days = "" if plan.days is None else f", {counted(plan.days, 'day')}"
     return Page(
         title=f"What would decide about {shortened(plan.policy, 30)}",
-        source=f"{plan.source}: {counted(plan.events, 'event')}{days}",
+        source=about,
         cards=cards,
         sections=[section for section in sections if section.texts or section.chart or section.tables],
         glossary=WORDS,
@@ -62,7 +62,9 @@ def _shares(plan: Plan) -> list[Section]:
         "A larger share decides sooner. Up to about a fifth, the number of events that explore until then hardly "
         "depends on it, so that a small share spreads the same cost over a longer time."
     )
-    title = "How long it takes" if len(possible) > 1 else f"It takes about {counted(possible[0].events or 0, 'event')}"
+    subject = "it takes" if plan.is_open else "a second proof would take"
+    one = f"{subject[:1].upper()}{subject[1:]} about {counted(possible[0].events or 0, 'event')}"
+    title = f"How long {subject}" if len(possible) > 1 else one
     return [Section(title, [text] if len(possible) > 1 else [], chart, [plan.options_table], plot="events")]
 
 
@@ -70,6 +72,7 @@ def _contexts(plan: Plan) -> list[Section]:
     option = plan.recommended
     if option is None or not plan.rows:
         return []
-    title = f"Explore in {counted(option.contexts, 'context')}, {percent(option.traffic)} of the events"
+    where = f"{counted(option.contexts, 'context')}, {percent(option.traffic)} of the events"
+    title = f"Explore in {where}" if plan.is_open else f"For a second proof, explore in {where}"
     text = "The busiest of them, with the policy's choice there; the table of probabilities (--out) has them all."
     return [Section(title, [text], None, [plan.contexts_table])]

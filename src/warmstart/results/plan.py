@@ -6,7 +6,18 @@ import math
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
-from warmstart.core import counted, iso, minute, more, percent, printable, quoted, shortened
+from warmstart.core import (
+    MICROSECONDS_PER_DAY,
+    counted,
+    iso,
+    minute,
+    more,
+    percent,
+    printable,
+    quoted,
+    shortened,
+    span,
+)
 from warmstart.results.amounts import Amounts
 from warmstart.results.display import Result, TextTable, plain
 
@@ -105,8 +116,19 @@ class Plan(Result):
         if self.certified_lower is None or self.is_open:
             return what, why
         least = self.amounts.at_least(self.certified_lower)
-        again = f"To prove one again: {what[:1].lower()}{what[1:]}: {why}"
-        return f"Nothing is open: this log already proves a gain of at least {least}", again
+        what = f"Nothing is open: this log already proves a gain of at least {least}"
+        if self.recommended is None or self.recommended.events is None:
+            return what, "No further log is needed"
+        return (
+            what,
+            f"No further log is needed. A second proof, on new events alone, would take this: {self._to_do_inside}",
+        )
+
+    @property
+    def _to_do_inside(self) -> str:
+        """Return what would have to be done, inside a sentence."""
+        what, why = self._to_do
+        return f"{what[:1].lower()}{what[1:]}; {why}"
 
     @property
     def _to_do(self) -> tuple[str, str]:
@@ -127,9 +149,24 @@ class Plan(Result):
 
     @property
     def headline(self) -> list[str]:
-        """Return the verdict, and how things stand now."""
+        """Return the verdict, how things stand now, and what all of it is about."""
         now = f"This log supports {percent(self.supported)} of the policy's traffic"
-        return [self.verdict, f"{now}; {self._exploring}"]
+        return [self.verdict, f"{now}; {self._exploring}", self.about]
+
+    @property
+    def about(self) -> str:
+        """Name the reward, what logging earned, the log and its span."""
+        mean = f"{self.amounts.number(self.mean_reward)} {self.amounts.unit}"
+        log = f" Log: {shortened(self.source, 120)}: " if self.source else " Log: "
+        return f"{quoted(shortened(self.reward, 60))}: more is better; what was shown got {mean}.{log}{self._span}."
+
+    @property
+    def _span(self) -> str:
+        """Say how many events the log has, from when to when."""
+        events = counted(self.events, "event")
+        if self.until is None or self.days is None:
+            return events
+        return f"{events}, {span(round(self.until - self.days * MICROSECONDS_PER_DAY), self.until, steps=False)}"
 
     @property
     def tables(self) -> list[TextTable]:
@@ -198,7 +235,7 @@ class Plan(Result):
     def _gain_words(self) -> str:
         gain = self.gain or 0.0
         relative = f" ({more(gain / self.amounts.base)})" if self.amounts.base else ""
-        return f"{self.amounts.number(gain)} {self.amounts.unit}{relative}"
+        return f"{self.amounts.number(gain)} {quoted(self.reward)} {self.amounts.unit}{relative}"
 
     def _no_gain(self, name: str) -> str:
         if self.gain is None:
