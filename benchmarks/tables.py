@@ -1,7 +1,8 @@
 """``python -m benchmarks.tables``: write the tables of docs/benchmarks.md and docs/reliability.md from records.
 
 A table stands in the page between ``<!-- table: NAME -->`` and ``<!-- end -->``. It is the newest record with its
-settings; the line below it says when and where that was measured.
+settings, or where lines are measured at times of their own, the newest of each line; below it stands when and where
+that was measured.
 """
 
 from __future__ import annotations
@@ -63,7 +64,10 @@ def sequence(*formats: Format, separator: str = ", ") -> Format:
 
 @dataclass(frozen=True)
 class Table:
-    """How the records of one file are shown: formats of columns, and the settings of the record to show."""
+    """How the records of one file are shown: formats of columns, and the settings of the record to show.
+
+    ``by_line``: every line of the newest record that has it.
+    """
 
     title: str
     default: Format = ratio
@@ -71,6 +75,7 @@ class Table:
     corner: str = ""
     file: str | None = None
     settings: dict[str, Any] = field(default_factory=dict)
+    by_line: bool = False
 
     def form(self, column: str) -> Format:
         return self.formats.get(column) or whole_or(self.default)
@@ -176,7 +181,9 @@ TABLES = {
     ),
     "blocks-cost": Table("CPU time of learning propensities by block, relative to one model"),
     "no-effect": Table("Gains where no action has an effect", corner="propensities and logger"),
-    "best-estimate": Table("Intervals of the best estimate that hold the truth", corner="propensities and support"),
+    "best-estimate": Table(
+        "Intervals of the best estimate that hold the truth", corner="propensities and support", by_line=True
+    ),
     "training-trial": Table(
         "Training nobody, by a randomised trial and by a log without its randomisation",
         formats={
@@ -271,13 +278,35 @@ def setting(name: str, value: Any) -> str:
     return f"{value:,} {name.removesuffix('s') if value == 1 else name}"
 
 
-def markdown(table: Table, record: Record) -> str:
+def markdown(table: Table, parts: list[Record]) -> str:
     """Return a table of the page, and the line that says what was measured when, and where."""
-    head, *rows = grid(table, record["rows"])
-    lines = [head, ["---"] * len(head), *rows]
+    rows = {name: row for record in parts for name, row in record["rows"].items()}
+    head, *texts = grid(table, rows)
+    lines = [head, ["---"] * len(head), *texts]
     text = "\n".join("|" + "|".join(f" {one} " if one != "---" else one for one in line) + "|" for line in lines)
+    measured = [_measured(record) for record in parts]
+    if len(parts) > 1:
+        measured = [f"{setting('lines', len(record['rows']))}: {said}" for record, said in zip(parts, measured, strict=True)]
+    return f"{text}\n\n*{' '.join(measured)}*\n"
+
+
+def _measured(record: Record) -> str:
     said = "".join(f", {setting(*item)}" for item in record["settings"].items())
-    return f"{text}\n\n*Commit {record['commit']}, {record['date']}{said}; {record['machine']}.*\n"
+    return f"Commit {record['commit']}, {record['date']}{said}; {record['machine']}."
+
+
+def shown(table: Table, recorded: list[Record]) -> list[Record]:
+    """Return the records of a table, newest first, each with the lines that are shown of it; none if none matches."""
+    newest = records.last(recorded, table.settings)
+    if newest is None or not table.by_line:
+        return [newest] if newest else []
+    parts: list[Record] = []
+    names: set[str] = set()
+    for record in reversed(recorded):
+        if rows := {name: row for name, row in record["rows"].items() if name not in names}:
+            parts.append({**record, "rows": rows})
+        names |= set(rows)
+    return parts
 
 
 def rewritten(page: str, folder: Path = records.RESULTS) -> str:
@@ -285,8 +314,8 @@ def rewritten(page: str, folder: Path = records.RESULTS) -> str:
 
     def fill(match: re.Match[str]) -> str:
         table = TABLES[match["name"]]
-        record = records.last(records.read(table.file or match["name"], folder), table.settings)
-        text = markdown(table, record) if record else "*Not recorded yet.*\n"
+        parts = shown(table, records.read(table.file or match["name"], folder))
+        text = markdown(table, parts) if parts else "*Not recorded yet.*\n"
         return f"{match[1]}\n{text}\n{match[3]}"
 
     return MARKED.sub(fill, page)

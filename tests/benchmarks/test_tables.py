@@ -43,6 +43,16 @@ def test_a_changed_figure_changes_the_page(tmp_path):
     assert "| whole log | 1.75 |" in tables.rewritten(first, tmp_path)
 
 
+def test_lines_measured_at_times_of_their_own_are_the_newest_of_each(tmp_path):
+    page = "<!-- table: best-estimate -->\n<!-- end -->\n"
+    for logs, rows in ((7, {"a": {"z": "old"}, "b": {"z": "kept"}}), (9, {"a": {"z": "new"}})):
+        records.append("best-estimate", rows, {"logs": logs}, tmp_path)
+    text = tables.rewritten(page, tmp_path)
+    assert text.index("| a | new |") < text.index("| b | kept |")
+    assert "old" not in text
+    assert re.search(r"\*1 line: Commit .*, 9 logs; .*\. 1 line: Commit .*, 7 logs; .*\.\*", text)
+
+
 @pytest.mark.parametrize(
     ("form", "value", "text"),
     [
