@@ -286,7 +286,9 @@ def markdown(table: Table, parts: list[Record]) -> str:
     text = "\n".join("|" + "|".join(f" {one} " if one != "---" else one for one in line) + "|" for line in lines)
     measured = [_measured(record) for record in parts]
     if len(parts) > 1:
-        measured = [f"{setting('lines', len(record['rows']))}: {said}" for record, said in zip(parts, measured, strict=True)]
+        measured = [
+            f"{setting('lines', len(record['rows']))}: {said}" for record, said in zip(parts, measured, strict=True)
+        ]
     return f"{text}\n\n*{' '.join(measured)}*\n"
 
 
