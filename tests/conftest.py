@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from warmstart.core import DeviceError
 from warmstart.engine import connect
+from warmstart.kernels import check_device
 
 REQUIRED = set(filter(None, os.environ.get("WARMSTART_REQUIRE", "").split(",")))
 # Queries that run once are not worth an optimising compiler: Spark's, and those of its clusters.
@@ -40,7 +42,7 @@ def pytest_collection_finish():
 
 def pytest_terminal_summary(terminalreporter):
     skipped = [str(report.longrepr) for report in terminalreporter.stats.get("skipped", [])]
-    things = ("spark", "chromium", "data", "postgres")
+    things = ("spark", "chromium", "data", "postgres", "gpu", "nvcc")
     lacking = sorted({thing for thing in things for text in skipped if f"no {thing} on" in text})
     if lacking:
         terminalreporter.write_line(f"NOT TESTED for want of: {', '.join(lacking)}", red=True, bold=True)
@@ -97,3 +99,11 @@ def any_engine(request):
 def data():
     need("data", present=DATA.is_dir())
     return DATA
+
+
+@pytest.fixture(scope="session")
+def gpu():
+    try:
+        check_device("cuda")
+    except DeviceError:
+        need("gpu", present=False)

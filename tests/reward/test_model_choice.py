@@ -1,10 +1,12 @@
 """``auto`` takes the kind that is right in worlds where that is clear, within its budget, and says what it found."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.linear_model import Ridge
 from tests.support.reward_cells import cells, topics
 
 import warmstart as ws
@@ -155,9 +157,31 @@ def test_a_kind_that_does_not_suit_the_log_is_named_with_its_reason():
         ({"model": "low-rank", "learn_from": "events"}, "learn_from='events' is the paper's product"),
         ({"model": "auto", "cross_only": True}, "cross_only is the paper's product"),
         ({"model": "auto", "time_budget": 0}, "time_budget must be above 0"),
+        ({"model": "trees", "rates": [0.1]}, "rates is for model='product', and not for model='trees'"),
+        ({"model": "cells", "loss": "logistic"}, "loss='logistic' is for model='product', and not for model='cells'"),
+        ({"model": Ridge(), "learn_from": "events"}, "learn_from='events' is .* not for a model of your own"),
+        ({"time_budget": 5}, "time_budget is for model='auto', and not for model='product'"),
+        ({"device": "gpu"}, "no device 'gpu'"),
+        ({"device": "cuda", "model": "trees"}, "model='trees' learns on CPUs"),
+        ({"device": "cuda", "model": Ridge()}, "A model of your own learns on CPUs"),
     ],
 )
 def test_wrong_calls(options, message):
     events, contexts, _ = by_number(200)
     with pytest.raises(ws.UsageError, match=message):
         ws.fit(events, contexts=contexts, **options)
+
+
+def test_options_of_the_product_serve_auto_too():
+    events, contexts, _ = by_number(200)
+    assert ws.fit(events, contexts=contexts, model="auto", rates=[0.1], weight_bits=8).decisions.num_rows
+
+
+def test_a_gpu_that_is_asked_for_and_not_there_is_an_error(monkeypatch):
+    events, contexts, _ = by_number(200)
+    monkeypatch.setattr("warmstart.kernels.device.find_spec", {}.get)
+    with pytest.raises(ws.DeviceError, match="CuPy is not installed"):
+        ws.fit(events, contexts=contexts, device="cuda")
+    policy = ws.fit(events, contexts=contexts, weight_bits=8)
+    with pytest.raises(ws.DeviceError, match="CuPy is not installed"):
+        replace(policy, device="cuda").choose_table(contexts)

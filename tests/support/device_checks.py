@@ -27,6 +27,16 @@ def problem(seed, contexts=40, actions=60, events=300):
     return given, x, a, (rng.normal(size=1 << sum(BITS)) * 0.1).astype(np.float32), rng.gamma(4.0, 0.25, size=actions)
 
 
+def on_cpu(given, x, a):
+    """Return examples and features as the CPU's learner takes them."""
+    from warmstart.features import FeatureRows
+    from warmstart.reward.product import Stream
+
+    contexts, actions, targets, importance = given
+    stream = Stream(contexts.astype(np.int64), actions.astype(np.int64), targets, importance)
+    return stream, *(FeatureRows.of_arrays(*arrays) for arrays, _ in (x, a))
+
+
 def check_training():
     """One example at a time learns what the twin learns; many in flight learn with no step lost."""
     found = {}

@@ -64,7 +64,7 @@ def fit(
         min_propensity (P): Feasible from P on.
         strict: Refuse contexts or actions without a row of features.
         seed: Of the order in which cells are learned.
-        device (NAME): Where product learns: cpu, cuda (a GPU), or auto: a GPU, if there is one and the log is large.
+        device (NAME): Where product learns: auto (the CPU), cpu, or cuda: a GPU.
         safe: Depart from logging only where other events prove a gain; defer to logging elsewhere.
         proof_fraction (F): With --safe: the share that proves what the rest proposes (0.5).
         delta (D): With --safe: the chance to be worse than logging, on what proved it (0.05).

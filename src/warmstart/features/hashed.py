@@ -11,7 +11,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import types
 
-from warmstart.core import ColumnError, quoted, to_numpy
+from warmstart.core import ColumnError, quoted, to_arrow, to_numpy
 from warmstart.features.columns import (
     absent_of,
     category_parts,
@@ -76,7 +76,7 @@ def _bits_for(table: pa.Table, settings: FeatureSettings, least: int, most: int)
     Counted are as many as would have the same entropy if all were equally frequent: rare ones hardly matter
     (docs/decisions/0005-learning.md).
     """
-    few = table.take(np.arange(0, table.num_rows, -(-table.num_rows // ROWS_TO_COUNT) or 1))
+    few = table.take(to_arrow(np.arange(0, table.num_rows, -(-table.num_rows // ROWS_TO_COUNT) or 1)))
     evenly = 0.0
     for name in (name for name, kind in settings.kinds.items() if kind == "category" or kind in KINDS_OF_WORDS):
         rows = feature_rows(few, few.num_rows, replace(settings.of(name), bits=BITS))

@@ -22,7 +22,7 @@ _door = Door.to(
         "columns": "pack_columns",
         "cuda_best": "best_of_all_on_gpu",
         "cuda_product": "ProductsOnGpu predict_on_gpu stable_in_flight",
-        "device": "DEVICES DeviceName either use_gpu",
+        "device": "DEVICES DeviceName check_device either",
         "product": "LOGISTIC SQUARED predict step_size train",
         "sweep": "CellsInOrder DailySweep Traffic whole_contexts",
     },

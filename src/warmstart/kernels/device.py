@@ -11,10 +11,11 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from warmstart.core import DeviceError
+from warmstart.core import DeviceError, first_lines
 
 DeviceName = Literal["auto", "cpu", "cuda"]
 Result = TypeVar("Result")
+# "auto" is the CPU: no GPU has run the kernels yet, so that none decides unasked.
 DEVICES: tuple[DeviceName, ...] = ("auto", "cpu", "cuda")
 ON_CPU = "Learn without it: device='cpu' (--device cpu)."
 LESS = "Take fewer weights (weight_bits=, --weight-bits), or device='cpu' (--device cpu)."
@@ -22,25 +23,25 @@ LESS = "Take fewer weights (weight_bits=, --weight-bits), or device='cpu' (--dev
 _FAILURES = (ImportError, OSError, RuntimeError)
 
 
-def use_gpu(device: DeviceName, *, pays: bool) -> bool:
-    """Tell whether to work on the GPU: if it was asked for, and must then be there, or if it pays and is there."""
-    if device == "auto":
-        return pays and _is_there()
+def check_device(device: DeviceName) -> None:
+    """Refuse a GPU that is asked for and not there."""
     if device == "cuda":
         gpu()
-    return device == "cuda"
 
 
-def either(device: DeviceName, *, pays: bool, on_gpu: Callable[[], Result], on_cpu: Callable[[], Result]) -> Result:
-    """Do something on the GPU if that was asked for, or if it pays and there is room; else on the CPU."""
-    if not use_gpu(device, pays=pays):
+def either(device: DeviceName, *, on_gpu: Callable[[], Result], on_cpu: Callable[[], Result]) -> Result:
+    """Do something on the GPU if that was asked for, else on the CPU."""
+    if device != "cuda":
         return on_cpu()
     try:
         return on_gpu()
-    except (DeviceError, MemoryError) as error:
-        if device == "auto":
-            return on_cpu()
-        raise error if isinstance(error, DeviceError) else DeviceError("The GPU ran out of memory.", LESS) from error
+    except MemoryError as error:
+        raise DeviceError("The GPU ran out of memory.", LESS) from error
+    except RuntimeError as error:
+        # As CuPy's errors of CUDA are; others, of a progress callback for example, are no fault of the GPU.
+        if not type(error).__module__.startswith("cupy"):
+            raise
+        raise DeviceError(f"The GPU failed: {first_lines(error)}.", ON_CPU) from error
 
 
 def gpu() -> Any:
@@ -52,21 +53,10 @@ def gpu() -> Any:
 
         found = cupy.cuda.runtime.getDeviceCount()
     except _FAILURES as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise DeviceError(f"A GPU was asked for, and CuPy finds none: {reason}.", ON_CPU) from error
+        raise DeviceError(f"A GPU was asked for, and CuPy finds none: {first_lines(error)}.", ON_CPU) from error
     if not found:
         raise DeviceError("A GPU was asked for, and CuPy finds none.", ON_CPU)
     return cupy
-
-
-@cache
-def _is_there() -> bool:
-    """Tell whether there is a GPU that kernels can be compiled for."""
-    try:
-        kernel("product", "predict", LANES=1)
-    except DeviceError:
-        return False
-    return True
 
 
 @cache
@@ -77,8 +67,7 @@ def kernel(file: str, name: str, **sizes: int) -> Any:
     try:
         return cupy.RawModule(code=source, options=options).get_function(name)
     except (*_FAILURES, cupy.cuda.compiler.CompileException) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise DeviceError(f"CuPy cannot compile for the GPU: {reason}.", ON_CPU) from error
+        raise DeviceError(f"CuPy cannot compile for the GPU: {first_lines(error)}.", ON_CPU) from error
 
 
 def check_gpu_memory(needed: int, what: str, hint: str) -> None:

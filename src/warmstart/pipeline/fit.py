@@ -14,6 +14,7 @@ from warmstart.core import ACTION, REWARD, TIME, Progress, UsageError, silent, t
 from warmstart.engine import is_partitioned
 from warmstart.events import Events, Utility, maximized, open_cells, with_utility
 from warmstart.features import KeyEncoder, read_features
+from warmstart.kernels import check_device
 from warmstart.pipeline.departure import departure_of
 from warmstart.pipeline.fit_distributed import DistributedFit
 from warmstart.pipeline.fitted import Fit, check_feasible, check_rewards
@@ -100,8 +101,9 @@ def fit(
             are left out, which the report says.
         seed: of every random choice.
         learn_threads: how many threads learn; the engine's are those of ``connect``.
-        device: where ``"product"`` learns: ``"cuda"`` is a GPU, for which CuPy is needed; ``"auto"`` takes one that is
-            there for large logs. On a GPU results repeat but for rounding.
+        device: where ``"product"`` learns, and chooses among all actions: ``"cpu"``, or ``"cuda"``, a GPU, for which
+            CuPy is needed. ``"auto"`` is the CPU as long as no GPU has run the kernels. On a GPU results repeat but for
+            rounding.
         safe: depart from logging only where a gain is proven on events that did not propose it, and defer to logging
             elsewhere: there ``choose`` returns None, and ``evaluate`` counts what logging earned.
         proof_fraction: the share of the window that proves what the rest proposes, by unit where the log has units,
@@ -268,11 +270,28 @@ def _check_call(events: Any, model: Any, settings: FitSettings) -> None:
         )
     if model is not None and not (hasattr(model, "fit") and hasattr(model, "predict")):
         raise UsageError("The model must have fit(X, y, sample_weight=...) and predict(X).")
+    _check_options(model, settings)
     if settings.device == "cuda" and (why := _not_on_gpu(events, model, settings)):
         raise UsageError(f"{why} learns on CPUs.", "A GPU is for model='product' and a log that was read with DuckDB.")
+    check_device(settings.device)
     taken = {"rank", "score"} & {*events.columns.context, events.columns.action}
     if taken:
         raise UsageError(f"A context or action column called {sorted(taken)[0]!r} is in the way.", "Rename it.")
+
+
+def _check_options(model: Any, settings: FitSettings) -> None:
+    """Refuse options that the model would ignore."""
+    asked = (
+        ("rates", settings.rates is not None, ("product", "auto")),
+        ("loss='logistic'", settings.loss == "logistic", ("product", "auto")),
+        ("learn_from='events'", settings.learn_from == "events", ("product",)),
+        ("time_budget", settings.time_budget is not None, ("auto",)),
+    )
+    kind = settings.model if model is None else ""
+    name = f"model={kind!r}" if model is None else "a model of your own"
+    for option, given, kinds in asked:
+        if given and kind not in kinds:
+            raise UsageError(f"{option} is for model={kinds[0]!r}, and not for {name}.", "Leave it out.")
 
 
 def _not_on_gpu(events: Events, model: Any, settings: FitSettings) -> str | None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from warmstart.core import ACTION, EmptyWindowError, Progress, text_array
+from warmstart.core import ACTION, EmptyWindowError, Progress, text_array, to_arrow
 from warmstart.engine import Engine, describe
 from warmstart.events import Events
 from warmstart.features import Features, KeyEncoder, read_features
@@ -71,7 +71,7 @@ class Fit:
         if table is None and contexts is not None and len(actions) <= (1 << self.settings.bits[1]) // 2:
             # A list of one word each: as text, "a b" would be the same as "b a", and 1 as -1.
             words = text_array([str(key) for key in actions.values.to_pylist()])
-            itself = pa.ListArray.from_arrays(np.arange(len(words) + 1, dtype=np.int32), words)
+            itself = pa.ListArray.from_arrays(to_arrow(np.arange(len(words) + 1, dtype=np.int32)), words)
             table = pa.table({name: actions.values, f"{name} itself": itself})
         return read_features(engine, table, {ACTION: name}, actions, what="the table of actions", **options)
 
@@ -169,6 +169,7 @@ class Fit:
             factors=learned.factors,
             lowest=learned.lowest,
             folds=events.folds,
+            device=settings.device,
             report={
                 **counts,
                 "actions": action_features.report(),

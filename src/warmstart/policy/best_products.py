@@ -8,22 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warmstart.features import FeatureRows
-from warmstart.kernels import best_of_all_on_gpu, either, pack_columns
+from warmstart.kernels import DeviceName, best_of_all_on_gpu, either, pack_columns
 from warmstart.reward import ProductModel
 
 THREADS = 2
 CONTEXTS_PER_JOB = 128
-# From so many contexts times features of all actions on a GPU pays, whose start takes two to three seconds.
-LEAST_PRODUCTS = 1e11
 Choices = tuple[NDArray[np.int64], NDArray[np.float64]]
 
 
 def best_of_products(
-    model: ProductModel, contexts: FeatureRows, actions: FeatureRows, factors: NDArray[np.float64], lowest: float
+    model: ProductModel,
+    contexts: FeatureRows,
+    actions: FeatureRows,
+    factors: NDArray[np.float64],
+    lowest: float,
+    *,
+    device: DeviceName = "auto",
 ) -> Choices:
     """Return the number of the best action for every context, the first of equals, and its score.
 
-    The GPU's choices are those of the CPU, to the last bit with the squared loss.
+    The GPU's choices are meant to be those of the CPU, to the last bit with the squared loss.
     """
     packed = (*pack_columns(actions.arrays, model.width), factors)
 
@@ -46,5 +50,4 @@ def best_of_products(
             list(pool.map(choose, range(0, len(contexts), CONTEXTS_PER_JOB)))
         return best, scores
 
-    products = len(contexts) * len(actions.buckets)
-    return either("auto", pays=products >= LEAST_PRODUCTS, on_gpu=on_gpu, on_cpu=on_cpu)
+    return either(device, on_gpu=on_gpu, on_cpu=on_cpu)

@@ -25,6 +25,7 @@ from warmstart.core import (
 )
 from warmstart.events import Folds
 from warmstart.features import FeatureRows, feature_rows
+from warmstart.kernels import DeviceName
 from warmstart.policy.best_products import best_of_products
 from warmstart.policy.deferring import check_one, deferring_choice, deferring_choices
 from warmstart.policy.drawing import drawn_rows
@@ -56,6 +57,7 @@ class FittedPolicy:
     ``ranked``: where its ranking is stored. ``factors``: actual over expected rewards of each known action (shrunk);
     ``lowest``: predictions are raised to it before. ``report``: what was learned from what. ``defers``: where nothing
     is ranked logging's choice stands (the action is null). ``loaded``: from a folder that may be somebody else's.
+    ``device``: where the best of all actions is chosen; not saved.
     """
 
     columns: Columns
@@ -72,6 +74,7 @@ class FittedPolicy:
     folds: Folds | None = None
     defers: bool = False
     loaded: bool = False
+    device: DeviceName = "auto"
 
     @property
     def ranking(self) -> pa.Table:
@@ -226,11 +229,11 @@ class FittedPolicy:
         return unfamiliar(self, as_table(contexts), None if actions is None else as_table(actions))
 
     def best_of_all(self, contexts: FeatureRows) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """Return the number of the best action for every context, and its score; on a GPU if it pays and is there."""
+        """Return the number of the best action for every context, and its score."""
         model = self.require_model()
         if not isinstance(model, ProductModel):
             return self._best_in_blocks(model, contexts)
-        return best_of_products(model, contexts, self.action_rows, self.factors, self.lowest)
+        return best_of_products(model, contexts, self.action_rows, self.factors, self.lowest, device=self.device)
 
     def _best_in_blocks(
         self, model: RewardModel, contexts: FeatureRows

@@ -19,7 +19,7 @@ from warmstart.reward.examples import Examples
 from warmstart.reward.logistic import learn_logistic
 from warmstart.reward.low_rank import learn_low_rank
 from warmstart.reward.models import ModelName
-from warmstart.reward.on_gpu import LEAST_CROSSED, crossed_features, learn_on_gpu, predict_cells_on_gpu
+from warmstart.reward.on_gpu import learn_on_gpu, predict_cells_on_gpu
 from warmstart.reward.product import ProductModel, Stream, learn
 from warmstart.reward.settings import FitSettings
 from warmstart.reward.trees import learn_trees
@@ -133,7 +133,6 @@ class Learner:
         threads: dict[str, Any] = {"threads": settings.workers, "racing": settings.racing}
         return either(
             settings.device,
-            pays=crossed_features(passes * len(given), self.x, self.a) >= LEAST_CROSSED,
             on_gpu=lambda: learn_on_gpu(given, self.x, self.a, **settled),
             on_cpu=lambda: learn(given, self.x, self.a, **settled, **threads),
         )
@@ -144,7 +143,6 @@ class Learner:
             return model.predict(examples.contexts, examples.actions, self.x, self.a)
         return either(
             self.settings.device,
-            pays=crossed_features(len(examples), self.x, self.a) >= LEAST_CROSSED,
             on_gpu=lambda: predict_cells_on_gpu(model, examples, self.x, self.a),
             on_cpu=lambda: model.predict(examples.contexts, examples.actions, self.x, self.a),
         )

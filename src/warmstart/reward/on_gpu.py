@@ -17,13 +17,6 @@ from warmstart.scoring import LossName
 Ints = NDArray[np.int64]
 Singles = NDArray[np.float32]
 CHUNK = 1_000_000
-# From so many crossed features on (times passes) a GPU pays, whose start takes two to three seconds.
-LEAST_CROSSED = 2e9
-
-
-def crossed_features(examples: int, x: FeatureRows, a: FeatureRows) -> float:
-    """Return how many products of a context feature and an action feature so many examples have, about."""
-    return examples * (len(x.buckets) / max(len(x), 1)) * (len(a.buckets) / max(len(a), 1))
 
 
 def learn_on_gpu(

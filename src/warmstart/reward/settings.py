@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from warmstart.core import UsageError, check_seed, quoted
-from warmstart.kernels import DEVICES, DeviceName, use_gpu
+from warmstart.kernels import DEVICES, DeviceName
 from warmstart.reward.models import MODELS, ModelName
 from warmstart.reward.product import PAPER_RATES
 from warmstart.scoring import LossName
@@ -65,7 +65,6 @@ class FitSettings:
     def _check_device(self) -> None:
         if self.device not in DEVICES:
             raise UsageError(f"There is no device {quoted(self.device)}.", "Choose 'auto', 'cpu' or 'cuda'.")
-        use_gpu(self.device, pays=False)
 
     @property
     def bits(self) -> tuple[int, int]:
