@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from tests.attack.cuts import ON_A_CLUSTER, attack_cluster, attack_postgres
-from tests.attack.kills import BROKEN, INTERRUPTED, KILLED, UNBORN, attack
+from tests.attack.kills import BROKEN, INTERRUPTED, KILLED, UNBORN, WEIGHTS, attack
 from tests.attack.load import check_again, check_at_once
 from tests.attack.recording import keep, recorded
 from tests.attack.workplace import COMMANDS, build
@@ -28,7 +28,7 @@ MEGABYTE = 1_000_000
 # What a process may hold more after the second half of its evaluations.
 MOST_GROWTH = 10 * MEGABYTE
 # Tests of fuzzing, of which each has its part of the minutes.
-FUZZED = 40
+FUZZED = 37
 
 
 def kills(names, asked):
@@ -41,7 +41,8 @@ def kills(names, asked):
         for name in names:
             # Each has its part of the time that is left.
             now = time.monotonic()
-            own = now + (until - now) / (len(names) - names.index(name))
+            weights = [WEIGHTS.get(one, 1) for one in names[names.index(name) :]]
+            own = now + (until - now) * weights[0] / sum(weights)
             row = dict.fromkeys(["attacks", *OUTCOMES.values()], 0)
             for (_, code), number in attack(inputs, out, [name], asked.times, asked.seed, own).items():
                 row["attacks"] += number
@@ -116,7 +117,7 @@ def main():
     parser = argparse.ArgumentParser(prog="python -m tests.attack")
     parser.add_argument("parts", nargs="*", default=parts, metavar="PART", help=f"{', '.join(parts)}, cluster:COMMAND")
     parser.add_argument("--times", type=int, default=10, help="random moments for each signal and command")
-    parser.add_argument("--examples", type=int, default=3_000, help="of each fuzzing test")
+    parser.add_argument("--examples", type=int, default=3_000, help="of each fuzzing test, or in each round")
     parser.add_argument("--evaluations", type=int, default=1_000, help="in one process")
     parser.add_argument("--processes", type=int, default=16, help="at once")
     parser.add_argument("--seed", type=int, default=0)

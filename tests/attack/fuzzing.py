@@ -1,6 +1,7 @@
 """How many examples the fuzzing tests try, what one may take, and text that is nearly of a language."""
 
 import json
+import math
 import os
 import signal
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as some
 
-# make attack asks for many, and for so many seconds a test at the most.
+# make attack asks for many; for so many seconds, further ones are tried, and no longer.
 EXAMPLES = int(os.environ.get("WARMSTART_EXAMPLES", "8"))
 SECONDS = float(os.environ.get("WARMSTART_FUZZ_SECONDS", "inf"))
 # A file that gets a line of counts by test.
@@ -41,6 +42,8 @@ def fuzzed(test):
     def attack():
         start = time.monotonic()
         attacked()
+        while time.monotonic() < until < math.inf:
+            attacked()
         grown = seen[-1] - seen[3 * len(seen) // 4] if len(seen) >= ENOUGH_FOR_GROWTH else 0
         if COUNTS:
             name = os.environ["PYTEST_CURRENT_TEST"].partition("::")[2].partition(" ")[0]

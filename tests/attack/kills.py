@@ -21,6 +21,10 @@ UNBORN = (-signal.SIGTERM, -signal.SIGINT, -signal.SIGHUP)
 BROKEN = "broken"
 # Larger than the files that commands begin with, smaller than what they end with.
 SIZES = (500, 2_000, 20_000, 100_000)
+# How many times as many random moments, and as much time, a command gets as the others: a policy has the most files.
+WEIGHTS = {"fit": 4}
+# With outputs of an earlier run it has nothing left to write.
+ANEW = ("monitor",)
 
 
 def run(inputs, words, *, fate=(), signal_after=None):
@@ -99,13 +103,14 @@ def attack(inputs, out, names, times, seed=0, until=math.inf):
         fates = [{"fate": (moment, number)} for moment in ("before", "after") for number in (1, 2, 3)]
         fates += [{"fate": ("size", size)} for size in SIZES]
         for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
-            fates += [{"signal_after": (number, chance.uniform(first, 1.1 * seconds))} for _ in range(times)]
+            moments = times * WEIGHTS.get(name, 1)
+            fates += [{"signal_after": (number, chance.uniform(first, 1.1 * seconds))} for _ in range(moments)]
         if until < math.inf:
             chance.shuffle(fates)
         for fate in fates:
             if time.monotonic() > until:
                 break
-            earlier = chance.random() < 0.5 and not folder_stays
+            earlier = chance.random() < 0.5 and not folder_stays and name not in ANEW
             try:
                 code = attack_one(inputs, out, name, earlier, **fate)
             except AssertionError as error:

@@ -36,6 +36,20 @@ def test_memory_that_grows_is_found(monkeypatch):
         attack()
 
 
+def test_while_there_is_time_further_examples_are_tried(monkeypatch):
+    monkeypatch.setattr(fuzzing, "SECONDS", 0.5)
+    tried = []
+
+    @fuzzing.fuzzed
+    @given(some.integers())
+    def attack(number):
+        tried.append(number)
+        time.sleep(0.01)
+
+    attack()
+    assert len(tried) > fuzzing.EXAMPLES
+
+
 def test_after_its_time_no_further_example_is_tried(monkeypatch):
     monkeypatch.setattr(fuzzing, "SECONDS", -1)
     tried = []
