@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 import pytest
 
 import warmstart as ws
+from warmstart.estimators import worth
 from warmstart.results.safe import about_safety
 from warmstart.reward import learn_estimated
 
@@ -249,3 +250,10 @@ def test_safety_is_simulated_only_where_the_simulated_logs_prove_as_the_fit_does
     assert [one.setting for one in safe.settings] == ["argmax", "cautious", *(["safe"] if said is None else [])]
     line = next(line for line in about_safety(safe) if line.startswith("The simulated logs"))
     assert said in line if said is not None else "They have no" not in line
+
+
+def test_what_rounding_leaves_of_nothing_is_no_gain_that_was_left(monkeypatch):
+    monkeypatch.setattr("warmstart.pipeline.safe_report.worth", lambda *given: worth(*given) - 1e-15)
+    safe = safe_fit(table_of(events=1_500, gain=0.35))[0].learned.safe
+    assert safe.unproven == 0
+    assert not any("left for want of proof" in line for line in about_safety(safe))
