@@ -64,7 +64,7 @@ def test_json_holds_every_number_and_no_nan(log):
     assert found["log"]["events"] == audit.log.events
     assert set(found) == {
         *("log", "exploration", "origin", "checks", "context_drift", "churn", "power", "explore", "units", "epochs"),
-        *("schema", "kind", "reward_range", "verdict", "warmstart_version", "assumptions"),
+        *("schema", "kind", "reward_range", "verdict", "warmstart_version", "assumptions", "headline", "explanations"),
     }
     assert found["verdict"] == list(audit.verdict)
 
@@ -88,7 +88,12 @@ def test_the_verdict_is_three_sentences_that_come_first(log):
         assert sentence[0].isupper()
         assert sentence.endswith(".")
         assert not re.search(r"None|nan|inf\b", sentence)
-    assert audit.headline == [f"VERDICT: {sentence}" for sentence in audit.verdict]
+    first, *others = audit.headline
+    assert first == f"VERDICT: {audit.verdict[0]}"
+    assert audit.verdict[1] in others
+    assert any(text.startswith(audit.verdict[2]) for text in others)
+    assert not any("VERDICT" in text for text in others)
+    assert others[-1].startswith(f"'{audit.log.columns['reward']}': what was shown got ")
     assert str(audit).startswith(f"VERDICT: {audit.verdict[0]}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import counted, more, percent, quoted, span
+from warmstart.core import counted, more, percent
 from warmstart.report import charts
 from warmstart.report.decision import assumptions_section
 from warmstart.report.glossary import glossary
@@ -12,23 +12,23 @@ from warmstart.report.page import Card, Headline, Page, Section
 from warmstart.results import Amounts
 from warmstart.results import audit_notes as words
 from warmstart.results import audit_tables as tables
+from warmstart.results.audit_headline import NEXT, about, where_to_begin
 
 if TYPE_CHECKING:
     from warmstart.results import Audit
 
 EXPLORED = 25
-NEXT = "Next: 'warmstart evaluate', with the policies that you have in mind (--policy)."
 TIMES = (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 50, 100)
 
 
 def audit_page(audit: Audit) -> Page:
     """Say what the log can tell, then show why."""
-    can, cannot, tau = audit.verdict
+    can, cannot, _ = audit.verdict
     useful = words.is_useful(audit)
     label = "This log can tell" if useful else "This log can tell little"
     texts = [words.MEANT] * ("probably" in can) + [NEXT] * useful
     headline = Headline("better" if useful else "cannot-tell", None, can.removesuffix("."), texts, label=label)
-    begin = f"{tau} {words.TAU}" if "tau" in tau else tau
+    begin = where_to_begin(audit)
     cards = [Card("What this log cannot tell", cannot, warning=True), Card("Where to begin", begin)]
     sections = [_choice(audit), _support(audit), *_units(audit)]
     if audit.origin is None:
@@ -37,15 +37,9 @@ def audit_page(audit: Audit) -> Page:
         sections += [_calendar(audit), _assumptions(audit), *_epochs(audit), _coming_and_going(audit)]
     in_the_log = Section("What is in the log", words.about_the_log(audit), None, [tables.log_table(audit)])
     sections += [_power(audit), _explore(audit), *assumptions_section(audit.assumptions), in_the_log]
-    log = audit.log
-    steps = log.numbered == "step"
-    lasted = "" if log.first is None else f", {span(log.first, log.last or log.first, steps=steps)}"
-    amounts = Amounts.by_mean(log.reward_rate, 0.0)
-    shown = f"{quoted(log.columns['reward'])}: what was shown got {amounts.number(log.reward_rate)} {amounts.unit}."
-    source = f"{shown} Log: {log.source}: {counted(log.events, 'event')}{lasted}, {counted(log.contexts, 'context')}"
     return Page(
         title="What this log can tell about other policies",
-        source=f"{source}, {counted(log.actions, 'action')}",
+        source=about(audit),
         cards=cards,
         sections=sections,
         glossary=glossary(audit.log.columns),
@@ -91,7 +85,14 @@ def _units(audit: Audit) -> list[Section]:
     if units.independent_events is not None and (units.design_effect or 0.0) > 1:
         events = counted(units.independent_events, "independent event")
         title = f"The mean reward is known as well as from {events}: rewards of a unit go together"
-    return [Section(title, words.about_units(audit), None, [tables.units_table(units)])]
+    return [
+        Section(
+            title,
+            words.about_units(audit),
+            None,
+            [tables.units_table(units, Amounts.by_mean(audit.log.reward_rate, audit.reward_range[0]))],
+        )
+    ]
 
 
 def _calendar(audit: Audit) -> Section:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core import counted, more, percent, quoted
+from warmstart.results.amounts import Amounts
 from warmstart.results.assumptions import assumption_notes
 from warmstart.results.audit_units import STICKY
 from warmstart.results.propensities import WORDS
@@ -180,7 +181,9 @@ def about_visits(audit: Audit) -> str:
         return (
             f"{check.question} No {'' if check.p_value >= 0.05 else 'clear '}sign of it ({_p(check.p_value)}): {what}."
         )
-    size = f"{abs(check.effect):.2g}" + (f", {percent(abs(check.effect) / rate)} of the mean reward" if rate else "")
+    amounts = Amounts.by_mean(audit.log.reward_rate, audit.reward_range[0])
+    size = f"{amounts.number(abs(check.effect))} {amounts.unit}"
+    size += f", {percent(abs(check.effect) / rate)} of the mean reward" if rate else ""
     return (
         f"{check.question} There is a sign of it ({_p(check.p_value)}): twice as many visits go with a reward that is "
         f"{'higher' if check.effect > 0 else 'lower'} by {size}. Bounds by unit then need a band of visits, known "

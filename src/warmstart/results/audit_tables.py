@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from warmstart.core import counted, more, percent, shortened, span
+from warmstart.results.amounts import Amounts
 from warmstart.results.assumptions import assumptions_table
 from warmstart.results.display import TextTable
 
 if TYPE_CHECKING:
-    from warmstart.results.audit import Audit, Spread
+    from warmstart.results.audit import Audit, Check, Spread
     from warmstart.results.audit_units import UnitFacts
 
 
@@ -17,7 +18,7 @@ def tables(audit: Audit) -> list[TextTable]:
     """Return what people look at."""
     return [
         log_table(audit),
-        *([] if audit.units is None else [units_table(audit.units)]),
+        *([] if audit.units is None else [units_table(audit.units, _amounts(audit))]),
         *(by_actions_table(audit), support_table(audit)),
         *([origin_table(audit)] if audit.origin is not None else []),
         *([switch_days_table(audit)] if switches_worth_showing(audit) else []),
@@ -31,13 +32,13 @@ def tables(audit: Audit) -> list[TextTable]:
 
 def log_table(audit: Audit) -> TextTable:
     """Show what is in the log."""
-    log = audit.log
+    log, amounts = audit.log, _amounts(audit)
     rows = [
         ("events", f"{log.events:,}"),
         ("contexts", f"{log.contexts:,}"),
         ("actions", f"{log.actions:,}"),
         ("cells (context, action)", f"{log.cells:,}"),
-        ("mean reward", f"{log.reward_rate:.5g}"),
+        (f"mean reward {amounts.unit}", amounts.number(log.reward_rate)),
     ]
     if log.first is not None and log.last is not None:
         if log.numbered == "step":
@@ -53,7 +54,7 @@ def log_table(audit: Audit) -> TextTable:
     return TextTable(f"The log: {shortened(log.source)}", ("what", "how much"), rows, left=1)
 
 
-def units_table(units: UnitFacts) -> TextTable:
+def units_table(units: UnitFacts, amounts: Amounts) -> TextTable:
     """Show what is known of units."""
     sticky, check = units.stickiness, units.visits
     worth = "-" if units.independent_events is None else f"{units.independent_events:,.0f}"
@@ -66,8 +67,8 @@ def units_table(units: UnitFacts) -> TextTable:
         ("design effect of a typical policy's gain", _number(units.gain_design_effect)),
         ("two events of a unit in a context show the same action", percent(None if sticky is None else sticky.same)),
         ("two events of different units in it do", percent(None if sticky is None else sticky.chance)),
-        ("reward that goes with twice as many visits", _number(check.effect)),
-        ("its confidence interval", "-" if check.lower is None else f"[{check.lower:.3g}, {check.upper:.3g}]"),
+        (f"reward {amounts.unit} that goes with twice as many visits", _change(amounts, check.effect)),
+        ("its confidence interval", _ends(amounts, check)),
         ("its p-value, by unit", _bare(check.p_value)),
     ]
     return TextTable(f"Units: {shortened(', '.join(units.columns))}", ("what", "how much"), rows, left=1)
@@ -131,42 +132,57 @@ def switch_days_table(audit: Audit) -> TextTable:
 
 def checks_table(audit: Audit) -> TextTable:
     """Show the tests of assumptions."""
+    amounts = _amounts(audit)
     header = ("check", "effect", "confidence interval", "p-value", "clustered p", "cells")
     rows = [
         (
-            *(check.name, _number(check.effect)),
-            "-" if check.lower is None else f"[{_number(check.lower)}, {_number(check.upper)}]",
+            *(check.name, _change(amounts, check.effect), _ends(amounts, check)),
             *(_bare(check.p_value), _bare(check.clustered_p), f"{check.cells:,}"),
         )
         for check in audit.checks
     ]
-    return TextTable("Do the assumptions hold? (rewards within a cell, between days)", header, rows, left=1)
+    return TextTable(
+        f"Do the assumptions hold? (rewards {amounts.unit} within a cell, between days)", header, rows, left=1
+    )
 
 
 def power_table(audit: Audit) -> TextTable:
     """Show what the log could prove."""
-    power = audit.power
+    power, amounts = audit.power, _amounts(audit)
     rows = [
         ("tau", f"{power.tau:g}"),
         ("traffic with a choice (contested)", percent(power.contested)),
         ("smallest gain over logging there that could be proven", more(power.smallest_gain)),
         *((f"log needed to prove a gain of {percent(need.gain)}", _times(need.times)) for need in power.more_log),
-        ("doubt that more log shrinks (reward per event)", _number(power.sampling)),
-        ("doubt that more of the same log never removes", _number(power.blind)),
+        (f"doubt that more log shrinks (reward {amounts.unit})", _change(amounts, power.sampling)),
+        ("doubt that more of the same log never removes", _change(amounts, power.blind)),
     ]
     return TextTable("What this log could prove", ("what", "how much"), rows, left=1)
 
 
 def explore_table(audit: Audit, *, most: int = 10) -> TextTable:
     """Show the contexts to explore first."""
-    explore = audit.explore
+    explore, amounts = audit.explore, _amounts(audit)
     rows = [
-        (*(shortened(name, 40) for name in names), f"{events:,}", percent(traffic), f"{reward:.4g}")
+        (*(shortened(name, 40) for name in names), f"{events:,}", percent(traffic), amounts.number(reward))
         for *names, events, traffic, reward in explore.rows[:most]
     ]
     header = tuple(shortened(name, 24) for name in explore.columns)
-    title = f"Where to explore first: the busiest of {counted(explore.contexts, 'context')} with a single action"
+    single = f"{counted(explore.contexts, 'context')} with a single action"
+    title = f"Where to explore first: the busiest of {single} (rewards {amounts.unit})"
     return TextTable(title, header, rows, left=len(explore.columns) - 3)
+
+
+def _amounts(audit: Audit) -> Amounts:
+    return Amounts.by_mean(audit.log.reward_rate, audit.reward_range[0])
+
+
+def _change(amounts: Amounts, value: float | None) -> str:
+    return "-" if value is None else amounts.number(value)
+
+
+def _ends(amounts: Amounts, check: Check) -> str:
+    return "-" if check.lower is None else f"[{_change(amounts, check.lower)}, {_change(amounts, check.upper)}]"
 
 
 def _number(value: float | None) -> str:

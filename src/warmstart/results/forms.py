@@ -82,7 +82,7 @@ VERSION = {"version": "warmstart_version"}
 SENTENCES = tuple[str, ...]
 WORDS = {"headline": SENTENCES, "explanations": SENTENCES}
 FORMS: dict[type, Form] = {
-    Audit: Form(names=VERSION, derived={"verdict": tuple[str, str, str], "explanations": SENTENCES}),
+    Audit: Form(names=VERSION, derived={"verdict": tuple[str, str, str], **WORDS}),
     Checked: Form(names=VERSION, derived={"why": str}),
     EpochFacts: Form(derived={"recommended": str | None, "verdict": str}),
     Evaluation: Form(
