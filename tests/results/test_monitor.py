@@ -29,8 +29,11 @@ def with_ends(monitor, lower, upper):
 
 def test_the_verdict_comes_first_and_is_never_better_than_its_bound(monitor):
     [sentence] = monitor.verdict
-    assert str(monitor).startswith(f"VERDICT: {sentence}")
-    assert monitor._repr_html_().startswith("<p><strong>VERDICT: &#x27;new&#x27; is better")
+    first, known, sure, about = monitor.headline
+    assert (first, known) == ("VERDICT: Use 'new' where the log supports it.", sentence)
+    assert "with a confidence of 95 % at every look" in sure
+    assert about == monitor.about
+    assert monitor._repr_html_().startswith("<p><strong>VERDICT: Use &#x27;new&#x27; where the log supports it.")
     assert list(monitor.to_dict())[:3] == ["schema", "kind", "verdict"]
     assert sentence not in monitor.notes
     assert "by at least 59.9 per 1,000 events of all traffic" in with_ends(monitor, 0.05999, 0.2).verdict[0]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import counted, quoted, shortened
+from warmstart.core import counted, shortened
 from warmstart.report import charts
 from warmstart.report.glossary import glossary
 from warmstart.report.page import Card, Headline, Page, Section
-from warmstart.results import TextTable
+from warmstart.results import Amounts, TextTable
 
 if TYPE_CHECKING:
     from warmstart.results import EpochEstimate, Evaluation, Kind, Monitor, Progressive
@@ -28,13 +28,14 @@ def by_epoch(evaluation: Evaluation) -> list[Section]:
     if not first:
         return []
     named = [(shortened(e.policy, 30), e.by_epoch) for e in evaluation if e is first[e.policy]]
-    rows = [row for name, epochs in named for row in _values(name, epochs)]
+    amounts, reward = Amounts.of(evaluation), shortened(evaluation.reward.name, 30)
+    rows = [row for name, epochs in named for row in _values(name, epochs, amounts.times)]
     number = counted(len(named[0][1]), "epoch")
     text = "Mean rewards may drift from epoch to epoch: values and bounds are about the average over the window."
-    chart = charts.over_epochs(
-        rows, order=_order(named[0][1]), x_title="epoch", y_title="clipped value, reward per event"
-    )
-    return [Section(f"The value by epoch, over {number}", [text, BAND], chart, [_table(named)], plot="epochs")]
+    y_title = f"clipped value, {reward} {amounts.unit}"
+    chart = charts.over_epochs(rows, order=_order(named[0][1]), x_title="epoch", y_title=y_title)
+    table = _table(named, amounts)
+    return [Section(f"The value by epoch, over {number}", [text, BAND], chart, [table], plot="epochs")]
 
 
 def monitor_page(monitor: Monitor) -> Page:
@@ -46,25 +47,20 @@ def monitor_page(monitor: Monitor) -> Page:
     shown = [(shortened(name, 30), epochs) for name, epochs in by_policy.items()]
     order = [line.epoch for line in monitor.lines]
     others = [(name, epochs) for name, epochs in shown if name != "logging"]
-    gains = [row for name, epochs in others for row in _gains(name, epochs)]
-    values = [row for name, epochs in shown for row in _values(name, epochs)]
+    times, unit = (monitor.amounts.times, monitor.amounts.unit) if monitor.lines else (1, "")
+    gains = [row for name, epochs in others for row in _gains(name, epochs, times)]
+    values = [row for name, epochs in shown for row in _values(name, epochs, times)]
     support = [{"what": name, "epoch": e.epoch, "share": e.supported} for name, epochs in others for e in epochs]
     reward = shortened(monitor.reward, 30)
     cards = [Card("Alarm", alarm, warning=True) for alarm in monitor.alarms]
-    followed = [one.name for one in monitor.last.policies if one.name != "logging"] if monitor.last else []
-    sentences = dict(zip(followed, monitor.verdict, strict=True))
-    headline = _headline(monitor)
-    if monitor.first is not None:
-        sentences.pop(monitor.first.name)
-    cards += [Card(shortened(name, 30), sentence, wide=len(sentences) == 1) for name, sentence in sentences.items()]
+    headline, others_said = _headline(monitor), monitor.of_others
+    cards += [Card(shortened(name, 30), sentence, wide=len(others_said) == 1) for name, sentence in others_said.items()]
     sections = []
     if gains:
-        chart = charts.over_epochs(
-            gains, order=order, x_title="epoch", y_title=f"gain over logging, {reward} per event"
-        )
+        chart = charts.over_epochs(gains, order=order, x_title="epoch", y_title=f"gain over logging, {reward} {unit}")
         sections.append(Section("The gain over logging, where supported", [BAND], chart, monitor.tables, plot="gain"))
     if values:
-        chart = charts.over_epochs(values, order=order, x_title="epoch", y_title=f"clipped value, {reward} per event")
+        chart = charts.over_epochs(values, order=order, x_title="epoch", y_title=f"clipped value, {reward} {unit}")
         sections.append(Section("What the policies earned", [BAND], chart, plot="value"))
     if support:
         chart = charts.support_over_epochs(support, order=order)
@@ -73,7 +69,7 @@ def monitor_page(monitor: Monitor) -> Page:
     sections += [Section("All alarms so far", past)] if past else []
     return Page(
         title="Policies on a growing log",
-        source=_about(monitor),
+        source=monitor.about,
         cards=cards or ([] if headline else [Card("Monitor", "No epoch is over yet.")]),
         headline=headline,
         sections=[*sections, Section("What the numbers are, and what they rest on", monitor.notes)],
@@ -92,17 +88,6 @@ def _headline(monitor: Monitor) -> Headline | None:
     if lower is not None and upper is not None:
         kind = "better" if lower > 0 else "worse" if upper < 0 else kind
     return Headline(kind, None if lower is None else "certified", title, texts)
-
-
-def _about(monitor: Monitor) -> str:
-    """Name the reward, what logging earned, the log and its span."""
-    epochs = counted(len(monitor.lines), "epoch")
-    if not monitor.lines:
-        return f"{epochs} reported"
-    span = f"{epochs} reported, {monitor.lines[0].epoch} to {monitor.lines[-1].epoch}"
-    mean = f"{monitor.amounts.number(monitor.mean_reward)} {monitor.amounts.unit}"
-    log = f" Log: {shortened(monitor.source, 120)}." if monitor.source else ""
-    return f"{quoted(shortened(monitor.reward, 60))}: more is better; what was shown got {mean}.{log} {span}."
 
 
 def progressive_page(curve: Progressive) -> Page:
@@ -128,51 +113,55 @@ def progressive_page(curve: Progressive) -> Page:
     )
 
 
-def _values(name: str, epochs: Iterable[EpochEstimate]) -> list[dict[str, Any]]:
+def _values(name: str, epochs: Iterable[EpochEstimate], times: int) -> list[dict[str, Any]]:
     return [
         {
             "policy": name,
             "epoch": e.epoch,
-            "value": e.value,
-            "lower": e.lower,
-            "upper": e.upper,
-            "so_far": e.value_so_far,
-            "lower_so_far": e.lower_so_far,
-            "upper_so_far": e.upper_so_far,
+            "value": _many(e.value, times),
+            "lower": _many(e.lower, times),
+            "upper": _many(e.upper, times),
+            "so_far": _many(e.value_so_far, times),
+            "lower_so_far": _many(e.lower_so_far, times),
+            "upper_so_far": _many(e.upper_so_far, times),
         }
         for e in epochs
     ]
 
 
-def _gains(name: str, epochs: Iterable[EpochEstimate]) -> list[dict[str, Any]]:
+def _gains(name: str, epochs: Iterable[EpochEstimate], times: int = 1) -> list[dict[str, Any]]:
     return [
         {
             "policy": name,
             "epoch": e.epoch,
-            "value": e.gain,
-            "lower": e.gain_lower,
-            "upper": e.gain_upper,
-            "so_far": e.gain_so_far,
-            "lower_so_far": e.gain_lower_so_far,
-            "upper_so_far": e.gain_upper_so_far,
+            "value": _many(e.gain, times),
+            "lower": _many(e.gain_lower, times),
+            "upper": _many(e.gain_upper, times),
+            "so_far": _many(e.gain_so_far, times),
+            "lower_so_far": _many(e.gain_lower_so_far, times),
+            "upper_so_far": _many(e.gain_upper_so_far, times),
         }
         for e in epochs
     ]
+
+
+def _many(amount: float | None, times: int) -> float | None:
+    return None if amount is None else times * amount
 
 
 def _order(epochs: Iterable[EpochEstimate]) -> list[str]:
     return [e.epoch for e in epochs]
 
 
-def _table(named: Iterable[tuple[str, tuple[EpochEstimate, ...]]]) -> TextTable:
+def _table(named: Iterable[tuple[str, tuple[EpochEstimate, ...]]], amounts: Amounts) -> TextTable:
     header = ("epoch", "policy", "events", "tau", "supported", "value", "so far", "at least so far")
     rows = [
         (
-            *(e.epoch, name, f"{e.events:,}", f"{e.tau:g}", f"{e.supported:.1%}", f"{e.value:.4g}"),
-            *(f"{e.value_so_far:.4g}", "-" if e.lower_so_far is None else f"{e.lower_so_far:.4g}"),
+            *(e.epoch, name, f"{e.events:,}", f"{e.tau:g}", f"{e.supported:.1%}", amounts.number(e.value)),
+            *(amounts.number(e.value_so_far), "-" if e.lower_so_far is None else amounts.number(e.lower_so_far)),
         )
         for name, epochs in named
         for e in epochs
     ]
     left = f" (the last {MOST_ROWS} rows)" if len(rows) > MOST_ROWS else ""
-    return TextTable(f"Epochs{left}", header, rows[-MOST_ROWS:], left=2)
+    return TextTable(f"Epochs, values {amounts.unit}{left}", header, rows[-MOST_ROWS:], left=2)

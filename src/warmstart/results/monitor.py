@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -146,29 +147,59 @@ class Monitor(Result):
 
     @property
     def headline(self) -> list[str]:
-        """Return what is known of every policy, and the newest alarms."""
-        return [*(f"VERDICT: {sentence}" for sentence in self.verdict), *(f"ALARM: {alarm}" for alarm in self.alarms)]
+        """Return what to do and how sure that is, the newest alarms, the other policies, and what it is about."""
+        title, *texts = self.decision or [""]
+        first = [f"VERDICT: {title}.", *texts] if title else []
+        alarms = [f"ALARM: {alarm}" for alarm in self.alarms]
+        return [*first, *alarms, *self.of_others.values(), self.about]
+
+    @property
+    def of_others(self) -> dict[str, str]:
+        """Return what is known of the other policies than the one to speak of first, by their names."""
+        followed = [one.name for one in self.last.policies if one.name != "logging"] if self.last else []
+        sentences = dict(zip(followed, self.verdict, strict=True))
+        return {name: text for name, text in sentences.items() if self.first is None or name != self.first.name}
+
+    @property
+    def about(self) -> str:
+        """Name the reward, what logging earned, the log and its span."""
+        epochs = f"{counted(len(self.lines), 'epoch')} reported"
+        if not self.lines:
+            return f"{epochs}."
+        span = f"{epochs}, {self.lines[0].epoch} to {self.lines[-1].epoch}"
+        mean = f"{self.amounts.number(self.mean_reward)} {self.amounts.unit}"
+        log = f" Log: {shortened(self.source, 120)}." if self.source else ""
+        return f"{quoted(shortened(self.reward, 60))}: more is better; what was shown got {mean}.{log} {span}."
 
     @property
     def tables(self) -> list[TextTable]:
         """Return what is known at the end of the newest epochs."""
         header = ("epoch", "policy", "events", "value", "so far", "interval so far", "gain so far", "interval so far")
+        number = self._number
         rows = [
             (
                 line.epoch,
                 shortened(one.name, 30),
                 f"{one.estimate.events:,}",
-                _number(one.estimate.value, ".4g"),
-                _number(one.estimate.value_so_far, ".4g"),
-                _span(one.estimate.lower_so_far, one.estimate.upper_so_far, ".4g"),
-                _number(one.estimate.gain_so_far, "+.4g"),
-                _span(one.estimate.gain_lower_so_far, one.estimate.gain_upper_so_far, "+.4g"),
+                number(one.estimate.value),
+                number(one.estimate.value_so_far),
+                _span(number, one.estimate.lower_so_far, one.estimate.upper_so_far),
+                self._change(one.estimate.gain_so_far),
+                _span(self._change, one.estimate.gain_lower_so_far, one.estimate.gain_upper_so_far),
             )
             for line in self.lines[-max(TOO_MANY_ROWS // max(len(self.last.policies if self.last else ()), 1), 1) :]
             for one in line.policies
         ]
-        title = f"Monitored epochs, per event ({100 * (1 - self.delta):.6g} % for all policies and looks together)"
+        sure = f"{100 * (1 - self.delta):.6g} % for all policies and looks together"
+        title = f"{shortened(self.reward, 30)} {self.amounts.unit} by epoch ({sure})" if rows else ""
         return [TextTable(title, header, rows, left=2)] if rows else []
+
+    def _number(self, value: float) -> str:
+        """Show an amount; what rounding leaves of a zero counts as that."""
+        return self.amounts.number(round(value, 12))
+
+    def _change(self, value: float) -> str:
+        return self.amounts.signed_number(round(value, 12))
 
     @property
     def notes(self) -> list[str]:
@@ -212,10 +243,5 @@ def _verdict(one: FollowedPolicy, amounts: Amounts, reward: str) -> str:
     return f"{name} cannot be told from logging yet: where supported it {changes}, {ends}; {since}."
 
 
-def _number(value: float, shape: str) -> str:
-    """Show a number; what rounding leaves of a zero counts as that."""
-    return f"{round(value, 12) + 0.0:{shape}}"
-
-
-def _span(lower: float | None, upper: float | None, shape: str) -> str:
-    return "-" if lower is None or upper is None else f"[{_number(lower, shape)}, {_number(upper, shape)}]"
+def _span(show: Callable[[float], str], lower: float | None, upper: float | None) -> str:
+    return "-" if lower is None or upper is None else f"[{show(lower)}, {show(upper)}]"
