@@ -13,7 +13,7 @@ from warmstart.auditing.continuation import ChosenCells, UnitVisits
 from warmstart.core import ACTION, EPOCH, PROBABILITY, PROPENSITY
 from warmstart.engine import fetch_columns, float_literal
 from warmstart.estimators import STRENGTH, level
-from warmstart.events import VISIT_N, counted_propensity
+from warmstart.events import VISIT_N, counted_propensity, free_texts, without_texts
 
 if TYPE_CHECKING:
     from contextlib import ExitStack
@@ -136,8 +136,13 @@ class ExploringRows:
         n, rewards = (float(found[name] or 0.0) / self.events for name in ("n", "rewards"))
         return int(found["contexts"]), n, rewards
 
-    def busiest(self, policy: PolicyTable, contexts: ir.Table, *, most: int) -> tuple[tuple[Any, ...], ...]:
-        """Return the busiest of some contexts: their columns, what the policy shows there first, events and share."""
+    def busiest(
+        self, policy: PolicyTable, contexts: ir.Table, *, most: int, name_texts: bool
+    ) -> tuple[tuple[Any, ...], ...]:
+        """Return the busiest of some contexts: their columns, what the policy shows there first, events and share.
+
+        Contexts that are free text are numbered unless ``name_texts``.
+        """
         keys, columns = list(self.cells.columns.context_keys), self.cells.columns
         first = contexts.order_by(ibis.desc(MISSING), *keys).limit(most)
         choices = policy.choices(self.cells).join(first, keys)
@@ -145,10 +150,11 @@ class ExploringRows:
         choices = choices.mutate(place=ibis.row_number().over(order))
         choices = choices.filter(choices.place == 0).join(self.cells.contexts.select(*keys, "context_n"), keys)
         ordered = choices.order_by(ibis.desc(MISSING), *keys).select(*columns.keys, "context_n")
-        rows = self.cells.engine.fetch(ordered)
+        rows, engine = self.cells.engine.fetch(ordered), self.cells.engine
+        hidden = {} if name_texts else free_texts(engine, self.cells.contexts, keys, self.events)
         return tuple(
             (*(row[key] for key in columns.keys), round(row["context_n"]), row["context_n"] / self.events)
-            for row in rows
+            for row in without_texts(rows, hidden)
         )
 
     def mixture(self, policy: PolicyTable, contexts: ir.Table, share: float) -> pa.Table:

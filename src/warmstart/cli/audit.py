@@ -19,6 +19,7 @@ def audit(
     log: Annotated[LogSettings, Without("propensity", "epoch", "also", "minimize")],
     html: HtmlOption = None,
     explore_out: Path | None = None,
+    name_texts: bool = False,
     force: ForceOption = False,
     json: JsonOption = False,
     engine: EngineSettings,
@@ -27,6 +28,7 @@ def audit(
 
     Options:
         explore_out (FILE): Write the contexts to explore first (.csv or .parquet).
+        name_texts: Also name contexts that are free text, such as prompts; else they are numbered.
 
     Examples:
         warmstart audit log.parquet --context page --action ad --reward click --time shown_at
@@ -45,7 +47,7 @@ def audit(
         check_paths(out, [], [log.events], force=force, other=other)
     connected = engine.connect()
     with ProgressDisplay(connected) as progress:
-        result = pipeline.audit(log.open(connected), on_progress=progress)
+        result = pipeline.audit(log.open(connected), name_texts=name_texts, on_progress=progress)
     if html is not None:
         save_report(result, html, force=force)
     if explore_out is not None:

@@ -28,6 +28,7 @@ def plan(
     delta: float = 0.05,
     allow_unknown_actions: bool = False,
     no_live: bool = False,
+    name_texts: bool = False,
     out: Path | None = None,
     html: HtmlOption = None,
     force: ForceOption = False,
@@ -47,6 +48,7 @@ def plan(
         tau (TAU): The floor of the propensity when the new events are evaluated, or auto.
         delta: How often a confidence interval may miss.
         allow_unknown_actions: Let decisions name actions that the log never shows.
+        name_texts: Also name contexts that are free text, such as prompts; else they are numbered.
         no_live: Let policies choose actions on days not live.
         out (FILE): Write what to show in the contexts to explore in: context, action, probability (.csv or .parquet).
 
@@ -81,6 +83,7 @@ def plan(
             live=not no_live,
             contexts=contexts,
             allow_unknown_actions=allow_unknown_actions,
+            name_texts=name_texts,
             on_progress=progress,
         )
     if html is not None:

@@ -10,17 +10,13 @@ import ibis
 from warmstart.core import ACTION, PROBABILITY
 from warmstart.estimators.tau import choose_tau_by_epoch
 from warmstart.estimators.weights import Clip, clipped
+from warmstart.events import free_texts, without_texts
 from warmstart.results import Contribution
 
 if TYPE_CHECKING:
-    import ibis.expr.types as ir
 
     from warmstart.estimators.rows import WeightedRows
     from warmstart.results import ValueEstimate
-
-# Text of so many words on average is nobody's category (names of groups of prompts have up to four), nor is text that
-# hardly repeats.
-WORDS, DISTINCT, SHARE = 5, 20, 0.5
 
 
 def top_contributions(
@@ -46,31 +42,10 @@ def top_contributions(
     largest = []
     for kind, keys in sides:
         parts = terms.group_by(*keys).agg(part=terms.part.sum(), traffic=terms.traffic.sum(), n=terms.n.sum())
-        hidden = _free_texts(weighted, parts, keys) if kind == "context" and not name_texts else {}
+        hidden = {} if kind == "action" or name_texts else free_texts(engine, parts, keys, weighted.events)
         found = engine.fetch(parts.filter(parts.part > 0).order_by(ibis.desc("part"), *keys).limit(most))
-        for i, row in enumerate(found, start=1):
-            name = tuple(
-                f"text {i} of {hidden[key]:,}, not shown" if key in hidden and row[key] is not None else row[key]
-                for key in keys
-            )
+        for row in without_texts(found, hidden):
+            name = tuple(row[key] for key in keys)
             share, traffic = row["part"] / total, row["traffic"] / weighted.events
             largest.append(Contribution(weighted.policy, tau, kind, name, share, traffic, round(row["n"])))
     return largest
-
-
-def _free_texts(weighted: WeightedRows, contexts: ir.Table, keys: Sequence[str]) -> dict[str, int]:
-    """Return the keys that are free text, and how many different texts each has."""
-    texts = {key: contexts[key] for key in keys if contexts[key].type().is_string()}
-    if not texts:
-        return {}
-    sums: dict[str, ir.Scalar] = {}
-    for key, text in texts.items():
-        spaces = text.length() - text.replace(" ", "").length()
-        sums |= {f"{key}_words": (spaces + 1).mean(), key: text.nunique()}
-    row = weighted.engine.fetch(contexts.agg(**sums))[0]
-
-    def is_free(key: str) -> bool:
-        hardly_repeats = row[key] >= DISTINCT and row[key] > SHARE * weighted.events
-        return (row[f"{key}_words"] or 0.0) >= WORDS or hardly_repeats
-
-    return {key: int(row[key]) for key in texts if is_free(key)}

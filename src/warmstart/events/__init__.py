@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from warmstart.events.epoch_strata import *  # noqa: F403
     from warmstart.events.epochs import *  # noqa: F403
     from warmstart.events.folds import *  # noqa: F403
+    from warmstart.events.free_text import *  # noqa: F403
     from warmstart.events.log_table import *  # noqa: F403
     from warmstart.events.numbered_times import *  # noqa: F403
     from warmstart.events.outcomes import *  # noqa: F403
@@ -38,6 +39,7 @@ _door = Door.to(
         "deferring": "AS_LOGGING with_deferral",
         "daily": "DailyCells open_daily_cells",
         "folds": "Folds with_key_folds",
+        "free_text": "free_texts without_texts",
         "log_table": "Numbered TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing text_as_time "
         "ticks_per_day",
         "outcomes": "Fill IF_NEGATIVE maximized outcome_view with_outcomes",

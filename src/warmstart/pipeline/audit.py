@@ -37,10 +37,14 @@ if TYPE_CHECKING:
     from warmstart.results import EpochFacts, Exploration, Power, UnitFacts
 
 
-def audit(events: Events, *, on_progress: Progress = silent) -> Audit:
+def audit(events: Events, *, name_texts: bool = False, on_progress: Progress = silent) -> Audit:
     """Tell what a log can say about other policies, where its choice comes from, and where to explore first.
 
-    ``on_progress`` is called with the step that begins.
+    Args:
+        events: The log.
+        name_texts: Whether contexts that are free text, such as prompts, are named where to explore; else they are
+            numbered. Free text has five words and more on average, or more different texts than half the events.
+        on_progress: Called with the step that begins.
 
     >>> import pyarrow as pa, warmstart as ws
     >>> log = pa.table({"page": ["p", "p", "q", "q"], "ad": ["a", "b", "a", "a"], "click": [1, 0, 1, 1]})
@@ -53,12 +57,12 @@ def audit(events: Events, *, on_progress: Progress = silent) -> Audit:
     if events.columns.time is None:
         step("summing events into cells")
         with open_cells(events) as cells:
-            return _with_assumptions(_answers(cells, None, None, step), events, step)
+            return _with_assumptions(_answers(cells, None, None, step, name_texts=name_texts), events, step)
     step("looking for duplicates")
     twice = duplicates(events)
     step("summing events into cells by day")
     with open_daily_cells(events) as daily:
-        return _with_assumptions(_answers(daily.cells, daily, twice, step), events, step)
+        return _with_assumptions(_answers(daily.cells, daily, twice, step, name_texts=name_texts), events, step)
 
 
 def _with_assumptions(audit: Audit, events: Events, step: Progress) -> Audit:
@@ -66,7 +70,9 @@ def _with_assumptions(audit: Audit, events: Events, step: Progress) -> Audit:
     return replace(audit, assumptions=audit_assumptions(LogChecks.of(events), audit))
 
 
-def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Progress) -> Audit:
+def _answers(
+    cells: Cells, daily: DailyCells | None, twice: int | None, step: Progress, *, name_texts: bool
+) -> Audit:
     live = daily is not None
     step("looking for choice")
     repeating = contexts_repeat(cells)
@@ -75,7 +81,7 @@ def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Pr
     facts = log_facts(cells, twice, () if repeating else unique_columns(cells))
     if units is None:
         facts = replace(facts, possible_units=possible_units(cells.evaluated))
-    explore = explore_first(cells)
+    explore = explore_first(cells, name_texts=name_texts)
     without_time = Audit(
         log=facts,
         exploration=explored,

@@ -49,6 +49,7 @@ def plan(
     live: bool = True,
     contexts: Any = None,
     allow_unknown_actions: bool = False,
+    name_texts: bool = False,
     on_progress: Progress = silent,
 ) -> Plan:
     """Say where to explore, with which share and for how many events, until a policy is proven better than logging.
@@ -71,6 +72,7 @@ def plan(
         live: As for ``evaluate``.
         contexts: As for ``evaluate``.
         allow_unknown_actions: Whether decisions may name actions that the log never shows.
+        name_texts: As for ``audit``; ``table`` has all names.
         on_progress: Called with the step that begins.
 
     >>> import pyarrow as pa, warmstart as ws
@@ -84,7 +86,7 @@ def plan(
     taus = checked_taus(tau)
     if len(taus) > 1:
         raise UsageError("A plan takes one tau.", "Several would share delta, and need more events.")
-    asked = _Asked(gain, power, share, coverage, None if taus[0] == "auto" else taus[0], delta)
+    asked = _Asked(gain, power, share, coverage, None if taus[0] == "auto" else taus[0], delta, name_texts)
     asked.check(events)
     named = _one_policy(policy)
     on_progress("evaluating the log so far")
@@ -152,6 +154,7 @@ class _Asked:
     coverage: float
     tau: float | None
     delta: float
+    name_texts: bool
 
     def check(self, events: Events) -> None:
         """Refuse numbers that are none of the kind, and what nothing could prove."""
@@ -270,7 +273,7 @@ class _Planning:
             share=share,
             options=options,
             columns=columns,
-            rows=self.rows.busiest(policy, to_explore, most=NAMED),
+            rows=self.rows.busiest(policy, to_explore, most=NAMED, name_texts=self.asked.name_texts),
             source=evaluation.log.source,
             version=__version__,
             table=self.rows.mixture(policy, to_explore, share or 0.0),

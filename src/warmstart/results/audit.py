@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from warmstart.results import audit_notes, audit_tables
@@ -251,21 +251,25 @@ class Experiment:
 
 @dataclass(frozen=True)
 class ExploreFirst:
-    """Contexts with much traffic and a single action, the busiest first, as the log names them."""
+    """Contexts with much traffic and a single action, the busiest first.
+
+    ``rows``: as the log names them, but free text, which is numbered unless it was asked for. ``named``: the same rows
+    with the texts, where some are numbered; not part of the JSON.
+    """
 
     contexts: int
     traffic: float
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     experiments: tuple[Experiment, ...]
+    named: tuple[tuple[Any, ...], ...] = field(default=(), compare=False, repr=False)
 
     def to_arrow(self) -> pa.Table:
-        """Return the contexts as a table."""
+        """Return the contexts as a table, texts too unless the result was read from a file."""
         import pyarrow as pa
 
-        return pa.table(
-            [list(column) for column in zip(*self.rows, strict=True)] or [[]] * len(self.columns), list(self.columns)
-        )
+        columns = [list(column) for column in zip(*(self.named or self.rows), strict=True)]
+        return pa.table(columns or [[]] * len(self.columns), list(self.columns))
 
 
 @dataclass(frozen=True, repr=False)
@@ -302,6 +306,7 @@ class Audit(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it; non-finite numbers are None."""
         parts = fields_of(self)
+        del parts["explore"]["named"]
         version = parts.pop("version")
         said = {"explanations": [*self.notes, audit_notes.MEANT, audit_notes.TAU]}
         return {**self._head(), "verdict": list(self.verdict), **parts, **said, "warmstart_version": version}

@@ -1,0 +1,54 @@
+"""Contexts that are free text are numbered in what audit and plan print, unless they are asked for."""
+
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from tests.support.commands import warmstart
+
+import warmstart as ws
+
+PROMPTS = [f"my doctor says that I have illness {i}" for i in range(6)]
+COLUMNS = ("--context", "tier", "--context", "prompt", "--action", "model", "--reward", "reward")
+PLAN = ("plan", "log.parquet", *COLUMNS, "--policy", "constant:small", "--gain", "0.2", "--share", "0.5")
+
+
+@pytest.fixture
+def log(tmp_path):
+    n = 60
+    models = ["large" if i % 6 < 3 or i < 30 else "small" for i in range(n)]
+    columns = {"tier": ["free"] * n, "prompt": [PROMPTS[i % 6] for i in range(n)], "model": models}
+    pq.write_table(pa.table({**columns, "reward": [float(i % 4 > 0) for i in range(n)]}), tmp_path / "log.parquet")
+    return tmp_path
+
+
+def said(folder, *arguments):
+    ran = warmstart(*arguments, cwd=folder)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout + ran.stderr
+
+
+@pytest.mark.parametrize("command", [("audit", "log.parquet", *COLUMNS), PLAN], ids=["audit", "plan"])
+def test_no_prompt_is_in_what_a_command_prints_or_in_its_page(log, command):
+    texts = said(log, *command, "--json") + said(log, *command, "--html", "page.html") + (log / "page.html").read_text()
+    assert "text 1 of 6, not shown" in texts
+    assert "illness" not in texts
+    assert "illness" in said(log, *command, "--json", "--name-texts")
+
+
+def test_tables_that_were_asked_for_have_the_prompts(log):
+    said(log, "audit", "log.parquet", *COLUMNS, "--explore-out", "contexts.csv")
+    said(log, *PLAN, "--out", "plan.csv")
+    assert all("illness" in (log / name).read_text() for name in ("contexts.csv", "plan.csv"))
+
+
+def test_an_audit_that_was_saved_has_numbers_where_texts_were(log):
+    names = {"context": ["tier", "prompt"], "action": "model", "reward": "reward"}
+    audit = ws.audit(ws.read_events(log / "log.parquet", **names))
+    assert audit.explore.rows[0][:2] == ("free", "text 1 of 6, not shown")
+    assert audit.explore.to_arrow()["prompt"][0].as_py() == PROMPTS[0]
+    saved = ws.load_result(audit.save(log / "audit.json"))
+    assert saved.explore == audit.explore
+    assert saved.explore.to_arrow()["prompt"][0].as_py() == "text 1 of 6, not shown"
+    assert json.loads(audit.to_json())["explore"].keys() == {"contexts", "traffic", "columns", "rows", "experiments"}
