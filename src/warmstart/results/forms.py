@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Annotated, Any, Literal, NamedTuple, get_type_hints
 
 from warmstart.core import Window
-from warmstart.results.audit import Audit
+from warmstart.results.audit import Audit, ExploreFirst
 from warmstart.results.audit_epochs import EpochFacts
 from warmstart.results.checked import Checked
 from warmstart.results.display import Fact, Result
@@ -84,6 +84,7 @@ WORDS = {"headline": SENTENCES, "explanations": SENTENCES}
 FORMS: dict[type, Form] = {
     Audit: Form(names=VERSION, derived={"verdict": tuple[str, str, str], **WORDS}),
     Checked: Form(names=VERSION, derived={"why": str}),
+    ExploreFirst: Form(moved=("named",)),
     EpochFacts: Form(derived={"recommended": str | None, "verdict": str}),
     Evaluation: Form(
         names={"remarks": "notes", **VERSION},
