@@ -1,6 +1,7 @@
 """Where contexts do not repeat: audit and evaluate judge overlap by the same propensities, and say the same."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from tests.support.unrepeated import FIXED, RANDOMISED, read_unrepeated, unrepeated_log
 
@@ -32,6 +33,43 @@ def test_of_a_randomised_logger_audit_says_what_evaluate_can_use(randomised):
     assert ("a model cannot express" in audit.verdict[0]) == (source == "model")
     assert "Next to nothing" not in str(audit)
     assert "single action" not in audit.verdict[1]
+
+
+@pytest.mark.parametrize("rate", [0.5, 0.98])
+def test_tau_errors_and_the_width_of_an_interval_are_those_of_evaluate(rate):
+    rng = np.random.default_rng(0)
+    shown, rewards = rng.integers(0, 2, 2000), (rng.random(2000) < rate).astype(float)
+    log = pa.table({"x": rng.random(2000), "a": [f"a{i}" for i in shown], "r": rewards})
+    same_as_evaluate(ws.read_events(log, context="x", action="a", reward="r"))
+
+
+def test_units_widen_it_by_as_much_and_ranges_scale_it():
+    """Ten events a unit, days on which actions come and go, contexts that come twice, rewards from -5 to 5."""
+    log, _ = unrepeated_log(RANDOMISED, events=2000)
+    x = np.arange(2000) - (np.arange(2000) % 25 == 1)
+    unit, late = np.arange(2000) // 10, np.arange(2000) >= 1001
+    shown = np.random.default_rng(2).integers(0, 3, 2000) + late
+    rewards = 10.0 * (np.random.default_rng(3).random(200) < 0.5)[unit] - 5
+    times = 1_790_000_000 // 86_400 * 86_400 + 86_400 * late + np.arange(2000) % 80_000
+    columns = {"x": x, "y": x / 7, "a": [f"a{i}" for i in shown], "r": rewards, "p": np.full(2000, 1 / 3)}
+    log = pa.table({**columns, "u": unit, "t": times, "i": np.arange(2000)})
+    names = {"propensity": "p", "time": "t", "ranges": {"r": (-5, 5)}}
+    by_event, by_unit = (same_as_evaluate(read_unrepeated(log, **names, **more)) for more in ({}, {"unit": "u"}))
+    assert by_unit > 2 * by_event
+
+
+def same_as_evaluate(events):
+    audit, estimate = ws.audit(events), ws.evaluate("uniform-all", events, estimators=["ips"])["uniform-all"]
+    assert audit.exploration.overlap is not None
+    assert audit.power.tau == estimate.tau
+    [ips] = estimate.estimates
+    assert audit.power.sampling == pytest.approx(ips.upper - ips.lower, abs=1e-9)
+    at = next(at for at in audit.exploration.support if at.tau == estimate.tau)
+    assert at.uniform == pytest.approx(estimate.support.supported, abs=1e-9)
+    errors = {point.tau: point.error**2 for point in estimate.tau_choice.curve}
+    for at in audit.exploration.support:
+        assert at.error == pytest.approx(errors[at.tau], abs=1e-12)
+    return audit.power.sampling
 
 
 def test_choice_and_effective_actions_are_those_of_the_true_propensities(randomised):
@@ -70,8 +108,6 @@ def test_a_logger_that_is_random_on_part_of_the_traffic_has_that_share_of_choice
 
 def test_live_actions_are_those_of_the_day(duckdb):
     """a0 and a1 on the first day, a2 and a3 on the second: half of the actions are live on each."""
-    import pyarrow as pa
-
     log, _ = unrepeated_log(RANDOMISED, events=2000)
     late = np.arange(2000) >= 1000
     shown = np.random.default_rng(2).integers(0, 2, 2000) + 2 * late

@@ -1,33 +1,31 @@
 """What a log supports where contexts do not repeat: judged by propensities of a model, or logged ones.
 
 Only the propensity of what was shown is needed, because shown actions are drawn by the propensities: the mean over
-events of f(p) / p is the sum of f(p_a) over all actions a of a context. So nothing of size events x actions exists.
+events of f(p) / p is the sum of f(p_a) over all actions a of a context. What ``uniform-all`` could be told of is asked
+of the estimators, over its weighted table. Nothing of size events x actions exists.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
-from statistics import NormalDist
 from typing import TYPE_CHECKING
 
+from warmstart.auditing.power import DELTA, GAINS
+from warmstart.auditing.support import TAUS, supported_shares
 from warmstart.core import PROPENSITY
-from warmstart.engine import float_literal
-from warmstart.estimators import importance_weight, squared_error
-from warmstart.policy import share_of_each
+from warmstart.estimators import Levels, estimate_policy
 from warmstart.results import MoreLog, Overlap, Power, SupportAt
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import ibis.expr.types as ir
 
+    from warmstart.estimators import WeightedRows
     from warmstart.events import Strata
     from warmstart.results import Exploration, PropensitySource
 
 # The tau at which overlap is judged: the likeliest action leaves at least so much to all others.
 TAU = 0.05
-GAINS = (0.05, 0.10)
 
 
 def judge_overlap(strata: Strata, source: PropensitySource, *, tau: float = TAU) -> Overlap:
@@ -39,69 +37,46 @@ def judge_overlap(strata: Strata, source: PropensitySource, *, tau: float = TAU)
         tau: See ``choice``: 1 - mean over events of 1(p > 1 - tau) / p, p of what was shown.
     """
     rows = _known(strata)
-    certain = _certain(rows, tau)
-    sums = {"n": rows.n.sum(), "certain": certain.sum(), "loss": -(rows.n * rows[PROPENSITY].ln()).sum()}
-    totals = strata.cells.engine.fetch(rows.agg(**sums))[0]
+    loss = -(rows.n * rows[PROPENSITY].ln()).sum()
+    totals = strata.cells.engine.fetch(rows.agg(n=rows.n.sum(), loss=loss, certain=_certain(rows, tau)))[0]
     events = float(totals["n"] or 0.0)
     if not events:
         return Overlap(tau, 0.0, 1.0, source.name)
-    choice = 1 - float(totals["certain"]) / events
-    return Overlap(tau, min(max(choice, 0.0), 1.0), math.exp(float(totals["loss"]) / events), source.name)
+    choice = _choice(totals["certain"], events)
+    return Overlap(tau, choice, math.exp(float(totals["loss"]) / events), source.name)
 
 
 def modelled_exploration(
-    counted: Exploration, strata: Strata, source: PropensitySource, *, live: bool
+    counted: Exploration, weighted: WeightedRows, strata: Strata, source: PropensitySource
 ) -> tuple[Exploration, Power]:
     """Return the choice in a log, and what it could prove, by propensities that are no counts: nothing for certain.
 
+    Tau, support, errors and the width of an interval are those of ``evaluate("uniform-all")``, the interval of IPS.
+
     Args:
         counted: The choice by counts; how many actions contexts were shown, and how evenly, stays.
+        weighted: The weighted table of ``uniform-all``.
         strata: Strata with propensities.
         source: Where these come from.
-        live: Whether ``uniform-all`` chooses among the actions that are live on the day.
     """
-    overlap = judge_overlap(strata, source)
-    taus = [at.tau for at in counted.support]
-    taus = sorted({*taus, overlap.tau})
-    support, width = _support(strata, taus, overlap.tau, live=live)
-    low, high = strata.cells.evaluated.log.reward_range
+    overlap, cells = judge_overlap(strata, source), strata.cells
+    [best] = estimate_policy(weighted, taus=["auto"], levels=Levels(DELTA), method="kl", estimators=("ips",))
+    errors = {at.tau: at.error**2 for at in (best.tau_choice.curve if best.tau_choice else ())}
+    taus, rows = sorted({*TAUS, best.tau}), _known(strata)
+    certain = cells.engine.fetch(rows.agg(**{f"{tau}": _certain(rows, tau) for tau in taus}))[0]
+    support = tuple(
+        SupportAt(tau, min(share, 1.0), _choice(certain[f"{tau}"], weighted.events), errors[tau])
+        for tau, share in zip(taus, supported_shares(weighted, taus), strict=True)
+    )
+    low, high = weighted.reward_range
+    [ips] = best.estimates
+    # Without ends, as of very few units, nothing is known of the value.
+    width = high - low if ips.lower is None or ips.upper is None else ips.upper - ips.lower
     none = tuple(MoreLog(gain, None) for gain in GAINS)
     blind = (high - low) * (1 - overlap.choice)
-    power = Power(overlap.tau, overlap.choice, None, none, sampling=(high - low) * width, blind=blind)
+    power = Power(best.tau, overlap.choice, None, none, sampling=width, blind=blind)
     effective = overlap.effective_actions
-    return replace(counted, effective_actions=effective, support=support, overlap=overlap, live=live), power
-
-
-def _support(
-    strata: Strata, taus: Sequence[float], reference: float, *, live: bool
-) -> tuple[tuple[SupportAt, ...], float]:
-    """Return the support of ``uniform-all`` by tau, and the width of a 95 % interval of its value at one tau."""
-    cells, rows = strata.cells, _known(strata)
-    rows = rows.join(share_of_each(cells, live=live), list(cells.columns.context_keys))
-    p, h = rows[PROPENSITY], rows.share
-    sums = {"rewards": rows.reward_sum.sum()}
-    for i, tau in enumerate(taus):
-        weight = importance_weight(h, p, float_literal(tau))
-        sums[f"supported_{i}"] = (p >= tau).ifelse(rows.n * h / p, 0.0).sum()
-        sums[f"certain_{i}"] = _certain(rows, tau).sum()
-        sums[f"lost_{i}"] = (rows.n * (h / p - weight)).sum()
-        sums[f"squares_{i}"] = (rows.n * weight * weight).sum()
-        sums[f"variance_{i}"] = (rows.reward_sq_sum * weight * weight).sum()
-    totals = {name: float(total or 0.0) for name, total in cells.engine.fetch(rows.agg(**sums))[0].items()}
-    events = float(cells.evaluated.window.events)
-    support = tuple(
-        SupportAt(
-            tau,
-            uniform=min(totals[f"supported_{i}"] / events, 1.0),
-            choice=min(max(1 - totals[f"certain_{i}"] / events, 0.0), 1.0),
-            error=squared_error(
-                totals[f"lost_{i}"] / events, totals[f"squares_{i}"] / events**2, totals["rewards"] / events
-            ),
-        )
-        for i, tau in enumerate(taus)
-    )
-    variance = totals[f"variance_{list(taus).index(reference)}"]
-    return support, 2 * NormalDist().inv_cdf(0.975) * math.sqrt(variance) / events
+    return replace(counted, effective_actions=effective, support=support, overlap=overlap), power
 
 
 def _known(strata: Strata) -> ir.Table:
@@ -111,6 +86,11 @@ def _known(strata: Strata) -> ir.Table:
 
 
 def _certain(rows: ir.Table, tau: float) -> ir.Value:
-    """Return as a column the events, by weight, on which one action has a propensity above 1 - tau."""
+    """Return the sum of events, by weight, on which one action has a propensity above 1 - tau."""
     p = rows[PROPENSITY]
-    return (p > 1 - tau).ifelse(rows.n / p, 0.0)
+    return (p > 1 - tau).ifelse(rows.n / p, 0.0).sum()
+
+
+def _choice(certain: float | None, events: float) -> float:
+    """Return the share of events on which no action is all but certain."""
+    return min(max(1 - float(certain or 0.0) / events, 0.0), 1.0)

@@ -45,16 +45,22 @@ def exploration(weighted: WeightedRows, cells: Cells, *, live: bool) -> tuple[Ex
         ActionCount(label, round(by_context[f"contexts_{j}"]), by_context[f"traffic_{j}"] / events)
         for j, (label, _, _) in enumerate(BINS)
     )
-    supported = {f"supported_{i}": (supported_ratio(rows, at) * rows.n).sum() for i, at in enumerate(taus)}
-    totals = engine.fetch(rows.agg(rewards=rows.reward_sum.sum(), **supported))[0]
-    errors = [squared_error(*costs[at], totals["rewards"] / events) for at in taus]
+    rate = cells.totals["rewards"] / events
     support = tuple(
-        SupportAt(at, (totals[f"supported_{i}"] or 0.0) / events, by_context[f"choice_{i}"] / events, errors[i])
-        for i, at in enumerate(taus)
+        SupportAt(at, share, by_context[f"choice_{i}"] / events, squared_error(*costs[at], rate))
+        for i, (at, share) in enumerate(zip(taus, supported_shares(weighted, taus), strict=True))
     )
     tested = round(by_context["tested"])
     even = EvenShares(tested, by_context["rejected"] / tested if tested else 0.0)
     return Exploration(counts, math.exp(of_cells["entropy"] / events), support, even, live), choice.tau
+
+
+def supported_shares(weighted: WeightedRows, taus: Sequence[float]) -> list[float]:
+    """Return the share of traffic on which a policy is supported, for every tau."""
+    rows = weighted.table
+    sums = {f"{tau}": (supported_ratio(rows, tau) * rows.n).sum() for tau in taus}
+    totals = weighted.engine.fetch(rows.agg(**sums))[0]
+    return [float(totals[f"{tau}"] or 0.0) / weighted.events for tau in taus]
 
 
 def _over_cells(table: ir.Table) -> ir.Table:

@@ -29,7 +29,7 @@ from warmstart.events import Events, open_cells, open_daily_cells, open_strata, 
 from warmstart.pipeline.assumptions import LogChecks, audit_assumptions
 from warmstart.pipeline.checks import check_events
 from warmstart.pipeline.sources import check_folds, choose_source, contexts_repeat, with_propensities
-from warmstart.policy import build_policy, parse_policies
+from warmstart.policy import build_policy, parse_policies, uniform_all_where_shown
 from warmstart.results import Audit
 
 if TYPE_CHECKING:
@@ -146,4 +146,9 @@ def _choice(
     with open_strata(cells, by_propensity=name == "logged") as strata:
         check_folds(strata)
         weighed, source = with_propensities(strata, name, reason)
-        return *modelled_exploration(explored, weighed, source, live=live), units
+        with ExitStack() as resources:
+            by_row = unit_visits(cells, weighed, resources) if cells.columns.unit else None
+            weighted = resources.enter_context(
+                open_weighted_rows(uniform_all_where_shown(cells, live=live), cells, strata=weighed, visits=by_row)
+            )
+            return *modelled_exploration(explored, weighted, weighed, source), units

@@ -35,7 +35,7 @@ _door = Door.to(
         "ranking_store": "RankingInEngine RankingInMemory RankingStore",
         "storage": "load_policy save_policy",
         "unfamiliar": "unfamiliar",
-        "uniform": "share_of_each",
+        "uniform": "uniform_all_where_shown",
         "unknown": "unknown_share",
     },
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ibis
 import ibis.expr.types as ir
 
 from warmstart.core import ACTION, DAY, PROBABILITY, UsageError, WindowName
@@ -56,20 +57,25 @@ def uniform_all_policy(cells: Cells, *, live: bool, name: str = "uniform-all") -
     return PolicyTable(name, table.select(*keys, ACTION, **{PROBABILITY: table.share / table.context_n}))
 
 
-def share_of_each(cells: Cells, *, live: bool) -> ir.Table:
-    """Return the probability of each action under ``uniform-all`` in every context, as a column ``share``.
+def uniform_all_where_shown(cells: Cells, *, live: bool) -> PolicyTable:
+    """Return ``uniform-all`` with one row, of no action, for all that a context was not shown: for sums it is the same.
 
-    With days it is the mean of 1 / k_d over the context's traffic, which is that of the actions live on all its days.
+    So a context that occurs once has two rows, and not one for every action.
     """
     keys = list(cells.columns.context_keys)
-    contexts = cells.contexts.select(*keys, "context_n")
-    if not live:
-        actions = _shown(cells)
-        kinds = cells.engine.fetch(actions.agg(kinds=actions.count()))[0]["kinds"]
-        return contexts.select(*keys, share=float_literal(1) / max(kinds, 1))
-    daily = _share_by_day(cells, _live_spans(cells))
-    shares = daily.group_by(*keys).agg(total=daily.share.sum()).join(contexts, keys)
-    return shares.select(*keys, share=shares.total / shares.context_n)
+    shown = cells.table.filter(cells.table.n > 0)
+    if live:
+        shown = shown.select(*keys, ACTION, *SPAN, "context_n")
+        daily = _share_by_day(cells, _live_spans(cells))
+        alive = shown.join(daily, [*keys, shown.live_from <= daily[DAY], daily[DAY] < shown.live_until])
+        chosen = alive.group_by(*keys, ACTION).agg(**{PROBABILITY: (alive.share / alive.context_n).sum()})
+    else:
+        kinds = cells.engine.fetch(_shown(cells).agg(kinds=_shown(cells).count()))[0]["kinds"]
+        chosen = shown.select(*keys, ACTION, **{PROBABILITY: float_literal(1) / max(kinds, 1)})
+    others = ibis.greatest(1.0 - chosen[PROBABILITY].sum(), float_literal(0))
+    rest = chosen.group_by(*keys).agg(**{PROBABILITY: others})
+    rest = rest.select(*keys, **{ACTION: ibis.null(chosen[ACTION].type()), PROBABILITY: rest[PROBABILITY]})
+    return PolicyTable("uniform-all", ibis.union(chosen, rest))
 
 
 def _shown(cells: Cells) -> ir.Table:
