@@ -1,4 +1,4 @@
-"""Contexts that are free text are numbered in what audit and plan print, unless they are asked for."""
+"""Contexts that are free text are numbered in what audit and plan print, unless they are asked for, and cut in errors."""
 
 import json
 
@@ -52,3 +52,22 @@ def test_an_audit_that_was_saved_has_numbers_where_texts_were(log):
     assert saved.explore == audit.explore
     assert saved.explore.to_arrow()["prompt"][0].as_py() == "text 1 of 6, not shown"
     assert json.loads(audit.to_json())["explore"].keys() == {"contexts", "traffic", "columns", "rows", "experiments"}
+
+
+@pytest.mark.parametrize("wrong", [None, 7.0])
+def test_an_error_quotes_the_beginning_of_a_prompt(log, wrong):
+    table = pq.read_table(log / "log.parquet")
+    rewards = pa.array([wrong, *table["reward"].to_pylist()[1:]])
+    pq.write_table(table.set_column(3, "reward", rewards), log / "log.parquet")
+    ran = warmstart("evaluate", "log.parquet", *COLUMNS, "--policy", "constants", cwd=log)
+    assert ran.returncode != 0
+    assert "'reward'" in ran.stderr
+    assert "prompt = 'my doctor sa…'" in ran.stderr
+    assert "illness" not in ran.stdout + ran.stderr
+
+
+def test_an_error_in_a_policy_quotes_the_beginning_of_a_prompt(log):
+    names = {"context": ["tier", "prompt"], "action": "model", "reward": "reward"}
+    with pytest.raises(ws.DecisionError, match="my doctor sa…") as raised:
+        ws.evaluate({"wrong": lambda contexts: contexts["none"]}, ws.read_events(log / "log.parquet", **names))
+    assert "illness" not in str(raised.value)

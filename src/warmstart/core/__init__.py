@@ -38,7 +38,7 @@ _door = Door.to(
         "outcomes": "Outcome",
         "progress": "Progress silent",
         "temporaries": "remove temporary_folder temporary_path",
-        "text": "counted first_lines is_unicode more percent printable quoted shortened",
+        "text": "counted excerpt first_lines is_unicode more percent printable quoted shortened",
         "version": "__version__",
         "window": "Moment Window date_of iso microseconds minute span timestamp",
     },

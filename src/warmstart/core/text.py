@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+# Text of so many words is free text, and so is long text that may be in a language without spaces; a message quotes so
+# many characters of it.
+FREE_WORDS, LONGEST_NAME, BEGINNING = 5, 24, 12
+
 
 def is_unicode(text: str) -> bool:
     r"""Tell whether text can be written as UTF-8: file names and arguments of other bytes cannot.
@@ -37,6 +41,18 @@ def quoted(value: object) -> str:
     'page' 7
     """
     return f"'{shortened(value)}'" if isinstance(value, str) else shortened(value)
+
+
+def excerpt(value: object) -> str:
+    """Show a value of the log inside a message; of free text, such as a prompt, the first characters alone.
+
+    >>> print(excerpt("law"), excerpt("my doctor says that I am ill"), excerpt(0.5))
+    'law' 'my doctor sa…' 0.5
+    """
+    if not isinstance(value, str):
+        return quoted(value)
+    free = len(value.split()) >= FREE_WORDS or (len(value) > LONGEST_NAME and not value.isascii())
+    return quoted(f"{value[:BEGINNING]}…" if free else value)
 
 
 def first_lines(error: Exception, lines: int = 1) -> str:

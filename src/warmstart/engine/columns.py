@@ -10,7 +10,7 @@ import ibis.expr.types as ir
 import numpy as np
 from numpy.typing import NDArray
 
-from warmstart.core import TIME, quoted, to_numpy
+from warmstart.core import TIME, excerpt, to_numpy
 from warmstart.engine.engine import Engine
 
 
@@ -34,7 +34,7 @@ def float_literal(number: float) -> ir.Value:
 def example_rows(engine: Engine, rows: ir.Table, given: Mapping[str, str]) -> str:
     """Return the first few rows as text for an error message, under the user's column names; "" if there are none."""
     examples = [
-        ", ".join(f"{given.get(name, name)} = {quoted(value)}" for name, value in row.items() if name != TIME)
+        ", ".join(f"{given.get(name, name)} = {excerpt(value)}" for name, value in row.items() if name != TIME)
         for row in engine.fetch(rows.limit(3))
     ]
     return f"for example {'; '.join(examples)}" if examples else ""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from warmstart.core import PROBABILITY, DecisionError, counted, first_lines, quoted, to_arrow, to_numpy
+from warmstart.core import PROBABILITY, DecisionError, counted, excerpt, first_lines, quoted, to_arrow, to_numpy
 from warmstart.engine import frame_to_arrow
 from warmstart.features import KeyEncoder, plain_column
 
@@ -205,7 +205,7 @@ def _merged(answer: Answer) -> Answer:
 def contexts_as_text(contexts: pa.Table, rows: Sequence[int], names: Sequence[str]) -> str:
     """Return contexts for a message, under the user's names."""
     listed = contexts.select(list(names)).take(pa.array(list(rows), pa.int64())).to_pylist()
-    return "; ".join(", ".join(f"{name} = {quoted(value)}" for name, value in row.items()) for row in listed)
+    return "; ".join(", ".join(f"{name} = {excerpt(value)}" for name, value in row.items()) for row in listed)
 
 
 def _library(value: Any) -> str:
