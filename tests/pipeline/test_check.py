@@ -69,6 +69,8 @@ def test_what_is_not_certified_supported_or_sound_fails():
         ({"evidence": "proof"}, "'proof' is none of certified"),
         ({"no_codes": "WS999"}, "no code 'WS999'"),
         ({"judged": "nobody", "verdict": "same"}, "no policy 'nobody' to judge"),
+        ({"gain_lower": float("nan")}, "gain_lower .* must be a finite number"),
+        ({"support": 7}, "support .* must be a share from 0 to 1"),
     ],
 )
 def test_conditions_that_mean_nothing_are_refused(clear, asked, message):
@@ -79,7 +81,7 @@ def test_conditions_that_mean_nothing_are_refused(clear, asked, message):
 def test_reports_say_the_same_and_are_escaped(clear):
     odd = replace(clear.policies[0], policy='<b>&"|\x1b')
     checked = ws.check(
-        replace(clear, policies=(odd, *clear.policies[1:])), judged=odd.policy, gain_lower=0.1, support=2
+        replace(clear, policies=(odd, *clear.policies[1:])), judged=odd.policy, gain_lower=0.1, min_events=10**9
     )
     suite = ET.fromstring(checked.to_junit()).find("testsuite")
     assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("3", "1", "0")

@@ -104,6 +104,8 @@ LOG = 'version = 1\n[log]\nevents = "log.csv"\ncontext = ["page"]\naction = "ad"
         (f"{LOG}drop_nulls = 'yes'\n", 7, "log.drop_nulls is text .'yes'., not true or false"),
         (f"{LOG}threads = 0\n", 7, "log.threads is 0, and must be 1 or more"),
         (f"{LOG}threads = 1.5\n", 7, "not a whole number"),
+        ("[check]\nsupport = 7\n", 2, "check.support is 7.0, and must be 1 or less"),
+        ("[check]\n\ngain_lower = nan\n", 3, "check.gain_lower is nan, and must be a finite number"),
         (f"{LOG}[log.ranges]\nclick = [0]\n", 7, r"log.ranges is a table, not a table of \[lowest, highest\]"),
         (f"{LOG}[evaluate]\ntau = 'much'\n", 8, "evaluate.tau is text"),
         (f"{LOG}[evaluate]\ninterval = 'betz'\n", 8, "'betz' is none of bets, kl"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from warmstart.core import CODES, UsageError, __version__, quoted
-from warmstart.pipeline.check_settings import EVIDENCE, KINDS
+from warmstart.pipeline.check_settings import EVIDENCE, KINDS, check_conditions
 from warmstart.results import Checked, Evaluation, judge
 
 
@@ -43,6 +43,7 @@ def check(
     >>> bool(check(ws.evaluate("constant:a", events), verdict="better", evidence="certified"))
     True
     """
+    check_conditions(gain_lower, support)
     kinds, codes = ([one] if isinstance(one, str) else list(one) for one in (verdict, no_codes))
     for word, known in (*((kind, KINDS) for kind in kinds), *([(evidence, EVIDENCE)] if evidence else [])):
         if word not in known:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
+from warmstart.core import UsageError
 from warmstart.pipeline.settings import shown
 
 KINDS = ("better", "same", "worse", "cannot-tell")
@@ -50,7 +52,7 @@ class CheckSettings:
     )
     support: float | None = field(
         default=None,
-        metadata=shown("The log supports the policy on at least this share of the traffic.", "SHARE"),
+        metadata=shown("The log supports the policy on at least this share of the traffic.", "SHARE", least=0, most=1),
     )
     no_alarms: bool = field(
         default=False, metadata=shown("No alarm rings of propensities that are not the window's counts (WS105, WS106).")
@@ -66,3 +68,14 @@ class CheckSettings:
     min_events: int | None = field(
         default=None, metadata=shown("The evaluated window has at least so many events.", "N", least=1)
     )
+
+    def __post_init__(self) -> None:
+        check_conditions(self.gain_lower, self.support)
+
+
+def check_conditions(gain_lower: float | None, support: float | None) -> None:
+    """Refuse conditions that nothing could meet."""
+    if gain_lower is not None and not math.isfinite(gain_lower):
+        raise UsageError(f"gain_lower (--gain-lower) must be a finite number, and is {gain_lower:g}.")
+    if support is not None and not 0 <= support <= 1:
+        raise UsageError(f"support (--support) must be a share from 0 to 1, and is {support:g}.")

@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import MISSING, Field, dataclass, fields
 from difflib import get_close_matches
+from math import isfinite
 from pathlib import Path
 from types import MappingProxyType, NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
@@ -200,9 +201,13 @@ class _Reader:
             for word in value if isinstance(value, list) else [value]:
                 if word not in words:
                     raise self.error(place, f"{quoted(word)} is none of {', '.join(words)}.")
-        least = setting.metadata.get("least")
+        if isinstance(value, float) and not isfinite(value):
+            raise self.error(place, f"{'.'.join(place)} is {value}, and must be a finite number.")
+        least, most = (setting.metadata.get(end) for end in ("least", "most"))
         if least is not None and value < least:
             raise self.error(place, f"{'.'.join(place)} is {value}, and must be {least} or more.")
+        if most is not None and value > most:
+            raise self.error(place, f"{'.'.join(place)} is {value}, and must be {most} or less.")
         return value
 
     def unknown(self, place: tuple[str, ...], key: str, known: tuple[str, ...]) -> SettingsError:

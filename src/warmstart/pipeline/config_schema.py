@@ -48,8 +48,8 @@ def _section(kinds: tuple[type, ...]) -> dict[str, Any]:
         for one in fields(kind):
             about = one.metadata
             schema = _schema(hints[one.name], about.get("words") if about.get("closed") else None)
-            if "least" in about:
-                schema["minimum"] = about["least"]
+            bounds = {"minimum": about.get("least"), "maximum": about.get("most")}
+            schema |= {name: number for name, number in bounds.items() if number is not None}
             found[one.name] = {"description": about["help"], **schema}
     text = " ".join((getdoc(kind) or "").partition("\n")[0] for kind in kinds)
     return {"type": "object", "description": text, "additionalProperties": False, "properties": found}
