@@ -145,6 +145,29 @@ def test_a_regressor_without_sample_weights_is_refused(month):
         ws.fit(month[1], model=KNeighborsRegressor(), fit_tau=0.3)
 
 
+def test_what_a_model_of_the_users_raises_is_an_error_with_a_hint():
+    """Dense trees refuse the sparse features of fit; a reward model, or a classifier, may fail for whatever reason."""
+    from sklearn.ensemble import HistGradientBoostingRegressor
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    class Failing(Ridge):
+        def predict(self, X):
+            raise ZeroDivisionError
+
+    rng = np.random.default_rng(0)
+    log = {"page": rng.random(400), "ad": rng.integers(0, 2, 400), "click": rng.random(400) < 0.3}
+    events = ws.read_events(pa.table(log), context="page", action="ad", reward="click")
+    pages = pa.table({"page": log["page"], "topic": [f"topic {i}" for i in range(400)]})
+    dense = r"HistGradientBoostingRegressor failed: Sparse data .* Pass a model that takes sparse"
+    with pytest.raises(ws.UsageError, match=dense) as error:
+        ws.fit(events, contexts=pages, model=HistGradientBoostingRegressor(), fit_tau=0.3)
+    assert error.value.code == "WS301"
+    with pytest.raises(ws.UsageError, match=r"Failing failed: ZeroDivisionError\. It is used"):
+        ws.evaluate("constant:0", events, propensities="counts", reward_model=Failing())
+    with pytest.raises(ws.UsageError, match=r"LogisticRegression failed: .*C"):
+        ws.evaluate("constant:0", events, propensities=LogisticRegression(C=-1))
+
+
 def test_a_classifier_is_no_reward_model(month):
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC

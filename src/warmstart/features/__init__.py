@@ -20,7 +20,7 @@ _door = Door.to(
     __name__,
     {
         "design_matrix": "ContextMatrix Matrix",
-        "folds": "few_threads other_folds regressor_copy scikit_learn weighted_copy",
+        "folds": "few_threads other_folds regressor_copy scikit_learn users_model weighted_copy",
         "columns": "TOKEN absent_of numbers_of text_parts times_of vectors_of",
         "hashed": "Bits feature_rows settings_of_table",
         "keys": "KeyEncoder plain_column",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from importlib import import_module
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from warmstart.core import UsageError
+from warmstart.core import UsageError, WarmstartError
 
 MANY_ROWS = 100_000
 
@@ -69,3 +69,21 @@ def weighted_copy(model: Any, seed: int) -> Any:
     if getattr(copy, "random_state", seed) is None:
         copy.random_state = seed
     return copy
+
+
+@contextmanager
+def users_model(model: Any) -> Iterator[None]:
+    """Raise what a user's model raises while it fits or predicts as an error that names the model, with a hint."""
+    try:
+        yield
+    except (WarmstartError, MemoryError):
+        raise
+    except Exception as error:
+        said = str(error).strip().splitlines() or [type(error).__name__]
+        hint = "It is used as models of scikit-learn are: try fit(X, y, sample_weight=...) on rows of your own."
+        if "sparse" in str(error).lower():
+            hint = (
+                "Pass a model that takes sparse matrices, such as Ridge or RandomForestRegressor; "
+                "gradient-boosted trees on dense features are model='trees' (--model trees) of fit."
+            )
+        raise UsageError(f"{type(model).__name__} failed: {said[0].rstrip('.')}.", hint) from error

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from warmstart.core import UsageError
-from warmstart.features import scikit_learn, weighted_copy
+from warmstart.features import scikit_learn, users_model, weighted_copy
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -122,7 +122,8 @@ class Fitted:
         copy = scikit_learn("base").clone(classifier)
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", not_converged)
-            copy.fit(training.x, training.classes, sample_weight=training.sample_weight)
+            with users_model(copy):
+                copy.fit(training.x, training.classes, sample_weight=training.sample_weight)
         for warning in caught:
             if not issubclass(warning.category, not_converged):
                 warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
@@ -133,7 +134,9 @@ class Fitted:
         """Return the logarithms of the classifier's probabilities."""
         if self.classifier is None:
             return np.zeros((x.shape[0], len(self.classes)))
-        return np.log(np.maximum(np.asarray(self.classifier.predict_proba(x), dtype=np.float64), LEAST_PROBABILITY))
+        with users_model(self.classifier):
+            probabilities = np.asarray(self.classifier.predict_proba(x), dtype=np.float64)
+        return np.log(np.maximum(probabilities, LEAST_PROBABILITY))
 
     def places(self, numbers: Ints) -> Ints:
         """Return the classifier's columns of classes, -1 for a class that it never saw."""

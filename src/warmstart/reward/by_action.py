@@ -24,7 +24,15 @@ from warmstart.core import (
 )
 from warmstart.engine import LocalEngine, add_predictions, float_literal
 from warmstart.events import FOLDS, Cells, Strata, fetch_to_learn_from, with_key_folds
-from warmstart.features import ContextMatrix, KeyEncoder, Matrix, other_folds, regressor_copy, scikit_learn
+from warmstart.features import (
+    ContextMatrix,
+    KeyEncoder,
+    Matrix,
+    other_folds,
+    regressor_copy,
+    scikit_learn,
+    users_model,
+)
 from warmstart.reward.left_out import cell_errors
 
 Floats = NDArray[np.float64]
@@ -154,7 +162,8 @@ class FoldRewards:
         """Return what an action is expected to earn in some rows of a matrix."""
         if action not in self.regressions:
             return np.full(len(rows), self.means.get(action, self.overall))
-        return np.asarray(self.regressions[action].predict(x[rows]), dtype=np.float64)
+        with users_model(regression := self.regressions[action]):
+            return np.asarray(regression.predict(x[rows]), dtype=np.float64)
 
 
 def learn_by_action(
@@ -205,7 +214,8 @@ def learn_by_action(
         def fit(cells: _Examples) -> Any:
             if penalty is not None:
                 return _logistics(cells, (penalty,))[0]
-            return scikit_learn("base").clone(given).fit(cells.x, cells.means, sample_weight=cells.n)
+            with users_model(given):
+                return scikit_learn("base").clone(given).fit(cells.x, cells.means, sample_weight=cells.n)
 
         means = {
             cells.action: (cells.rewards + FEWEST_EVENTS * overall) / (cells.events + FEWEST_EVENTS)

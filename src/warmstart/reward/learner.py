@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent
-from warmstart.features import FeatureRows, few_threads, regressor_copy
+from warmstart.features import FeatureRows, few_threads, regressor_copy, users_model
 from warmstart.kernels import either
 from warmstart.reward.credibility import LOWEST_SHARE, LOWEST_SHARE_OF_CHANCES, Credibility, Halves
 from warmstart.reward.examples import Examples
@@ -158,8 +158,9 @@ class Learner:
 
         both = sparse.hstack([matrix(self.x)[examples.contexts], matrix(self.a)[examples.actions]], format="csr")
         fitted = regressor_copy(self.regressor, self.settings.seed)
-        fitted.fit(both, examples.means, sample_weight=examples.importance(tau).astype(np.float64))
-        return np.clip(np.asarray(fitted.predict(both), dtype=np.float32), 0, 1)
+        with users_model(self.regressor):
+            fitted.fit(both, examples.means, sample_weight=examples.importance(tau).astype(np.float64))
+            return np.clip(np.asarray(fitted.predict(both), dtype=np.float32), 0, 1)
 
     def sample(self, examples: Examples) -> Examples:
         """Return cells to choose a model or tau with: those of some contexts, if there are many."""
