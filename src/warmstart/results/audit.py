@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from warmstart.results import audit_notes, audit_tables
+from warmstart.results import audit_headline, audit_notes, audit_tables
 from warmstart.results.display import Result, fields_of
 
 if TYPE_CHECKING:
@@ -300,15 +300,15 @@ class Audit(Result):
 
     @property
     def headline(self) -> list[str]:
-        """Return the verdict, to be read first."""
-        return [f"VERDICT: {sentence}" for sentence in self.verdict]
+        """Return the verdict, what to do next, and what all of it is about."""
+        return audit_headline.headline(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it; non-finite numbers are None."""
         parts = fields_of(self)
         del parts["explore"]["named"]
         version = parts.pop("version")
-        said = {"explanations": [*self.notes, audit_notes.MEANT, audit_notes.TAU]}
+        said = {"headline": self.headline, "explanations": self.notes}
         return {**self._head(), "verdict": list(self.verdict), **parts, **said, "warmstart_version": version}
 
     def _rows(self) -> list[dict[str, Any]]:
