@@ -1,7 +1,8 @@
-"""``make bench-check``: measure at a small size; exit 1 where a ratio is a quarter worse than the last recorded one.
+"""``make bench-check``: measure at a small size; exit 1 where a ratio is a quarter worse than the last or best record.
 
 A benchmark that seems slower is measured once more, and only what is slower both times counts. A ratio without a
-record of the same settings fails too (exit 2): ``python -m benchmarks.check --record`` adds one.
+record of the same settings fails too (exit 2): ``python -m benchmarks.check --record`` adds one. A slow-down that is
+wanted is recorded with ``--accept WHY``: the best is counted from there on.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import records
-from benchmarks.records import Rows
+from benchmarks.records import Record, Rows
 from benchmarks.suite import Benchmark, small
 from benchmarks.tables import TABLES, cell, print_table, publish
 
@@ -28,26 +29,34 @@ COMPARED = (
 
 @dataclass(frozen=True)
 class Finding:
-    """One ratio now and as it was recorded; nothing recorded is None."""
+    """One ratio now, as it was recorded last, and the best recorded with its commit; nothing recorded is None."""
 
     row: str
     column: str
     now: float
     before: float | None
+    best: tuple[float, str] | None = None
 
     @property
     def change(self) -> float | None:
         return None if self.before is None else self.now / self.before - 1
 
+    @property
+    def change_of_best(self) -> float | None:
+        return None if self.best is None else self.now / self.best[0] - 1
+
     def is_worse(self, tolerance: float) -> bool:
-        return self.change is not None and self.change >= tolerance
+        return any(change is not None and change >= tolerance for change in (self.change, self.change_of_best))
 
 
-def compare(measured: Rows, recorded: Rows | None) -> list[Finding]:
-    """Return what was measured of the compared columns, each beside its recorded value."""
-    known = recorded or {}
+def compare(measured: Rows, recorded: list[Record], settings: dict[str, Any]) -> list[Finding]:
+    """Return what was measured of the compared columns, each beside its last and its best recorded value."""
+    last = records.last(recorded, settings)
+    known = last["rows"] if last else {}
     return [
-        Finding(name, column, row[column], known.get(name, {}).get(column))
+        Finding(
+            name, column, row[column], known.get(name, {}).get(column), records.best(recorded, settings, name, column)
+        )
         for name, row in measured.items()
         for column in COMPARED
         if column in row
@@ -66,12 +75,8 @@ def better_of(first: Rows, second: Rows) -> Rows:
 def findings(
     tables: dict[str, Rows], settings: dict[str, Any], folder: Path = records.RESULTS
 ) -> dict[str, list[Finding]]:
-    """Return the findings of a benchmark's tables against the newest records of the same settings."""
-    result = {}
-    for name, rows in tables.items():
-        record = records.last(records.read(name, folder), settings)
-        result[name] = compare(rows, record and record["rows"])
-    return result
+    """Return the findings of a benchmark's tables against the records of the same settings."""
+    return {name: compare(rows, records.read(name, folder), settings) for name, rows in tables.items()}
 
 
 def measure(benchmark: Benchmark, tolerance: float, folder: Path = records.RESULTS) -> dict[str, Rows]:
@@ -86,12 +91,13 @@ def measure(benchmark: Benchmark, tolerance: float, folder: Path = records.RESUL
 
 
 def print_findings(name: str, found: list[Finding], tolerance: float) -> None:
-    lines = [["", "", "now", "recorded", "change", ""]]
+    lines = [["", "", "now", "last", "change", "best", "change", "", ""]]
     for one in found:
-        change = "no record" if one.change is None else f"{one.change:+.0%}"
+        change, of_best = ("no record" if of is None else f"{of:+.0%}" for of in (one.change, one.change_of_best))
+        best, commit = one.best or (None, "")
+        now, last, best_now = (cell(value, TABLES[name].form(one.column)) for value in (one.now, one.before, best))
         verdict = "WORSE" if one.is_worse(tolerance) else ""
-        numbers = [cell(value, TABLES[name].form(one.column)) for value in (one.now, one.before)]
-        lines.append([one.row, one.column, *numbers, change, verdict])
+        lines.append([one.row, one.column, now, last, change, best_now, of_best, commit, verdict])
     print_table(name, lines)
 
 
@@ -109,14 +115,17 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=3, help="interleaved runs; medians are compared")
     parser.add_argument("--tolerance", type=float, default=QUARTER)
     parser.add_argument("--record", action="store_true", help="keep the results, and compare with nothing")
+    parser.add_argument("--accept", metavar="WHY", help="with --record: why what is measured may be slower than before")
     options = parser.parse_args()
+    if options.accept and not options.record:
+        parser.error("--accept is for --record")
     everything: list[Finding] = []
     for name, benchmark in small(options.events, options.runs).items():
         if name not in options.what:
             continue
         if options.record:
             for table, rows in benchmark.run().items():
-                publish(table, rows, benchmark.settings, record=True)
+                publish(table, rows, benchmark.settings, record=True, accepted=options.accept)
             continue
         for table, found in findings(measure(benchmark, options.tolerance), benchmark.settings).items():
             if found:

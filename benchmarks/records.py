@@ -31,15 +31,33 @@ def read(name: str, folder: Path = RESULTS) -> list[Record]:
 
 def last(records: list[Record], settings: Mapping[str, Any]) -> Record | None:
     """Return the newest record measured with these settings, whatever its other settings and the number of runs."""
-    wanted = {name: value for name, value in settings.items() if name not in NOISE}
-    matching = [record for record in records if wanted.items() <= record["settings"].items()]
+    matching = _alike(records, settings)
     return matching[-1] if matching else None
 
 
-def append(name: str, rows: Rows, settings: Mapping[str, Any], folder: Path = RESULTS) -> Path:
-    """Add what was measured just now to a benchmark's file."""
+def best(records: list[Record], settings: Mapping[str, Any], row: str, column: str) -> tuple[float, str] | None:
+    """Return the smallest value of a row's column that was recorded with these settings, and its commit.
+
+    Counted from the last record whose slow-down was accepted, if there is one.
+    """
+    matching = _alike(records, settings)
+    since = max((i for i, record in enumerate(matching) if record.get("accepted")), default=0)
+    values = [(record["rows"].get(row, {}).get(column), record["commit"]) for record in matching[since:]]
+    return min(((value, commit) for value, commit in values if value is not None), default=None)
+
+
+def _alike(records: list[Record], settings: Mapping[str, Any]) -> list[Record]:
+    wanted = {name: value for name, value in settings.items() if name not in NOISE}
+    return [record for record in records if wanted.items() <= record["settings"].items()]
+
+
+def append(
+    name: str, rows: Rows, settings: Mapping[str, Any], folder: Path = RESULTS, *, accepted: str | None = None
+) -> Path:
+    """Add what was measured just now to a benchmark's file; ``accepted``: why it may be slower than all before."""
     record = {
         "commit": commit(),
+        **({"accepted": accepted} if accepted else {}),
         "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "machine": machine(),
         "settings": dict(settings),

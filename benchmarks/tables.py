@@ -262,13 +262,13 @@ def print_table(title: str, lines: list[list[str]]) -> None:
         print("  ".join(cells).rstrip())
 
 
-def publish(name: str, rows: Rows, settings: Mapping[str, Any], *, record: bool) -> None:
-    """Print what was measured; add it to the benchmark's file where asked to."""
+def publish(name: str, rows: Rows, settings: Mapping[str, Any], *, record: bool, accepted: str | None = None) -> None:
+    """Print what was measured; add it to the benchmark's file where asked to (``accepted``: see ``append``)."""
     table = TABLES[name]
     said = ", ".join(setting(*item) for item in settings.items())
     print_table(f"{table.title}; {said}" if said else table.title, grid(table, rows))
     if record:
-        print(f"recorded in {records.append(name, rows, settings).relative_to(ROOT)}")
+        print(f"recorded in {records.append(name, rows, settings, accepted=accepted).relative_to(ROOT)}")
 
 
 def setting(name: str, value: Any) -> str:

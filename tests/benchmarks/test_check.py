@@ -14,18 +14,39 @@ def rows(**changes):
     return {ROW: {name: value * changes.get(name, 1) for name, value in columns.items()}}
 
 
+def compared(measured, *kept):
+    recorded = [{"commit": f"c{i}", "settings": SETTINGS, "rows": one} for i, one in enumerate(kept)]
+    return check.compare(measured, recorded, SETTINGS)
+
+
 @pytest.mark.parametrize("column", ["time / floor", "CPU / floor", "peak memory, MB"])
 def test_a_quarter_worse_fails_and_less_passes(column):
-    worse = check.compare(rows(**{column: 1.26}), rows())
+    worse = compared(rows(**{column: 1.26}), rows())
     assert [one.column for one in worse if one.is_worse(check.QUARTER)] == [column]
     assert check.status(worse, check.QUARTER) == 1
-    assert check.status(check.compare(rows(**{column: 1.24}), rows()), check.QUARTER) == 0
-    assert check.status(check.compare(rows(**{column: 0.1}), rows()), check.QUARTER) == 0
+    assert check.status(compared(rows(**{column: 1.24}), rows()), check.QUARTER) == 0
+    assert check.status(compared(rows(**{column: 0.1}), rows()), check.QUARTER) == 0
 
 
-@pytest.mark.parametrize("recorded", [None, {}, {"another row": {}}, {ROW: {"time / floor": None}}])
-def test_what_has_no_record_is_said(recorded):
-    found = check.compare(rows(), recorded)
+def test_slow_downs_of_less_than_a_quarter_add_up():
+    creeping = [rows(**{"time / floor": 1.2**i}) for i in range(3)]
+    found = compared(creeping[2], *creeping[:2])
+    assert [one.change < check.QUARTER for one in found] == [True] * 3
+    assert [(one.column, one.best[1]) for one in found if one.is_worse(check.QUARTER)] == [("time / floor", "c0")]
+
+
+def test_a_slow_down_that_was_accepted_is_the_best_from_then_on(tmp_path):
+    records.append("evaluate", rows(), SETTINGS, tmp_path)
+    records.append("evaluate", rows(**{"time / floor": 2}), SETTINGS, tmp_path, accepted="certified ends")
+    kept = records.read("evaluate", tmp_path)
+    assert kept[1]["accepted"] == "certified ends"
+    for factor, status in ((2.4, 0), (2.6, 1)):
+        assert check.status(check.compare(rows(**{"time / floor": factor}), kept, SETTINGS), check.QUARTER) == status
+
+
+@pytest.mark.parametrize("kept", [[], [{}], [{"another row": {}}], [{ROW: {"time / floor": None}}]])
+def test_what_has_no_record_is_said(kept):
+    found = compared(rows(), *kept)
     assert [one.before for one in found] == [None] * 3
     assert check.status(found, check.QUARTER) == 2
 
@@ -35,7 +56,7 @@ def test_nothing_compared_is_not_a_pass():
 
 
 def test_ratios_of_ours_to_ours_are_not_compared():
-    assert check.compare({ROW: {"time / evaluate": 9.0}}, {ROW: {"time / evaluate": 1.0}}) == []
+    assert compared({ROW: {"time / evaluate": 9.0}}, {ROW: {"time / evaluate": 1.0}}) == []
 
 
 def test_only_what_is_slower_twice_counts(tmp_path):
