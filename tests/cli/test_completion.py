@@ -25,7 +25,7 @@ def test_the_words_are_those_that_the_rooms_take():
     from warmstart.core.names import WINDOW_NAMES
     from warmstart.engine import connect
     from warmstart.estimators import ESTIMATORS
-    from warmstart.interop import ExportFormat, Prompts, Scores, VWFormat
+    from warmstart.interop import ExportFormat, ModelName, Prompts, Scores, VWFormat
     from warmstart.pipeline.compare import ALL
     from warmstart.pipeline.trained import NEVER
     from warmstart.policy.parse import KEYWORDS
@@ -56,6 +56,7 @@ def test_the_words_are_those_that_the_rooms_take():
         "EXPORTS": get_args(ExportFormat),
         "IMPORTS": ("auto", *get_args(VWFormat)),
         "PROMPTS": get_args(Prompts),
+        "MODEL_NAMES": get_args(ModelName),
         "SCORES": get_args(Scores),
         "WITHOUT_OUTCOME": get_args(WithoutOutcome),
         "DUPLICATES": get_args(Duplicates),
@@ -96,6 +97,7 @@ OPTIONS = {
     ("import vw", "--format"): completion.IMPORTS,
     ("import predictions", "--scores"): completion.SCORES,
     ("import otel", "--prompts"): completion.PROMPTS,
+    ("import otel", "--model"): completion.MODEL_NAMES,
     **{(name, "--engine"): ENGINES for name in ("join", "audit", "compare-propensities", "evaluate", "fit", "export")},
 }
 

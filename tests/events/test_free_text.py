@@ -1,4 +1,4 @@
-"""Contexts that are free text are numbered in what audit and plan print, unless they are asked for, and cut in errors."""
+"""Contexts that are free text are numbered in audit and plan, unless they are asked for, and cut in errors."""
 
 import json
 

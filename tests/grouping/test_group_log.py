@@ -165,6 +165,7 @@ def test_what_cannot_be_grouped_is_refused(tmp_path):
         (ws.EmptyWindowError, table.slice(0, 0), {"text": "prompt"}),
         (ws.EmptyWindowError, pa.table({"prompt": ["?!", ""]}), {"text": "prompt"}),
         (ws.SourceError, table, {"text": "prompt", "grouping": empty}),
+        (ws.UsageError, table, {"text": "prompt", "grouping": empty, "groups": 2}),
     ]
     for error, source, options in refused:
         with pytest.raises(error):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from warmstart.cli.completion import IMPORTS, PROMPTS, SCORES
+from warmstart.cli.completion import IMPORTS, MODEL_NAMES, PROMPTS, SCORES
 from warmstart.cli.options import ForceOption, JsonOption, StrictCommand, command
 from warmstart.core import UsageError
 
@@ -19,12 +19,15 @@ CALLS_HELP = """Turn {what} into events whose action is the model, and scores to
     Answers from a cache, failed calls, fallbacks and what answers no prompt are left out and counted.
 
     Options:
-        prompts (NAME): What to store of prompts: none, a hash that equal ones share, or the text too.
+        prompts (NAME): What to store of prompts: none, a hash that equal ones share, or the text too.{model}
         skip_malformed: Count lines that cannot be read, and go on.
 
     Examples:
         {example}
 """
+MODEL_HELP = """
+        model (NAME): The action: the model of the request or of the response; auto: the request's, but the response's
+            where several models answered to one name, such as a router's."""
 # For each format what it reads, and an example.
 CALLS = {
     "litellm": ("LiteLLM's spend logs (JSON lines)", "warmstart import litellm spend.jsonl spend"),
@@ -128,29 +131,44 @@ def predictions(
     typer.echo("\n".join(import_predictions(predictions, contexts, out, **numbers, force=force).notes))
 
 
+def _import(format_: str, files: list[Path], *, json: bool, **options: Any) -> None:
+    """Import calls, and say what came of it."""
+    from warmstart.core import printable
+    from warmstart.interop import import_calls
+    from warmstart.report import ProgressDisplay
+
+    sources, out = _divided(files, format_)
+    with ProgressDisplay() as progress:
+        result = import_calls(sources, out, format=cast("Any", format_), **options, on_progress=progress)
+    if json:
+        typer.echo(result.to_json())
+        return
+    typer.echo(f"{printable(out)}/ holds events.parquet, about.json{', scores/' if result.scores else ''}")
+    typer.echo("\n".join(result.notes))
+    typer.echo(f"Next: {result.next_command}")
+
+
 def _calls_command(format_: str, what: str, example: str) -> Callable[..., None]:
     """Return the command that imports the calls of a format."""
 
     def calls(
         files: LogsAndFolder, prompts: str = "none", skip_malformed: bool = False, json: JsonOption = False
     ) -> None:
-        from warmstart.core import printable
-        from warmstart.interop import import_calls
-        from warmstart.report import ProgressDisplay
+        _import(format_, files, json=json, prompts=prompts, skip_malformed=skip_malformed)
 
-        sources, out = _divided(files, format_)
-        names: dict[str, Any] = {"format": format_, "prompts": prompts}
-        with ProgressDisplay() as progress:
-            result = import_calls(sources, out, **names, skip_malformed=skip_malformed, on_progress=progress)
-        if json:
-            typer.echo(result.to_json())
-            return
-        typer.echo(f"{printable(out)}/ holds events.parquet, about.json{', scores/' if result.scores else ''}")
-        typer.echo("\n".join(result.notes))
-        typer.echo(f"Next: {result.next_command}")
+    def calls_with_two_models(
+        files: LogsAndFolder,
+        prompts: str = "none",
+        model: str = "auto",
+        skip_malformed: bool = False,
+        json: JsonOption = False,
+    ) -> None:
+        _import(format_, files, json=json, prompts=prompts, model=model, skip_malformed=skip_malformed)
 
-    calls.__doc__ = CALLS_HELP.format(what=what, example=example)
-    return command(prompts=PROMPTS)(calls)
+    both = format_ == "otel"
+    function: Callable[..., None] = calls_with_two_models if both else calls
+    function.__doc__ = CALLS_HELP.format(what=what, example=example, model=MODEL_HELP if both else "")
+    return command(prompts=PROMPTS, **({"model": MODEL_NAMES} if both else {}))(function)
 
 
 for name, (what, example) in CALLS.items():

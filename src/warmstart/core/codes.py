@@ -174,6 +174,21 @@ _DATA = (
         "and number 0 is shown as 1970-01-01. Else they only say what came first: all events are in one day.",
         "Nothing, if they are that; else turn them into timestamps.",
     ),
+    Code(
+        "WS221",
+        "One name for several models",
+        "Several models that are no versions of it answered to one name in a log of calls: it is that of a router.",
+        "The action is the model that answered; with --model request it is the name, and all of them are one action.",
+        "Nothing, if a router chose among them; --model request, if what is judged is the name.",
+    ),
+    Code(
+        "WS222",
+        "Models whose names are alike",
+        "Names of models in a log of calls differ only by their provider (openai/gpt-4o) or by case.",
+        "Each is an action of its own: one model's calls are divided, and policies that choose one of the names have "
+        "less support.",
+        "If they are one model, give them one name in the log; two providers of a model may well be two actions.",
+    ),
 )
 
 _OTHERS = (

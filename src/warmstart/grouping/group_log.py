@@ -85,6 +85,9 @@ def group(
         on_progress: called with the name of each step.
     """
     column, path = _column(text, embedding), Path(out)
+    if grouping is not None and groups is not None:
+        what = "A saved grouping has its groups already; groups (--groups) says how many to fit."
+        raise UsageError(what, "Leave out one of the two.")
     if features < 0:
         raise UsageError(f"There cannot be {features} features.")
     if (texts is None) != (on is None):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from warmstart.interop.coba import *  # noqa: F403
     from warmstart.interop.export_log import *  # noqa: F403
     from warmstart.interop.obp import *  # noqa: F403
+    from warmstart.interop.routers.actions import *  # noqa: F403
     from warmstart.interop.routers.import_calls import *  # noqa: F403
     from warmstart.interop.routers.prompts import *  # noqa: F403
     from warmstart.interop.vw.import_log import *  # noqa: F403
@@ -24,6 +25,7 @@ _door = Door.to(
         "coba": "from_coba",
         "export_log": "ExportFormat export",
         "obp": "from_obp to_obp",
+        "routers.actions": "ModelName",
         "routers.import_calls": "CallFormat Prompts import_calls",
         "routers.prompts": "prompt_text",
         "vw.import_log": "VWFormat import_vw",

@@ -52,6 +52,12 @@ def text(record: Record, *names: str) -> str | None:
     raise BadLineError(f"{quoted(names[0])} is no text")
 
 
+def stripped(record: Record, *names: str) -> str | None:
+    """Return the same without spaces around it."""
+    value = text(record, *names)
+    return None if value is None else value.strip() or None
+
+
 def number(record: Record, *names: str) -> float | None:
     """Return the number under the first of these names that has a value; it may be written as text."""
     value = first_of(record, *names)

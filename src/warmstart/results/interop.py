@@ -7,7 +7,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from warmstart.core import counted, percent, printable, shortened
+from warmstart.core import counted, percent, printable, quoted, shortened
 from warmstart.results.display import Result, plain
 
 if TYPE_CHECKING:
@@ -137,11 +137,12 @@ class ImportedCalls(Result):
             lines.append(f"Left out: {_reasons(about['dropped'])}.")
         if about["failed"]:
             most = list(about["failed"].items())[:SHOWN_MODELS]
-            shares = [f"{shortened(m)} {n:,} of {n + about['models'].get(m, 0):,}" for m, n in most]
+            shares = [f"{shortened(m)} {n:,} of {n + self._answered(m):,}" for m, n in most]
             lines.append(
                 f"WARNING: Failures by model: {', '.join(shares)}. Values are those of answered calls: a model that "
                 "fails more looks better than it is. (WS113)"
             )
+        lines += self._names_of_models()
         lines += [
             f"Scores {shortened(name)}: {one['scores']:,}, from {one['low']:g} to {one['high']:g}."
             for name, one in scores["named"].items()
@@ -173,6 +174,27 @@ class ImportedCalls(Result):
         top, bottom = max(high, 0) or 1, min(low, 0)
         cost = f"--reward cost --range cost={bottom!r}:{top!r}"
         return f"warmstart audit {events} --context {context} --action model {cost} --time time"
+
+    def _answered(self, model: str) -> int:
+        """Return how many calls a model answered, or were answered under an alias."""
+        return int(sum(self.about.get("aliases", {}).get(model, {}).values()) or self.about["models"].get(model, 0))
+
+    def _names_of_models(self) -> list[str]:
+        """Say where several models answered under one name, and which names may be those of one model."""
+        lines = []
+        for alias, models in list(self.about.get("aliases", {}).items())[:SHOWN_MODELS]:
+            by = ", ".join(f"{shortened(m)} {n:,}" for m, n in list(models.items())[:SHOWN_MODELS])
+            action = quoted(alias) if self.about["action"] == "request" else "the model that answered"
+            lines.append(
+                f"WARNING: Several models answered to the name {quoted(alias)} ({by}): the action is {action}. (WS221)"
+            )
+        for group in self.about.get("alike", [])[:SHOWN_MODELS]:
+            names = ", ".join(map(quoted, group[:SHOWN_MODELS]))
+            lines.append(
+                f"WARNING: {names} differ by provider or case alone, and are {len(group)} actions. If they are one "
+                "model, give them one name before you import. (WS222)"
+            )
+        return lines
 
     def _column(self, name: str) -> str:
         share = self.about["columns"][name] / self.about["events"]

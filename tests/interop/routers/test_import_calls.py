@@ -88,6 +88,20 @@ def test_scores_of_langfuse_find_the_observation_or_the_one_call_of_their_trace(
     assert result.about["scores"]["read"] == sum(dropped.values()) + 5
 
 
+def test_scores_whose_names_differ_by_case_have_files_that_do_too(tmp_path):
+    named = ["quality", "Quality", "quality-2", "QUALITY"]
+    scores = [
+        logs.span(f"{i:016x}", i, logs.CHAT, events=[{**logs.evaluation(0.5, **{"gen_ai.evaluation.name": name})}])
+        for i, name in enumerate(named, 1)
+    ]
+    for one in scores:
+        one["events"][0]["name"] = "gen_ai.evaluation.result"
+    result, _ = imported(tmp_path, [logs.traces(*scores)], "otel")
+    assert list(result.scores) == named
+    assert len({path.name.casefold() for path in result.scores.values()}) == 4
+    assert all(pq.read_metadata(path).num_rows == 1 for path in result.scores.values())
+
+
 def test_what_an_observation_lacks_is_that_of_its_trace(tmp_path):
     result, rows = imported(tmp_path, logs.LANGFUSE, "langfuse")
     by_id = {row["request_id"]: row for row in rows}

@@ -25,6 +25,7 @@ from warmstart.core import (
 )
 from warmstart.interop.json_values import A_LINE, Record, parse_json
 from warmstart.interop.lines import BadLineError, LogFile, MalformedLines, named_files
+from warmstart.interop.routers.actions import AS_IT_IS, ModelName, Naming, alike
 from warmstart.interop.routers.calls import (
     CALL_SCHEMA,
     FAILED,
@@ -53,6 +54,8 @@ READERS: dict[CallFormat, Read] = {
     "langfuse": read_langfuse,
     "otel": read_otel,
 }
+# The format whose calls have the model that was asked for and the one that answered.
+BOTH_NAMES: CallFormat = "otel"
 RAW_CALLS, RAW_SCORES, RAW_TRACES = (f"{what}-as-read.parquet" for what in ("calls", "scores", "traces"))
 FILLED_CALLS = "calls-with-traces.parquet"
 
@@ -63,6 +66,7 @@ def import_calls(
     *,
     format: CallFormat,  # noqa: A002
     prompts: Prompts = "none",
+    model: ModelName = "auto",
     skip_malformed: bool = False,
     on_progress: Progress = silent,
 ) -> ImportedCalls:
@@ -78,13 +82,14 @@ def import_calls(
         out: the folder to write: a new or an empty one.
         format: "litellm" (spend logs), "langfuse" (observations and scores) or "otel" (OTLP traces and logs).
         prompts: write no prompts, a "hash" that equal prompts share, or their "text" too.
+        model: the action is the model of the "request" or that of the "response"; "auto": the request's, but where
+            several models answered under one name that are no versions of it, such as that of a router, the response's.
+            Logs of OpenTelemetry have both.
         skip_malformed: count lines that cannot be read instead of raising an error.
         on_progress: called with what is done and which share of it.
     """
     paths, out = named_files(sources), Path(out)
-    for what, given, choices in (("format", format, CallFormat), ("choice of prompts", prompts, Prompts)):
-        if given not in get_args(choices):
-            raise UsageError(f"There is no {what} {quoted(given)}.", f"Choose {', '.join(get_args(choices))}.")
+    _check(format, prompts, model)
     malformed, tally = MalformedLines(skip_malformed), Tally()
     with write_output(out, inputs=paths, folder=True) as folder:
         raw = [folder / name for name in (RAW_CALLS, RAW_SCORES, RAW_TRACES)]
@@ -106,8 +111,10 @@ def import_calls(
         on_progress("writing")
         score_files = write_scores(raw[1], raw[0], folder / "scores", calls.has)
         filled = fill_from_traces(calls, traces, folder / FILLED_CALLS)
+        naming = Naming.of(filled.path, model) if format == BOTH_NAMES else AS_IT_IS
+        filled.present["requested_model"] += naming.renamed
         columns = {name: filled.present[name] for name in CALL_SCHEMA.names if filled.present[name]}
-        write_parquet(folder / "events.parquet", tally.events(filled.path, list(columns)))
+        write_parquet(folder / "events.parquet", tally.events(filled.path, naming, list(columns)))
         for path in {*raw, filled.path}:
             path.unlink()
         about = {
@@ -115,6 +122,9 @@ def import_calls(
             "files": [str(path) for path in paths],
             "prompts": prompts,
             **tally.summary(calls, scores, score_files, columns),
+            "action": model,
+            "aliases": naming.aliases,
+            "alike": alike(list(tally.models)),
             "traces": {"read": traces.rows + traces.repeated, "calls": filled.calls},
             "malformed": {"lines": malformed.lines, "first": malformed.messages},
             "warmstart_version": __version__,
@@ -122,6 +132,20 @@ def import_calls(
         written = json.dumps(about, indent=2, ensure_ascii=False)
         (folder / "about.json").write_text(f"{written}\n", encoding="utf-8")
     return ImportedCalls(out, about)
+
+
+def _check(format_: CallFormat, prompts: Prompts, model: ModelName) -> None:
+    """Refuse words that are no choices."""
+    choices: dict[str, tuple[str, Any]] = {
+        "format": (format_, CallFormat),
+        "choice of prompts": (prompts, Prompts),
+        "name of a model": (model, ModelName),
+    }
+    for what, (given, known) in choices.items():
+        if given not in get_args(known):
+            raise UsageError(f"There is no {what} {quoted(given)}.", f"Choose {', '.join(get_args(known))}.")
+    if model != "auto" and format_ != BOTH_NAMES:
+        raise UsageError(f"Logs of {format_} name one model a call.", "model (--model) is for logs of OpenTelemetry.")
 
 
 @dataclass
@@ -152,9 +176,9 @@ class Tally:
             if item.cost is not None:
                 self.cost = _widened(self.cost, item.cost)
 
-    def events(self, calls: Path, columns: Sequence[str]) -> Iterator[pa.Table]:
-        """Give these columns of the calls, and count the calls of each model."""
-        for batch in stored_batches(calls):
+    def events(self, calls: Path, naming: Naming, columns: Sequence[str]) -> Iterator[pa.Table]:
+        """Give these columns of the calls, with their actions, and count the calls of each."""
+        for batch in map(naming.apply, stored_batches(calls)):
             for pair in batch["model"].value_counts().to_pylist():
                 self.models[pair["values"]] += pair["counts"]
             yield batch.select(columns)

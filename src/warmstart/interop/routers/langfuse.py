@@ -15,6 +15,7 @@ from warmstart.interop.json_values import (
     moment,
     number,
     seconds_between,
+    stripped,
     text,
 )
 from warmstart.interop.lines import BadLineError
@@ -50,7 +51,7 @@ def read_langfuse(record: Record) -> Iterator[Item | Trace]:
 
 def _call(record: Record) -> Item:
     environment = text(record, "environment")
-    model = text(record, "model", "provided_model_name", "providedModelName")
+    model = stripped(record, "model", "provided_model_name", "providedModelName")
     start, end = _moment(record, "start_time"), _moment(record, "end_time")
     request = text(record, "id")
     if (environment or "").startswith(OWN_ENVIRONMENTS):

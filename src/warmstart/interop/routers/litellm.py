@@ -15,6 +15,7 @@ from warmstart.interop.json_values import (
     moment,
     number,
     seconds_between,
+    stripped,
     text,
     truth,
     unfolded,
@@ -47,7 +48,7 @@ OF_CACHE = re.compile(r"_cache_hit\d+(\.\d+)?$")
 def read_litellm(row: Record) -> Iterator[Item]:
     """Read a row of the spend logs."""
     metadata = inside(row, "metadata")
-    model = text(row, "model")
+    model = stripped(row, "model")
     why = _why_not(row, metadata, model)
     if why is not None:
         yield why

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from warmstart.interop.json_values import LAST_MOMENT, Record, count, number, seconds_between, text, truth
+from warmstart.interop.json_values import (
+    LAST_MOMENT,
+    Record,
+    count,
+    number,
+    seconds_between,
+    stripped,
+    text,
+    truth,
+)
 from warmstart.interop.lines import BadLineError
 from warmstart.interop.routers.calls import (
     CACHED,
@@ -21,6 +31,8 @@ from warmstart.interop.routers.calls import (
 
 # Operations in which a model answers a prompt; others are embeddings, tools, agents, workflows, retrieval, memory.
 ANSWERS = ("chat", "text_completion", "generate_content")
+# Models of spans without an operation that answer no prompt.
+EMBEDDING = re.compile(r"embed|rerank|moderation|(^|/)(voyage|bge|gte|e5)-", re.IGNORECASE)
 EVALUATION = "gen_ai.evaluation.result"
 ERROR_STATUS = (2, "2", "STATUS_CODE_ERROR")
 OTHERS = "spans and records of other kinds than generative AI's"
@@ -60,12 +72,13 @@ def _of_record(record: Record) -> Item:
 
 
 def _call(span: Record, values: Record) -> Item:
-    model = text(values, "gen_ai.request.model", "gen_ai.response.model")
+    response = stripped(values, "gen_ai.response.model")
+    model = stripped(values, "gen_ai.request.model") or response
     operation = text(values, "gen_ai.operation.name")
     provider = text(values, "gen_ai.provider.name", "gen_ai.system")
     if model is None and operation is None and provider is None:
         return Dropped(OTHERS)
-    is_answer = (operation or ANSWERS[0]) in ANSWERS
+    is_answer = not EMBEDDING.search(model or "") if operation is None else operation in ANSWERS
     if not is_answer or truth(values, "litellm.cache_hit"):
         return Dropped(CACHED if is_answer else NO_ANSWER)
     if _object(span, "status").get("code") in ERROR_STATUS or values.get("error.type") is not None:
@@ -79,7 +92,7 @@ def _call(span: Record, values: Record) -> Item:
         start,
         model,
         provider=provider,
-        response_model=text(values, "gen_ai.response.model"),
+        response_model=response,
         operation=operation,
         service=text(values, "service.name"),
         environment=text(values, "deployment.environment.name", "deployment.environment"),

@@ -81,8 +81,15 @@ def _open(name: str, folder: Path, result: ScoreFiles) -> pq.ParquetWriter:
         what = f"There are scores of more than {MOST_NAMES} names (the last: {quoted(name)})."
         raise SourceError(what, "Leave out the files or lines of those that are no judgement.")
     folder.mkdir(exist_ok=True)
-    result.named[name] = NamedScores(f"{folder.name}/{quote(name, safe=' ')}.parquet")
+    result.named[name] = NamedScores(_file_of(f"{folder.name}/{quote(name, safe=' ')}", result))
     return pq.ParquetWriter(folder.parent / result.named[name].file, _SCHEMA, compression="zstd")
+
+
+def _file_of(path: str, result: ScoreFiles) -> str:
+    """Return a name for a file that no other has, also on disks that do not tell capital letters apart."""
+    taken = {one.file.casefold() for one in result.named.values()}
+    names = (f"{path}{end}.parquet" for end in ("", *(f"-{i}" for i in range(2, len(taken) + 2))))
+    return next(name for name in names if name.casefold() not in taken)
 
 
 def _owners(scores: Path, calls: Path) -> dict[str, dict[str, str | None]]:
