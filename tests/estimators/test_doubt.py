@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -352,6 +353,16 @@ def test_the_sentence_names_both_ratios_and_where_rewards_are_counted_from(confo
     line = next(text for text in ws.evaluate("constant:1", full, tau=0.05).headline if text.startswith("Doubt"))
     assert "times as large in events that got its choices as in the other events of their contexts" in line
     assert "(and at most as many times nearer to 1); beyond that, it might not be." in line
+
+
+def test_of_rewards_that_do_not_begin_at_zero_the_factor_is_one_of_distances(confounded):
+    full, *_ = confounded
+    found = ws.evaluate("constant:1", full, tau=0.05)
+    below = replace(found, reward_range=(-2.0, 1.0))
+    line = next(text for text in below.headline if text.startswith("Doubt"))
+    assert "times as far above -2 in events that got its choices as in the other events" in line
+    assert "(and at most as many times nearer to 1); beyond that" in line
+    assert "counted from -2, the lowest reward" in str(below)
 
 
 def test_a_verdict_about_segments_stands_as_long_as_each_of_them_does():

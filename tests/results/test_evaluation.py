@@ -7,6 +7,7 @@ import pytest
 from tests.support.logs import moment, random_log, read
 
 import warmstart as ws
+from warmstart.results import Amounts
 
 
 def log_with(rewards, engine, **options):
@@ -36,7 +37,9 @@ def test_numbers_keep_two_digits_whatever_the_scale(duckdb, scale, mean):
     events = log_with([mean * 0.5, mean * 1.5] * 2000, duckdb, ranges={"r": (0, scale)})
     found = ws.evaluate("logging", events, tau=0.1)
     shown = re.search(r"logging +any +([0-9.]+)", str(found)).group(1)
-    assert float(shown) == pytest.approx(mean, rel=0.06)
+    amounts = Amounts.of(found)
+    assert f"r {amounts.unit} (" in str(found)
+    assert float(shown) == pytest.approx(amounts.times * mean, rel=0.06)
     assert float(shown) != 0
 
 

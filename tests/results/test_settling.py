@@ -69,7 +69,7 @@ def test_a_guard_at_its_limit_needs_much_more_log():
     found = evaluated("cost<=+0.05")
     change = found.of_outcome("cost")["constant:a1"].gain.certified.difference
     [text] = evaluated(f"cost<=+{change:.6f}").verdict.settle
-    assert text.startswith("Much more log, above 50 times these events, for guard 'cost<=+0.0")
+    assert text.startswith("Much more log, above 50 times this one, for guard 'cost<=+0.0")
 
 
 def test_what_is_nearly_proven_is_said_to_be():
@@ -90,10 +90,35 @@ def test_what_rounding_leaves_of_no_change_asks_for_no_log():
     one = found["constant:a1"]
     gain = replace(one.gain.certified, difference=-1e-18)
     rounded = replace(found, policies=(replace(one, gain=replace(one.gain, certified=gain)),))
-    assert not any("log" in settle for settle in rounded.verdict.settle)
+    [settle] = rounded.verdict.settle
+    assert settle == "A margin (--margin): no change was measured, which more log can only prove to be the same"
     less = replace(gain, difference=-1e-6)
     rounded = replace(found, policies=(replace(one, gain=replace(one.gain, certified=less, estimated=None)),))
     assert any("Much more log" in settle for settle in rounded.verdict.settle)
+
+
+def test_where_measured_and_estimated_changes_differ_in_direction_it_says_where_to_explore():
+    found = evaluated("cost<=+0.9", clicks=(0.4, 0.44))
+    one = found["constant:a1"]
+    gain = one.gain.estimated
+    against = replace(gain, difference=-0.01, lower=-0.03, upper=0.01)
+    rest = replace(one.support, supported=0.8, unsupported=0.2)
+    changed = replace(one, support=rest, gain=replace(one.gain, estimated=against))
+    [settle] = replace(found, policies=(changed,)).verdict.settle
+    assert settle.startswith("Exploration: show its choices now and then on the 20 % of traffic where they were rarely")
+    [settle] = replace(found, policies=(replace(changed, support=one.support),)).verdict.settle
+    assert settle.startswith("Much more log: what was measured and the best estimate do not agree on the direction")
+
+
+def test_by_unit_it_asks_for_units():
+    rng = np.random.default_rng(0)
+    user = np.repeat(np.arange(800), 3)
+    ad = rng.integers(0, 2, 800)[user]
+    click = (rng.random(len(user)) < np.where(ad, 0.44, 0.4)).astype(float)
+    table = pa.table({"page": ["p"] * len(user), "ad": ad.astype(str), "click": click, "user": user})
+    events = ws.read_events(table, context="page", action="ad", reward="click", unit="user")
+    [settle] = ws.evaluate("constant:1", events, tau=0.05).verdict.settle
+    assert re.search(r"about [0-9,]+ units \(user\) in all would prove", settle)
 
 
 def test_an_outcome_with_nulls_has_to_be_known_in_more_events():

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from warmstart.core import shortened
 from warmstart.report import charts
-from warmstart.report.outcome_pages import is_better, named
+from warmstart.report.outcome_pages import in_amounts, is_better, named
 from warmstart.report.page import Section, Step
-from warmstart.results import TextTable, doubt_table, left_out_table
+from warmstart.results import Amounts, TextTable, doubt_table, left_out_table
 
 if TYPE_CHECKING:
     from warmstart.results import Evaluation
@@ -35,15 +35,18 @@ def doubt_section(evaluation: Evaluation) -> list[Section]:
     factors = sorted({row["factor"] for row in rows})
     if not factors:
         return [Section(TITLE, [MEANING], None, found)]
-    x_title = f"certified gain, {shortened(evaluation.reward.name, 30)} per {evaluation.per}"
+    x_title = f"certified gain, {shortened(evaluation.reward.name, 30)} {Amounts.of(evaluation).unit}"
     span = [row[end] for row in rows for end in ("lower", "upper")]
-    steps = []
+    steps, times = [], Amounts.of(evaluation).times
     for factor in factors:
         own = [row for row in rows if row["factor"] == factor]
         texts = [
-            (row["what"], *(evaluation.number(row[end], signed=True) for end in ("lower", "upper"))) for row in own
+            (row["what"], *(evaluation.number(row[end] / times, signed=True) for end in ("lower", "upper")))
+            for row in own
         ]
-        table = TextTable(f"Certified gain at a doubt of {factor:g}", ("policy", "from", "to"), texts, left=1)
+        table = TextTable(
+            f"{x_title[:1].upper()}{x_title[1:]}, at a doubt of {factor:g}", ("policy", "from", "to"), texts, left=1
+        )
         chart = charts.effects(own, x_title=x_title, x_format="+.4~g", span=span)
         steps.append(Step(f"doubt = {factor:g}", (), chart, [table]))
     start = factors.index(evaluation.doubt) if evaluation.doubt in factors else 0
@@ -64,6 +67,6 @@ def _points(evaluation: Evaluation) -> list[dict[str, Any]]:
         for point in doubt.curve:
             better = is_better(evaluation.reward, point.lower, point.upper)
             row = {"what": named(evaluation, estimate.policy, estimate.tau, ", "), "factor": point.factor}
-            row |= {"value": certified.difference, "lower": point.lower, "upper": point.upper}
+            row |= in_amounts(Amounts.of(evaluation), certified.difference, point.lower, point.upper)
             rows.append({**row, "colour": charts.GOOD if better else charts.PLAIN})
     return rows

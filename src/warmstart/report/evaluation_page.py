@@ -11,9 +11,9 @@ from warmstart.report.decision import assumptions_section, cards, decision_secti
 from warmstart.report.doubt_pages import doubt_section
 from warmstart.report.epoch_pages import by_epoch
 from warmstart.report.glossary import glossary
-from warmstart.report.outcome_pages import gain_rows, named, outcome_sections, proven_better
+from warmstart.report.outcome_pages import gain_rows, in_amounts, named, outcome_sections, proven_better
 from warmstart.report.page import Page, Section, Step
-from warmstart.results import TextTable
+from warmstart.results import Amounts, TextTable
 from warmstart.results import evaluation_tables as tables
 
 if TYPE_CHECKING:
@@ -56,8 +56,9 @@ def _others(evaluation: Evaluation) -> list[ValueEstimate]:
 
 def _values(evaluation: Evaluation) -> Section:
     others = _others(evaluation)
+    amounts = Amounts.of(evaluation)
     rows = [
-        {"policy": shortened(e.policy, 30), "tau": f"{e.tau:g}", "value": e.value, "lower": e.lower, "upper": e.upper}
+        {"policy": shortened(e.policy, 30), "tau": f"{e.tau:g}", **in_amounts(amounts, e.value, e.lower, e.upper)}
         for e in others
         if e.value is not None
     ]
@@ -65,10 +66,11 @@ def _values(evaluation: Evaluation) -> Section:
     if logging is None:
         whole = (e.gain.certified for e in evaluation if e.support.supported > 1 - 1e-9)
         logging = next((gain.logging for gain in whole if gain is not None), None)
-    y_title = f"value, {shortened(evaluation.reward.name, 30)} per {evaluation.per}"
-    chart = charts.values_by_tau(rows, logging=logging, y_title=y_title) if rows else None
+    y_title = f"value, {shortened(evaluation.reward.name, 30)} {amounts.unit}"
+    line_at = None if logging is None else amounts.times * logging
+    chart = charts.values_by_tau(rows, logging=line_at, y_title=y_title) if rows else None
     text = (
-        f"What each policy would have earned per {evaluation.per}, counting nothing where the log cannot tell: a "
+        f"What each policy would have earned {amounts.unit}, counting nothing where the log cannot tell: a "
         "policy that is better where it is supported may still lie below logging here."
     )
     if evaluation.reward.minimize:
@@ -90,9 +92,10 @@ def _gains(evaluation: Evaluation) -> Section:
     names = ", ".join(better.values())
     title = f"Proven better than what was shown: {names}" if better else "None is proven better than what was shown"
     what = "change against logging" if reward.minimize else "gain over logging"
-    x_title = f"{what}, {shortened(reward.name, 30)} per {evaluation.per}"
+    unit = Amounts.of(evaluation).unit
+    x_title = f"{what}, {shortened(reward.name, 30)} {unit}"
     text = (
-        f"Policy and logging on the same traffic, per {evaluation.per} of all of it. Certified: the policy where the "
+        f"Policy and logging on the same traffic, {unit} of all of it. Certified: the policy where the "
         "log supports it, logging elsewhere. Estimated: the best estimate of the policy on all traffic, less logging's "
         "mean; its intervals are approximate. Each interval is for its row alone; green is proven better for all rows "
         "together, by the wider bounds of the decision table."
@@ -127,9 +130,10 @@ def _taus(evaluation: Evaluation) -> list[Section]:
     chosen = [(shortened(e.policy, 30), e.tau_choice) for e in evaluation if e.tau_choice is not None]
     if not chosen:
         return []
-    low, high = evaluation.reward_range
+    (low, high), amounts = evaluation.reward_range, Amounts.of(evaluation)
+    width = amounts.times * (high - low)
     rows = [
-        {"policy": name, "tau": point.tau, "error": (high - low) * point.error, "chosen": point.tau == choice.tau}
+        {"policy": name, "tau": point.tau, "error": width * point.error, "chosen": point.tau == choice.tau}
         for name, choice in chosen
         for point in choice.curve
     ]
@@ -143,7 +147,8 @@ def _taus(evaluation: Evaluation) -> list[Section]:
             " It takes contexts, actions and earlier rewards. The rewards evaluated here had no say, so intervals need "
             "no allowance for the choice."
         )
-    chart = charts.errors_by_tau(rows, y_title="expected error, reward per event")
+    reward = shortened(evaluation.reward.name, 30)
+    chart = charts.errors_by_tau(rows, y_title=f"expected error, {reward} {amounts.unit}")
     return [Section(f"tau was chosen: {names}", [text], chart, plot="tau")]
 
 

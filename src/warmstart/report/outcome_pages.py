@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from warmstart.core import percent, shortened
 from warmstart.report import charts
 from warmstart.report.page import Section
-from warmstart.results import CertifiedGain, SegmentGain, segment_gains
+from warmstart.results import Amounts, CertifiedGain, SegmentGain, segment_gains
 from warmstart.results import outcome_tables as tables
 from warmstart.results import tradeoffs as prices
 
@@ -27,7 +27,7 @@ ABOUT_PRICES = (
 # Of more rows only those of the first tau are shown, so that a page stays small enough to be sent.
 MOST_SEGMENT_ROWS = 60
 ABOUT_SEGMENTS = (
-    "Per {per} of the segment. Dashed: no gain; the other two lines: the gains of all traffic. 'drawn' is the "
+    "Gains {unit} of the segment. Dashed: no gain; the other two lines: the gains of all traffic. 'drawn' is the "
     "estimate, drawn towards that of all traffic as far as its own error is large. What is called proven holds for all "
     "segments, policies and taus at once."
 )
@@ -48,15 +48,22 @@ def named(evaluation: Evaluation, policy: str, tau: float, between: str = " at t
 def gain_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
     """Return certified and estimated gains to draw, in the colours of better, worse and unproven."""
     rows: list[dict[str, Any]] = []
+    amounts = Amounts.of(evaluation)
     for e in evaluation:
         for kind, gain in (("certified", e.gain.certified), ("estimated", e.gain.estimated)):
             if not e.is_logging and gain is not None and gain.lower is not None:
-                ends = {"value": gain.difference, "lower": gain.lower, "upper": gain.upper}
+                ends = in_amounts(amounts, gain.difference, gain.lower, gain.upper)
                 better = isinstance(gain, CertifiedGain) and proven_better(evaluation.reward, e)
                 colour = charts.GOOD if better else charts.PLAIN
                 what = named(evaluation, e.policy, e.tau, ", ")
                 rows.append({"what": f"{what}, {kind}", **ends, "colour": colour})
     return rows
+
+
+def in_amounts(amounts: Amounts, value: float | None, lower: float | None, upper: float | None) -> dict[str, Any]:
+    """Return a number with its ends to draw, in the units of the tables."""
+    numbers = {"value": value, "lower": lower, "upper": upper}
+    return {name: None if number is None else amounts.times * number for name, number in numbers.items()}
 
 
 def keeps_guards(estimate: ValueEstimate) -> bool:
@@ -89,7 +96,8 @@ def _outcome(evaluation: Evaluation) -> Section:
     changes = [f"proven to {verb} under {', '.join(dict.fromkeys(names))}" for verb, names in proven.items() if names]
     title = f"{name}: {'; '.join(changes)}" if changes else f"{name}: no change is proven"
     better = "Less of it is better." if outcome.minimize else "More of it is better."
-    texts = [f"{better} Its change against logging, per {evaluation.per} of all traffic; titles go by joint bounds."]
+    unit = Amounts.of(evaluation).unit
+    texts = [f"{better} Its change against logging, {unit} of all traffic; titles go by joint bounds."]
     known = min((e.known for e in evaluation), default=1.0)
     if known < 1:
         texts.append(
@@ -97,7 +105,7 @@ def _outcome(evaluation: Evaluation) -> Section:
             "possible value for what is unknown."
         )
     rows = gain_rows(evaluation)
-    chart = charts.effects(rows, x_title=f"change of {name} against logging", x_format="+.4~g") if rows else None
+    chart = charts.effects(rows, x_title=f"change of {name} {unit}", x_format="+.4~g") if rows else None
     return Section(title, texts, chart, [tables.outcome_table(evaluation)], plot="outcomes")
 
 
@@ -162,14 +170,15 @@ def _segments(evaluation: Evaluation) -> list[Section]:
     gains = segment_gains(evaluation)
     sections: list[Section] = []
     by = " and ".join(shortened(name, 30) for name in evaluation.by)
-    x_title = f"gain over logging, {shortened(evaluation.reward.name, 30)} per {evaluation.per}"
+    amounts = Amounts.of(evaluation)
+    x_title = f"gain over logging, {shortened(evaluation.reward.name, 30)} {amounts.unit}"
     for policy in dict.fromkeys(one.estimate.policy for one in gains):
         every = [one for one in gains if one.estimate.policy == policy]
         key = policy, every[0].estimate.tau
         own = [one for one in every if one.estimate.tau == key[1]]
-        rows, whole = [row for one in own for row in _segment_rows(one)], evaluation[key].gain
+        rows, whole = [row for one in own for row in _segment_rows(one, amounts)], evaluation[key].gain
         wholes = [
-            {"kind": kind, "value": gain.difference, "what": f"{kind}, all traffic"}
+            {"kind": kind, "value": amounts.times * gain.difference, "what": f"{kind}, all traffic"}
             for kind, gain in (("certified", whole.certified), ("estimated", whole.estimated))
             if gain is not None and gain.difference is not None
         ]
@@ -183,23 +192,23 @@ def _segments(evaluation: Evaluation) -> list[Section]:
         title = f"{named(evaluation, *key)} by {by}: {said or 'nothing is proven'}"
         shown = every if len(every) <= MOST_SEGMENT_ROWS else own
         table = tables.segments_table(evaluation, shown)
-        texts = [] if sections else [ABOUT_SEGMENTS.format(per=evaluation.per)]
+        texts = [] if sections else [ABOUT_SEGMENTS.format(unit=amounts.unit)]
         texts += [] if shown is every else [f"At tau {key[1]:g}: its other taus are in the JSON."]
         sections.append(Section(title, texts, chart, [] if table is None else [table], plot="segments"))
     return sections
 
 
-def _segment_rows(one: SegmentGain) -> list[dict[str, Any]]:
+def _segment_rows(one: SegmentGain, amounts: Amounts) -> list[dict[str, Any]]:
     share = one.estimate.share
     name = f"{tables.segment_name(one)} ({percent(share)})"
     about = {"segment": name, "share": share, "proven": tables.proven_words(one)}
     gain = one.estimate.gain
     rows = [
-        {**about, "kind": kind, "value": part.difference, "lower": part.lower, "upper": part.upper}
+        {**about, "kind": kind, **in_amounts(amounts, part.difference, part.lower, part.upper)}
         for kind, part in (("certified", gain.certified), ("estimated", gain.estimated))
         if part is not None and part.difference is not None
     ]
-    return rows if one.drawn is None else [*rows, {**about, "kind": "drawn", "value": one.drawn}]
+    return rows if one.drawn is None else [*rows, {**about, "kind": "drawn", "value": amounts.times * one.drawn}]
 
 
 def _listed(gains: list[SegmentGain], said: list[bool]) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from warmstart.core import quoted, shortened
+from warmstart.results.amounts import Amounts
 from warmstart.results.display import TextTable, Unbounded
 
 if TYPE_CHECKING:
@@ -100,12 +101,13 @@ def doubt_line(evaluation: Evaluation, verdict: Verdict) -> str | None:
     if better != (evaluation.reward.sign > 0):
         shown, others = others.replace("their", "the same"), shown
     low, high = evaluation.reward_range
-    from_low = f", from {low:g}" if low else ""
     # Rare rewards are far from the largest, whatever is hidden: the notes say the rest.
     rare = not low and evaluation.log.mean_reward < RARE * high
-    nearer = "" if rare else f" (and at most as many times nearer to {high:g}{from_low})"
+    nearer = "" if rare else f" (and at most as many times nearer to {high:g})"
     even = f"even if something that the log does not record made {quoted(evaluation.reward.name)}"
-    larger = f"up to {about}{shown_factor(tipping)} times as large in {shown} as in {others}{nearer}"
+    # The factor is one of distances from the lowest reward.
+    large = f"far above {low:g}" if low else "large"
+    larger = f"up to {about}{shown_factor(tipping)} times as {large} in {shown} as in {others}{nearer}"
     where = " in each of these segments" if verdict.segments else ""
     stands = f"Doubt: it would still be {verdict.kind}{where} {even} {larger}; beyond that, it might not be."
     return f"{stands}{_about_guards(evaluation, verdict)}{allowed}"
@@ -148,7 +150,8 @@ def doubt_table(evaluation: Evaluation) -> TextTable | None:
     if not rows:
         return None
     header = ("policy", "tau", "doubt", "gain lies in", "tips at", "estimate tips at")
-    return TextTable("Doubt: what a hidden segment could do to the gain over logging", header, rows, left=1)
+    gain = f"the gain over logging, {shortened(evaluation.reward.name, 30)} {Amounts.of(evaluation).unit}"
+    return TextTable(f"Doubt: what a hidden segment could do to {gain}", header, rows, left=1)
 
 
 def left_out_table(evaluation: Evaluation) -> TextTable | None:

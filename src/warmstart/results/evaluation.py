@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from warmstart.core import Outcome, Window, WindowName, quoted, shortened
 from warmstart.results import evaluation_notes, evaluation_tables
+from warmstart.results.amounts import Amounts
 from warmstart.results.assumptions import Assumption
 from warmstart.results.display import Result, TextTable, fields_of, plain
 from warmstart.results.estimate import ValueEstimate
@@ -208,7 +209,7 @@ class Evaluation(Result):
 
     @cached_property
     def _decimals(self) -> int:
-        """Show two digits of the smallest value or width in the tables."""
+        """Show two digits of the smallest value or width in the tables, per event."""
         intervals = [part for e in self.policies for part in (e, e.best, e.gain.certified, e.gain.estimated)]
         sizes = [abs(e.value) for e in self.policies if e.value is not None]
         sizes += [i.upper - i.lower for i in intervals if i and i.upper is not None and i.lower is not None]
@@ -217,10 +218,12 @@ class Evaluation(Result):
         return min(max(1 - math.floor(math.log10(smallest)), 0), 12)
 
     def number(self, value: float | None, *, signed: bool = False) -> str:
-        """Show a value with as many digits as the table needs."""
+        """Show an amount with as many digits as the table needs, in the units that its title names."""
         if value is None:
             return "-"
-        return f"{round(value, self._decimals) + 0.0:{'+' if signed else ''}.{self._decimals}f}"
+        times = Amounts.of(self).times
+        decimals = max(self._decimals - round(math.log10(times)), 0)
+        return f"{round(times * value, decimals) + 0.0:{'+' if signed else ''},.{decimals}f}"
 
 
 def _no_such(kind: str, name: str, names: Sequence[str], tau: float | None = None) -> str:

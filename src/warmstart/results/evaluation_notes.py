@@ -106,10 +106,13 @@ def _about_doubt(evaluation: Evaluation) -> list[str]:
     """Say what a doubt is, and which bounds allow for the one that was asked for."""
     if all(e.doubt is None for e in evaluation):
         return []
+    low = evaluation.reward_range[0]
+    from_low = f", counted from {low:g}, the lowest reward" if low else ""
     meaning = (
         "A doubt of 1.5 says that, in a context, events that were shown an action would earn up to 1.5 times what the "
-        "others would have earned with it, or as much less, because of something that the context columns lack, and "
-        "the same of how far rewards stay below the largest; the conclusion of a gain tips where that could make it 0."
+        f"others would have earned with it{from_low}, or as much less, because of something that the context columns "
+        "lack, and the same of how far rewards stay below the largest; the conclusion of a gain tips where that could "
+        "make it 0."
     )
     if not evaluation.doubt or evaluation.doubt == 1:
         return [meaning]
@@ -196,7 +199,7 @@ def _about_intervals(evaluation: Evaluation) -> list[str]:
         own = [end for e in evaluation if e.policy == name and (end := joint_bound(evaluation, e)) is not None]
         best[name] = evaluation.number(min(own) if less else max(own))
     bounds = ", ".join(f"{end} ({shortened(name, 30)})" for name, end in best.items())
-    return [f"{sure}, {what} at {'most' if less else 'least'} {bounds} per {evaluation.per}."]
+    return [f"{sure}, {what} at {'most' if less else 'least'} {bounds} {Amounts.of(evaluation).unit}."]
 
 
 def _about_units(evaluation: Evaluation) -> list[str]:

@@ -103,9 +103,13 @@ def values_table(evaluation: Evaluation) -> TextTable:
     level = f"{100 * (1 - first.delta):.6g} % confidence intervals{units}"
     clipped = f"clipped value: {first.interval}, {first.guarantee}"
     header = ("policy", "tau", "best estimate", "interval", "at least", "at most", "clipped value", "interval")
-    return TextTable(
-        f"Value per {evaluation.per} ({level}; best estimate: approximate, {clipped})", header, rows, left=1
-    )
+    title = f"Value: {_of(evaluation)} ({level}; best estimate: approximate, {clipped})"
+    return TextTable(title, header, rows, left=1)
+
+
+def _of(evaluation: Evaluation) -> str:
+    """Name the reward and the unit of the numbers in a table."""
+    return f"{shortened(evaluation.reward.name, 30)} {Amounts.of(evaluation).unit}"
 
 
 def best_cells(evaluation: Evaluation, estimate: ValueEstimate) -> tuple[str, str]:
@@ -131,7 +135,8 @@ def estimates_table(evaluation: Evaluation) -> TextTable | None:
         for point in e.estimates
     ]
     header = ("policy", "tau", "estimator", "value", "interval, approx.", "on the model alone")
-    return TextTable("Best estimates of all traffic: point estimates, no bounds", header, rows, left=1)
+    title = f"Best estimates of all traffic: {_of(evaluation)}; point estimates, no bounds"
+    return TextTable(title, header, rows, left=1)
 
 
 def traffic_table(evaluation: Evaluation) -> TextTable:
@@ -161,7 +166,7 @@ def gain_table(evaluation: Evaluation) -> TextTable | None:
     if not rows:
         return None
     less = " (less is better)" if evaluation.reward.minimize else ""
-    return TextTable(f"Gain over logging, per {evaluation.per} of all traffic{less}", header, rows, left=1)
+    return TextTable(f"Gain over logging: {_of(evaluation)} of all traffic{less}", header, rows, left=1)
 
 
 def gain_cells(evaluation: Evaluation, estimate: ValueEstimate) -> tuple[str, str, str, str]:
@@ -191,7 +196,7 @@ def weight_ratio_table(evaluation: Evaluation) -> TextTable | None:
     ]
     if not rows:
         return None
-    title = f"What weights {evaluation.propensities.words} make of the clipped value"
+    title = f"What weights {evaluation.propensities.words} make of the clipped value: {_of(evaluation)}"
     return TextTable(title, (*header, "propensity error", "paper's bound"), rows, left=1)
 
 

@@ -8,6 +8,7 @@ from math import isinf
 from typing import TYPE_CHECKING
 
 from warmstart.core import shortened
+from warmstart.results.amounts import Amounts
 from warmstart.results.display import TextTable
 from warmstart.results.doubt import shown_factor
 from warmstart.results.evaluation_tables import best_cells, gain_cells
@@ -45,7 +46,8 @@ def outcome_table(evaluation: Evaluation) -> TextTable:
     better = "less is better" if outcome.minimize else "more is better"
     known = min((e.known for e in evaluation), default=1.0)
     partly = "" if known == 1 else f"; known in {known:.1%} of events, which estimates are of"
-    return TextTable(f"{shortened(outcome.name)} per {evaluation.per} ({better}{partly})", header, rows, left=1)
+    title = f"{shortened(outcome.name)} {Amounts.of(evaluation).unit} ({better}{partly})"
+    return TextTable(title, header, rows, left=1)
 
 
 def guards_table(evaluation: Evaluation) -> TextTable | None:
@@ -60,7 +62,8 @@ def guards_table(evaluation: Evaluation) -> TextTable | None:
         for guard in e.guards
     ]
     header = ("policy", "tau", "guard", "status", "change lies in", *(["tips at"] if tips else []))
-    title = "Guards (the policy where it is supported, logging elsewhere, against logging; all policies at once)"
+    about = "the policy where it is supported, logging elsewhere, against logging; all policies at once"
+    title = f"Guards, in % or per {evaluation.per} ({about})"
     return TextTable(title, header, rows, left=1) if rows else None
 
 
@@ -80,7 +83,8 @@ def tradeoffs_table(evaluation: Evaluation, only: str | None = None) -> TextTabl
     gain = "change" if evaluation.reward.minimize else "gain"
     header = ("policy", "against", "tau", gain, "rise", "worth it", "proven", "best of all at prices")
     reward = shortened(evaluation.reward.name)
-    title = f"{reward} against other outcomes (a price is what one unit of the other is worth, in {reward})"
+    price_of = f"a price is what one unit of the other is worth, in {reward}"
+    title = f"{reward} against other outcomes, per {evaluation.per} ({price_of})"
     return TextTable(title, header, rows, left=2) if rows else None
 
 
@@ -130,8 +134,9 @@ def segments_table(evaluation: Evaluation, gains: Sequence[SegmentGain] | None =
         drawn = evaluation.number(one.drawn, signed=True)
         tips = [shown_factor(None if e.doubt is None else e.doubt.tipping)] if doubts else []
         rows.append((*names, *shares, estimated, interval, drawn, *certified, proven_words(one), *tips))
+    reward, unit = shortened(evaluation.reward.name, 30), Amounts.of(evaluation).unit
     header = ("policy", by, "tau", "traffic", "supported", "estimated", "interval", "drawn", "certified", "interval")
-    title = f"Gain over logging by {by}, per {evaluation.per} of the segment ('proven' for all segments at once)"
+    title = f"Gain over logging by {by}: {reward} {unit} of the segment ('proven' for all segments at once)"
     return TextTable(title, (*header, "proven", *(["tips at"] if doubts else [])), rows, left=2) if rows else None
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from warmstart.core import percent, quoted
+from warmstart.core import percent, quoted, shortened
 from warmstart.results.guards import Guard, guarded_outcome
 
 if TYPE_CHECKING:
-    from warmstart.results.estimate import ValueEstimate
+    from warmstart.results.estimate import CertifiedGain, ValueEstimate
     from warmstart.results.evaluation import Evaluation
     from warmstart.results.guards import GuardResult
 
@@ -34,6 +34,8 @@ BY_CODE = {
     "WS109": "Units that lie in one epoch each, as with --first-epochs",
     "WS110": "Epochs that follow each other in time",
 }
+# Less traffic than this is none, to three digits.
+LEAST = 0.0005
 # Of the width of the interval.
 ROUNDING = 1e-12
 
@@ -66,7 +68,20 @@ def what_would_settle_it(evaluation: Evaluation, estimate: ValueEstimate) -> tup
     elif certified is not None and (times := _times(estimate)) is not None:
         change = "raises" if (certified.difference or 0.0) > 0 else "lowers"
         settling.append(_improves(times, evaluation, f"it {change} {quoted(evaluation.reward.name)}"))
+    elif certified is not None and certified.joint_lower is not None and not settling:
+        settling.append(_without_direction(estimate))
     return tuple(settling)
+
+
+def _without_direction(estimate: ValueEstimate) -> str:
+    """Say what would settle it where what was measured has no direction, or another one than the best estimate."""
+    rest = estimate.support.clipped + estimate.support.unsupported
+    if not _opposed(estimate):
+        return "A margin (--margin): no change was measured, which more log can only prove to be the same"
+    if rest < LEAST:
+        return "Much more log: what was measured and the best estimate do not agree on the direction of the change"
+    there = f"on the {percent(rest)} of traffic where they were rarely or never shown"
+    return f"Exploration: show its choices now and then {there}; elsewhere the change has the other direction ({PLAN})"
 
 
 def _improves(times: float, evaluation: Evaluation, proves: str) -> str:
@@ -119,24 +134,41 @@ def _change(evaluation: Evaluation, estimate: ValueEstimate, guard: Guard) -> fl
 
 def _more_log(times: float, evaluation: Evaluation, proves: str, *, far: str, seems: str) -> str:
     if times > FAR:
-        return f"Much more log, above {FAR} times these events{far}"
+        return f"Much more log, above {FAR} times this one{far}"
     if times < NEARLY:
         return f"A little more log: it is nearly proven that {proves}"
-    now = evaluation.windows.evaluated.events
+    # By unit, events of the same ones prove little more.
+    units = evaluation.first.units
+    now, what = (evaluation.windows.evaluated.events, "events") if units is None else (units, "units")
     needed = f"{round(times * now, 1 - math.floor(math.log10(times * now))):,.0f}"
     # The events of a training window do not count.
-    which = "events in all" if evaluation.windows.train is None else f"evaluated events, instead of {now:,},"
+    which = f"{what} in all" if evaluation.windows.train is None else f"evaluated {what}, instead of {now:,},"
+    if units is not None:
+        which = which.replace("units", f"units ({', '.join(map(shortened, evaluation.log.unit))})", 1)
     return f"More log: about {needed} {which} would prove that {proves}, if {seems}"
+
+
+def _opposed(estimate: ValueEstimate) -> bool:
+    """Tell whether what was measured where the policy is supported has another sign than the best estimate."""
+    certified, estimated = estimate.gain.certified, estimate.gain.estimated
+    if certified is None or certified.difference is None or estimated is None:
+        return False
+    return not _is_none(certified) and certified.difference * estimated.difference < 0
+
+
+def _is_none(gain: CertifiedGain) -> bool:
+    """Tell whether a gain is 0; what rounding leaves of that, which differs between engines, is none."""
+    width = (gain.joint_upper or 0.0) - (gain.joint_lower or 0.0)
+    return abs(gain.difference or 0.0) <= ROUNDING * width
 
 
 def _times(estimate: ValueEstimate) -> float | None:
     """Return how many times the log would bring the certified end that is in the way to 0."""
-    certified, estimated = estimate.gain.certified, estimate.gain.estimated
+    certified = estimate.gain.certified
     if certified is None or certified.joint_lower is None or certified.joint_upper is None:
         return None
-    gain, width = certified.difference, certified.joint_upper - certified.joint_lower
-    # What rounding leaves of none, which differs between engines, is none.
-    if gain is None or abs(gain) <= ROUNDING * width or (estimated is not None and gain * estimated.difference < 0):
+    gain = certified.difference
+    if gain is None or _is_none(certified) or _opposed(estimate):
         # More log would prove the opposite, where the policy is supported, of what the estimate says of all traffic.
         return None
     end = certified.joint_lower if gain > 0 else certified.joint_upper

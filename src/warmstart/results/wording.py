@@ -106,8 +106,10 @@ class Wording:
             return silent
         estimated = self.estimate.gain.estimated
         guessed = 0.0 if estimated is None else estimated.on_model
-        rare = f"on {percent(support.clipped + support.unsupported)} its choices were rarely or never shown"
-        model = f", and on {percent(guessed)} of all a model's guess stands in" if guessed >= none else ""
+        rest, alone = percent(support.clipped + support.unsupported), percent(guessed)
+        rare = f"on {rest} its choices were rarely or never shown"
+        model = "" if guessed < none else ", and there a model's guess stands in"
+        model += f" (alone on {alone} of all)" if model and alone != rest else ""
         return f"{silent} The log supports {percent(self._share)} of traffic; {rare}{model}."
 
     @property
