@@ -111,7 +111,7 @@ def test_a_reward_of_text_is_refused_with_what_to_do():
     log = shop(clicked=["yes", "no"] * (N // 2)).drop_columns(["did_purchase"])
     with pytest.raises(ws.UsageError, match=r"is text .'no', 'yes'., and a reward is a number") as refused:
         ws.init(log)
-    assert "log['clicked'] == 'yes'" in refused.value.hint
+    assert "log['clicked'].map({'yes': 1, 'no': 0})" in refused.value.hint
     both = log.append_column("is_bought", log["clicked"])
     with pytest.raises(ws.UsageError, match="not clear which column is the reward") as refused:
         ws.init(both)
@@ -265,10 +265,24 @@ def test_without_a_column_for_a_role_that_is_needed_nothing_is_taken_for_granted
         ws.init(numbers, context="x1", accept=True)
 
 
-@pytest.mark.parametrize("times", [[f"3/{1 + i % 28}/2026 2:00 PM" for i in range(N)], np.arange(N) / 24 + 46_000.5])
-def test_times_that_cannot_be_read_are_named_and_are_no_context(times):
+@pytest.mark.parametrize(
+    ("times", "recipe"),
+    [
+        ([f"3/{1 + i % 28}/2026 2:00 PM" for i in range(N)], "format='%m/%d/%Y %I:%M %p'),"),
+        ([f"3/{1 + i % 12}/2026" for i in range(N)], "'%d/%m/%Y') if days come first, by pandas.to_datetime"),
+        ([f"{1 + i % 3:02}.01.25 08:00" for i in range(N)], "(log['EventTime'], format='%d.%m.%y %H:%M'),"),
+        ([f"{1 + i % 28:02}-Nov-2024" for i in range(N)], "format='%d-%b-%Y'),"),
+        ([f"Nov {1 + i % 28:02}, 2024 12:01 AM" for i in range(N)], "format='%b %d, %Y %I:%M %p'),"),
+        ([20241101000100 + i % 28 * 1_000_000 for i in range(N)], "astype(str), format='%Y%m%d%H%M%S'),"),
+        (np.arange(N) / 24 + 46_000.5, "(ISO 8601), or as integers"),
+    ],
+)
+def test_times_that_cannot_be_read_are_named_and_are_no_context(times, recipe):
     proposal = ws.init(shop(EventTime=times))
+    assert any(recipe in note for note in proposal.notes)
     assert proposal["time"].columns == ()
+    assert not proposal["time"].sure
+    assert proposal["time"].reason == "'EventTime' looks like a time and cannot be read"
     assert "EventTime" not in proposal["context"].columns + proposal["context"].alternatives
     assert any("'EventTime' looks like a time and cannot be read" in note for note in proposal.notes)
     assert not any("cannot be read" in note for note in ws.init(shop(EventTime=times), time="none").notes)
@@ -324,16 +338,33 @@ def test_numbers_that_hardly_repeat_are_named_and_are_the_context_where_nothing_
 @pytest.mark.parametrize(
     ("values", "said", "hint"),
     [
-        (["ja", "nein"], "'ja', 'nein'", "log['won'] == 'ja'"),
-        (["$0.50", "$1,250.00"], "'\\$0.50'", "str.replace"),
+        (["ja", "nein"], "'ja', 'nein'", "map({'ja': 1, 'nein': 0}), in SQL by CASE \"won\" WHEN 'ja' THEN 1"),
+        (["ja", "nein", "NULL"], "'NULL', 'ja', 'nein'", "map({'ja': 1, 'nein': 0})"),
+        (["1", "0", "?"], "'0', '1', '\\?'", "pandas.to_numeric(log['won'], errors='coerce')"),
+        ([f"plan {i}" for i in range(15)], "'plan 0'", "(log['won'] == 'plan 0').where(log['won'].notna())"),
+        (["$0.50", "$1,250.00"], "'\\$0.50'", "str.replace(r'[^0-9.-]', '', regex=True).astype"),
+        (["0,50 €", "1.250,00 €"], "'0,50 €'", "str.replace(r'[^0-9,-]', '', regex=True).str.replace(',', '.')"),
         ([datetime(2026, 1, 1), datetime(2026, 1, 2)], "has type timestamp", "name another column"),
     ],
 )
 def test_a_reward_that_is_no_number_is_refused_though_it_was_named(values, said, hint):
-    log = shop(won=values * (N // 2)).drop_columns(["did_purchase"])
+    log = shop(won=(values * N)[:N]).drop_columns(["did_purchase"])
     with pytest.raises(ws.UsageError, match=f"The reward 'won' .*{said}") as refused:
         ws.init(log, reward="won")
     assert hint in refused.value.hint
+
+
+def test_a_reward_with_words_for_null_needs_no_mending(tmp_path):
+    rows = "".join(f"p{i % 3},v{i % 2},{('1', '0', 'NULL')[i % 3]}\n" for i in range(90))
+    (tmp_path / "log.csv").write_text(f"page,Var.,did they?\n{rows}")
+    proposal = ws.init(tmp_path / "log.csv", action="Var.", reward="did they?", context="page")
+    assert any("There are nulls: did they? in 33 % of the events" in note for note in proposal.notes)
+
+
+def test_days_that_are_integers_are_times_and_numbers_of_tags_are_not():
+    days = shop(Tag=np.arange(N) // 100).drop_columns(["EventTime"])
+    assert ws.init(days)["time"].columns == ("Tag",)
+    assert ws.init(days.rename_columns({"Tag": "tag_id"}))["time"].columns == ()
 
 
 def test_records_are_no_columns_and_how_to_flatten_them_is_said():
@@ -355,5 +386,6 @@ def test_a_context_with_nulls_is_left_out_and_named():
     proposal = ws.init(shop(country=[None if i % 4 == 0 else "NO" if i % 3 else "SE" for i in range(N)]))
     assert proposal["context"].columns == ("Customer Segment",)
     assert any("for its nulls too: country in 25 % of the events" in note for note in proposal.notes)
+    assert "# Not in the context, for their nulls: country" in proposal.toml
     given = ws.init(shop(country=["SE"] + [None] * (N - 1)), context="country")
     assert any("There are nulls: country" in note for note in given.notes)

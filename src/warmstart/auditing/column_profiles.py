@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from warmstart.auditing.written_dates import date_formats, integer_format, is_written_date
 from warmstart.events import missing, text_as_time, ticks_per_day
 
 if TYPE_CHECKING:
@@ -22,9 +23,10 @@ MANY_ROWS = 2_000_000
 YES_WORDS = "yes y true t clicked click 1 converted bought success positive on ja j oui si sí sim tak"
 NO_WORDS = "no n false f not_clicked none 0 skipped ignored failure negative off nein nej nee non não nao nie"
 YES, NO = frozenset(YES_WORDS.split()), frozenset(NO_WORDS.split())
-# Text that holds numbers, with currencies, per cent or separators of thousands; and text that holds dates.
+# Text that holds numbers, with currencies, per cent or separators of thousands.
 NUMBER_TEXT = re.compile(r"^[-+]?\W{0,4}[0-9][0-9.,' ]*\W{0,4}[A-Z]{0,3}$")
-DATE_TEXT = re.compile(r"^\s*[0-9]{1,4}([./-])[0-9]{1,2}\1[0-9]{1,4}\b")
+# The first two numbers of a date.
+FIRST_TWO = r"^\s*([0-9]{1,4})[./-]([0-9]{1,2})[./-]"
 EXAMPLES = 3
 
 
@@ -33,7 +35,8 @@ class ColumnProfile:
     """A column: its name, what it holds, its rows, nulls and distinct values, and the ends of numbers.
 
     ``values``: all of them, as text, if they are few. ``times``: the share of text that can be read as a time.
-    ``examples``: of text, some values.
+    ``examples``: of text, some values. ``date_ends``: of text that looks like dates of digits, the largest first
+    number and the largest second one.
     """
 
     name: str
@@ -47,6 +50,7 @@ class ColumnProfile:
     values: tuple[str, ...] = ()
     times: float = 0.0
     examples: tuple[str, ...] = ()
+    date_ends: tuple[float, float] | None = None
 
     @property
     def repeats(self) -> float:
@@ -66,8 +70,16 @@ class ColumnProfile:
 
     @property
     def looks_like_dates(self) -> bool:
-        """Tell whether it is text that holds dates, in whatever form."""
-        return bool(self.examples) and all(DATE_TEXT.match(one) for one in self.examples)
+        """Tell whether it holds dates, as text in whatever form or as integers such as 20261231."""
+        return bool(self.date_formats) or (bool(self.examples) and all(map(is_written_date, self.examples)))
+
+    @property
+    def date_formats(self) -> tuple[str, ...]:
+        """Return the formats that its dates may have: two if days could be months, none if it is not known."""
+        if self.kind == "whole":
+            form = integer_format(self.least, self.most)
+            return () if form is None else (form,)
+        return date_formats(self.examples, self.date_ends) if all(map(is_written_date, self.examples)) else ()
 
     @property
     def is_zero_or_one(self) -> bool:
@@ -125,6 +137,7 @@ def _profile(
 ) -> ColumnProfile:
     i, name, values, kind = column
     known, distinct = int(totals.get(f"known_{i}") or 0), int(totals.get(f"distinct_{i}") or 0)
+    times = (totals.get(f"times_{i}") or 0) / known if known else 0.0
     few: tuple[str, ...] = ()
     if kind == "text" and 0 < distinct <= FEW:
         own = table.select(value=values).filter(lambda part: part["value"].notnull()).distinct().limit(FEW)
@@ -133,6 +146,11 @@ def _profile(
     if kind == "text" and distinct > FEW:
         known_values = table.select(value=values).filter(lambda part: part["value"].notnull()).limit(EXAMPLES)
         first = tuple(str(row["value"]) for row in engine.fetch(known_values))
+    ends = None
+    if first and times <= 0.99 and all(map(is_written_date, first)):
+        numbers = [values.re_extract(FIRST_TWO, place).try_cast("int64").max() for place in (1, 2)]
+        high = engine.fetch(table.agg(first=numbers[0], second=numbers[1]))[0]
+        ends = (float(high["first"] or 0), float(high["second"] or 0))
     return ColumnProfile(
         name=name,
         kind=kind,
@@ -143,8 +161,9 @@ def _profile(
         least=totals.get(f"least_{i}"),
         most=totals.get(f"most_{i}"),
         values=few,
-        times=(totals.get(f"times_{i}") or 0) / known if known else 0.0,
+        times=times,
         examples=first,
+        date_ends=ends,
     )
 
 

@@ -25,7 +25,7 @@ WORDS = {
     "geklickt klick klicks bestellt bestellung gekauft kauf umsatz clic clics achat commande vente compra comprado "
     "pedido venta",
     "time": "time timestamp ts date day datetime at when step round t epoch hour week month moment "
-    "zeit zeitpunkt zeitstempel datum uhrzeit horodatage jour fecha",
+    "zeit zeitpunkt zeitstempel datum uhrzeit tag tage horodatage jour fecha dia día",
     "propensity": "propensity propensities pscore prob probability",
     "epoch": "version policy release deployment phase",
     "context": "page segment country city region device os browser platform age gender language category channel hour "
@@ -41,6 +41,8 @@ AFTER = frozenset(
 ) | {"score"}
 # Names of times that hold something else than whole days or steps.
 CLOCK = frozenset("time timestamp ts date datetime at when zeit zeitpunkt zeitstempel datum fecha".split())  # noqa: SIM905
+# With these a number names something, or comes again every day, and counts no days.
+KEYS = frozenset({"id", "ids", "key", "uid", "uuid", "guid", "hash", "pk", "code", "hour"})
 # Times that are not when the event happened.
 NOT_WHEN = frozenset("birth birthday birthdate born registered registration signup joined expires updated".split())  # noqa: SIM905
 NO_COLUMN = re.compile(
@@ -223,17 +225,19 @@ def _time(profile: ColumnProfile) -> tuple[float, str]:
     if profile.is_epoch and profile.distinct > 1:
         return 3 + named, "its integers are times since 1970"
     whole = profile.kind == "whole" and profile.least is not None and profile.least >= 0 and profile.distinct > 2
-    if whole and named >= 4 and "hour" not in words_of(profile.name):
+    if whole and named >= 4 and not (set(words_of(profile.name)) & KEYS or profile.looks_like_dates):
         return named, f"its integers, {profile.least:g} to {profile.most:g}, may be days or steps"
     return 0.0, ""
 
 
 def _unread_time(profile: ColumnProfile) -> tuple[float, str]:
     words = words_of(profile.name)
-    if profile.kind not in ("text", "number") or set(words) & (NOT_WHEN | AFTER) or profile.distinct <= HANDFUL:
+    if set(words) & (NOT_WHEN | AFTER):
         return 0.0, ""
-    if profile.looks_like_dates:
-        return 2.0, "its text looks like dates"
+    if profile.looks_like_dates and profile.distinct > 1:
+        return 2.0, "it looks like dates"
+    if profile.kind not in ("text", "number") or profile.distinct <= HANDFUL:
+        return 0.0, ""
     return (1.0, "its name is that of a time") if set(words[-1:]) & CLOCK else (0.0, "")
 
 
@@ -288,7 +292,7 @@ def _context(profile: ColumnProfile) -> tuple[float, str]:
         or _named(profile, "propensity")
     ):
         return 0.0, ""
-    if profile.kind == "text" and profile.times > 0.99:
+    if (profile.kind == "text" and profile.times > 0.99) or profile.looks_like_dates:
         return 0.0, ""
     if profile.kind == "number" and profile.distinct > 50:
         return 0.5, f"it has {profile.distinct:,} different numbers"

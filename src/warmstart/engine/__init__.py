@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from warmstart.engine.files import *  # noqa: F403
     from warmstart.engine.partitioned import *  # noqa: F403
     from warmstart.engine.sources import *  # noqa: F403
+    from warmstart.engine.text_files import NULL_WORDS as NULL_WORDS
 
 _door = Door.to(
     __name__,
@@ -25,6 +26,7 @@ _door = Door.to(
         "engine": "Engine LocalEngine Row SourceTable StoredTable",
         "files": "expand kind_of one_kind",
         "partitioned": "PART PartitionedEngine Parts add_predictions fetch_streamed is_partitioned sample_by_key",
+        "text_files": "NULL_WORDS",
         "sources": "FRAME_LIBRARIES describe frame_to_arrow has_decimal_commas is_csv open_every_column "
         "open_some_columns open_source open_whole stored_table",
     },

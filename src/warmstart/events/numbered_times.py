@@ -11,8 +11,8 @@ from warmstart.events.log_table import LogTable, ticks_per_day
 EVENTS_A_DAY = 20
 # Day numbers that can be shown as dates, of the years 1000 to 9999 if day 0 is in 1970.
 MOST_DAYS, MOST_STEPS = 354_000, 1 << 53
-# Dates written as YYYYMMDD, which neither count nor have equal distances.
-DATES = (19_000_101, 21_001_231)
+# Dates written as YYYYMMDD, with HHMM or HHMMSS behind, which neither count nor have equal distances.
+DATES = tuple((19_000_101 * ticks, 21_001_232 * ticks) for ticks in (1, 10_000, 1_000_000))
 
 
 def unit_of_integers(log: LogTable, first: int, last: int, events: int) -> LogTable:
@@ -26,9 +26,10 @@ def unit_of_integers(log: LogTable, first: int, last: int, events: int) -> LogTa
         return replace(log, ticks_per_day=ticks)
     name = quoted(log.columns.time)
     span = f"{log.where}: the times in {name} run from {first} to {last}, which are no seconds, milli-, micro- or "
-    if DATES[0] <= first and last <= DATES[1]:
+    if any(low <= first and last < high for low, high in DATES):
         raise ColumnError(
-            f"{span}nanoseconds since 1970, but look like dates written YYYYMMDD.", "Turn them into dates first."
+            f"{span}nanoseconds since 1970, but look like dates written YYYYMMDD[HHMM[SS]].",
+            "Turn them into dates first.",
         )
     if not -MOST_STEPS <= first <= last <= MOST_STEPS:
         raise ColumnError(f"{span}nanoseconds since 1970.", "Turn them into timestamps first.")

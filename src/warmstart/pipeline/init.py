@@ -106,6 +106,7 @@ def init(
             roles,
             spare,
             constants=profiles[chosen["action"][0]].distinct <= MOST_CONSTANTS,
+            nulls=[name for name in asking.left_out(chosen) if profiles[name].nulls],
         ),
     )
 

@@ -39,7 +39,7 @@ NOTHING = {
     "unit": "no column is named like a user or a session whose events repeat",
     "epoch": "no column tells versions of the logging policy apart; audit tells whether it learned over time",
     "propensity": "nobody recorded probabilities, so they are counted or modelled",
-    "event_id": "no column is different in every event",
+    "event_id": "no column is named like an id and different in every event",
 }
 # A reward of so few whole values is a rating.
 RATINGS = 11
@@ -105,7 +105,7 @@ class Asking:
             return self.context(candidates)
         names = [one.name for one in candidates]
         if not names and role not in NEEDED:
-            return ProposedRole(role, (), NOTHING[role], (), sure=True)
+            return self.nothing(role)
         sure = is_sure(candidates)
         name = names[0] if sure or (names and self.accept) else self.answer(role, candidates)
         if name is None:
@@ -114,6 +114,12 @@ class Asking:
         reason = next((one.reason for one in candidates if one.name == name), "you said so")
         others = tuple(one for one in names if one != name)
         return ProposedRole(role, (name,), reason, others, sure=sure or self.ask is not None)
+
+    def nothing(self, role: str) -> ProposedRole:
+        """Return a role that no column has, with why."""
+        if role == "time" and (unread := [one.name for one in self.found.unread_times]):
+            return ProposedRole(role, (), f"{quoted(unread[0])} looks like a time and cannot be read", (), sure=False)
+        return ProposedRole(role, (), NOTHING[role], (), sure=True)
 
     def check(self, role: str, names: Sequence[str]) -> None:
         """Refuse columns that cannot have a role: a reward that is no number, and what is no single value."""
@@ -218,13 +224,18 @@ class Asking:
             f"State what is possible, not what was seen: --range {shortened(reward)}=LOW:HIGH.",
         )
 
+    def left_out(self, chosen: Mapping[str, list[str]]) -> tuple[str, ...]:
+        """Return the columns that may have been looked at, and have no role."""
+        used = {name for names in chosen.values() for name in names}
+        return tuple(one.name for one in self.found.left_out if one.name not in used)
+
     def advice(
         self, chosen: Mapping[str, list[str]], ranges: Mapping[str, Any], *, drop_nulls: bool, minimize: Sequence[str]
     ) -> list[str]:
         """Return what to know or to do before going on."""
         notes, events = [], next(iter(self.profiles.values())).rows
         names = [name for names in chosen.values() for name in names]
-        others = tuple(one.name for one in self.found.left_out if one.name not in names)
+        others = self.left_out(chosen)
         modelled = "context" not in self.taken and self.hardly_repeat(chosen["context"])
         notes += [modelled_note()] if modelled else []
         without = {name: self.profiles[name].nulls for name in others if self.profiles[name].nulls}
@@ -237,7 +248,9 @@ class Asking:
         if nulls and not drop_nulls:
             notes.append(nulls_note(nulls, events))
         for one in self.found.unread_times[:1]:
-            notes.append(unread_time_note(one.name, is_text=self.profiles[one.name].kind == "text"))
+            own = self.profiles[one.name]
+            formats, example = own.date_formats, (own.examples or ("",))[0]
+            notes.append(unread_time_note(one.name, formats, example, is_text=own.kind == "text"))
         if reward.name in ranges and "reward" not in self.taken:
             low, high = ranges[reward.name]
             notes.append(f"The range of {quoted(reward.name)} is taken to be {low:g} to {high:g}: is more possible?")

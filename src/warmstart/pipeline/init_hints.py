@@ -2,30 +2,68 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
+from math import isfinite
 
 from warmstart.auditing import ColumnProfile, says_yes
 from warmstart.core import ColumnError, UsageError, quoted, shortened
+from warmstart.engine import NULL_WORDS
 
+# A decimal comma: no three digits behind it, or points before it.
+COMMA = re.compile(r",[0-9]{1,2}(?![0-9])|,[0-9]{4}|[.][0-9]{3},")
+# Of fewer other values all are named.
+MANY = 5
 AGAIN = "write that to a file, and run this again."
 
 
 def not_a_number(profile: ColumnProfile) -> UsageError:
     """Return what to do about a reward that is text, or a time, or no plain value at all."""
-    name, words = shortened(profile.name), ", ".join(map(quoted, profile.examples))
-    is_text = profile.kind == "text"
-    what = f"is text ({words})" if is_text else f"has type {profile.type}"
-    own = f"log[{name!r}]"
-    if is_text and profile.looks_like_numbers:
-        hint = (
-            f"Make it one, in pandas by {own} = {own}.str.replace(r'[^0-9.-]', '', regex=True).astype(float); {AGAIN}"
+    if profile.kind == "text":
+        what, hint = (
+            f"is text ({', '.join(map(quoted, profile.examples))})",
+            f"Make it one, {_recipe(profile)}; {AGAIN}",
         )
-    elif is_text:
-        yes = next((value for value in profile.values if says_yes(value)), (profile.examples or ("yes",))[0])
-        hint = f"Make it one, in pandas by {own} = {own} == {yes!r}, in SQL by (\"{name}\" = '{yes}')::INT; {AGAIN}"
     else:
+        what = f"has type {profile.type}"
         hint = "A reward is a number or a boolean: name another column, or make one."
     return UsageError(f"The reward {quoted(profile.name)} {what}, and a reward is a number.", hint)
+
+
+def _recipe(profile: ColumnProfile) -> str:
+    """Say how text becomes a number, such that what is unknown stays unknown."""
+    own, column = f"log[{shortened(profile.name)!r}]", f'"{shortened(profile.name)}"'
+    shown = profile.values or profile.examples
+    words = [value for value in shown if not _is_number(value)]
+    if 0 < len(words) < len(shown):
+        unknown = ", ".join(map(quoted, words[:3]))
+        return (
+            f"in pandas by {own} = pandas.to_numeric({own}, errors='coerce'), in SQL by TRY_CAST({column} AS DOUBLE), "
+            f"if {unknown} means that it is not known"
+        )
+    if profile.looks_like_numbers:
+        mark, point = (",", ".str.replace(',', '.')") if any(map(COMMA.search, profile.examples)) else (".", "")
+        return f"in pandas by {own} = {own}.str.replace(r'[^0-9{mark}-]', '', regex=True){point}.astype(float)"
+    yes = next((value for value in shown if says_yes(value)), (shown or ("yes",))[0])
+    others = [value for value in profile.values if value != yes and value not in NULL_WORDS]
+    if not 0 < len(others) < MANY:
+        return (
+            f"in pandas by {own} = ({own} == {yes!r}).where({own}.notna()), in SQL by ({column} = {_literal(yes)})::INT"
+        )
+    numbers = ", ".join(f"{value!r}: {int(value == yes)}" for value in (yes, *others))
+    cases = " ".join(f"WHEN {_literal(value)} THEN {int(value == yes)}" for value in (yes, *others))
+    return f"in pandas by {own} = {own}.map({{{numbers}}}), in SQL by CASE {column} {cases} END"
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
 def no_key(profile: ColumnProfile, role: str) -> ColumnError:

@@ -34,7 +34,12 @@ REST = """
 
 
 def toml_text(
-    settings: Mapping[str, Any], roles: Sequence[ProposedRole], spare: Sequence[str], *, constants: bool
+    settings: Mapping[str, Any],
+    roles: Sequence[ProposedRole],
+    spare: Sequence[str],
+    *,
+    constants: bool,
+    nulls: Sequence[str] = (),
 ) -> str:
     """Return the text of a settings file, marked so that it is known to be as it was written.
 
@@ -43,6 +48,7 @@ def toml_text(
         roles: The reasons.
         spare: Columns that look like further outcomes.
         constants: Whether there are so few actions that each is a policy of its own.
+        nulls: Columns that are not in the context because they have nulls.
     """
     reasons = {one.role: one for one in roles}
     lines = [f"version = {VERSION}", "", "[log]"]
@@ -52,6 +58,10 @@ def toml_text(
             lines += _comments(role)
         lines.append(f"{name} = {toml_value(value)}")
     lines += [line for one in roles if not one.columns for line in _comments(one)]
+    if nulls:
+        named = ", ".join(map(printable, nulls))
+        lines.append(f"# Not in the context, for their nulls: {named}. If what chose the action looked at them, values")
+        lines.append("# and certified bounds are wrong without them (WS101): fill their nulls, and add them.")
     if spare:
         lines += ["# Perhaps further outcomes; state what values are possible: ranges = {NAME = [LOW, HIGH]}"]
         lines.append(f"# also = {toml_value(list(spare))}")

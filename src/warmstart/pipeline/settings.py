@@ -24,10 +24,10 @@ EPOCHS = ("auto", "hour", "day", "week")
 def shown(text: str, metavar: str | None = None, **more: Any) -> dict[str, Any]:
     """Describe a setting for the command line and the schema.
 
-    ``words`` are completed by a shell, and all that there is if ``closed``; ``least`` and ``most`` are the
-    ends of a number, ``argument`` makes it positional, ``flag`` is the option where it is not the name, ``typed`` the type of what the
-    command line takes where that is not the type of the field, ``parse`` makes the one of the other. ``instead_of``: a
-    setting that this one replaces where it is given.
+    ``words`` are completed by a shell, and all that there is if ``closed``; ``least`` and ``most`` are the ends of a
+    number, ``argument`` makes it positional, ``flag`` is the option where it is not the name, ``typed`` the type of
+    what the command line takes where that is not the type of the field, ``parse`` makes the one of the other.
+    ``instead_of``: a setting that this one replaces where it is given.
     """
     return {"help": text, "metavar": metavar, **more}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from warmstart.core import counted, percent, quoted, shortened
@@ -127,10 +128,21 @@ def only_known_note(reward: str) -> str:
     )
 
 
-def unread_time_note(name: str, *, is_text: bool) -> str:
-    """Say that a column is named or written like a time, and cannot be read as one."""
-    column = shortened(name)
-    recipe = f", in pandas by log[{column!r}] = pandas.to_datetime(log[{column!r}])" if is_text else ""
+def unread_time_note(name: str, formats: Sequence[str], example: str, *, is_text: bool) -> str:
+    """Say that a column is named or written like a time, and cannot be read as one.
+
+    Args:
+        name: The column.
+        formats: How its times may be written: two if days could be months, none if it is not known.
+        example: One of them.
+        is_text: Whether they are text, and no integers.
+    """
+    own = f"log[{shortened(name)!r}]"
+    values = own if is_text else f"{own}.astype(str)"
+    reads = [f"pandas.to_datetime({values}, format={form!r})" for form in formats]
+    recipe = f", in pandas by {own} = {reads[0]}" if reads else ""
+    if len(reads) > 1:
+        recipe += f" if days come first, by {reads[1]} if months do ({quoted(example)} may be either: ask who wrote it)"
     return (
         f"{quoted(name)} looks like a time and cannot be read as one, so that nothing is split by time. Write times as "
         f"2026-03-01 14:30 (ISO 8601){recipe}, or as integers since 1970, and run this again; or say that there is "
