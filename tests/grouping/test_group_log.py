@@ -100,6 +100,25 @@ def test_new_texts_go_to_the_groups_that_were_saved(tmp_path):
     assert any("(none)" in note for note in result.notes)
 
 
+@pytest.mark.parametrize("times", ["timestamps", "text", "integers"])
+def test_a_grouping_learns_from_the_events_before_a_moment_alone(tmp_path, times):
+    early, late = questions(300, topics=("law", "code")), questions(300, seed=1)
+    days = np.repeat(["2026-10-01T12:00:00", "2026-10-02"], 300).astype("datetime64[us]")
+    column = {"timestamps": days, "text": days.astype(str), "integers": days.astype("int64")}[times]
+    until = int(days[-1].astype("int64")) if times == "integers" else "2026-10-02"
+    log = pa.concat_tables([early, late]).append_column("at", pa.array(column))
+    options = {"text": "prompt", "least": 50}
+    alone = ws.group(early, tmp_path / "alone", **options)
+    result = ws.group(log, tmp_path / "out", **options, time="at", train_until=until)
+    assert load_grouping(tmp_path / "out").names == load_grouping(tmp_path / "alone").names
+    assert (result.rows, result.fitted_on, alone.fitted_on) == (600, 300, 300)
+    assert "Fitted to 300 events of them." in result.notes
+    with pytest.raises(ws.EmptyWindowError):
+        ws.group(log, tmp_path / "none", **options, time="at", train_until=0 if times == "integers" else "2020-01-01")
+    with pytest.raises(ws.UsageError, match="integer"):
+        ws.group(log, tmp_path / "none", **options, time="at", train_until="2026-10-02" if times == "integers" else 7)
+
+
 def test_the_saved_grouping_alone_assigns_one_text_as_it_assigns_many(tmp_path):
     ws.group(questions(300), tmp_path / "out", text="prompt", least=50)
     grouping, texts = load_grouping(tmp_path / "out"), questions(40, seed=2)["prompt"]
@@ -166,6 +185,9 @@ def test_what_cannot_be_grouped_is_refused(tmp_path):
         (ws.EmptyWindowError, pa.table({"prompt": ["?!", ""]}), {"text": "prompt"}),
         (ws.SourceError, table, {"text": "prompt", "grouping": empty}),
         (ws.UsageError, table, {"text": "prompt", "grouping": empty, "groups": 2}),
+        (ws.UsageError, table, {"text": "prompt", "grouping": empty, "time": "id", "train_until": "2026-10-02"}),
+        (ws.UsageError, table, {"text": "prompt", "train_until": "2026-10-02"}),
+        (ws.ColumnError, table, {"text": "prompt", "time": "at", "train_until": "2026-10-02"}),
     ]
     for error, source, options in refused:
         with pytest.raises(error):

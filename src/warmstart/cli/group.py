@@ -28,6 +28,8 @@ def group(
     features: int = 0,
     keep_text: bool = False,
     seed: int = 0,
+    time: str | None = None,
+    train_until: str | None = None,
     table: str | None = None,
     json: JsonOption = False,
     engine: Annotated[EngineSettings, Without("engine")],
@@ -48,6 +50,8 @@ def group(
         features (N): Also write where each text lies, as N columns of numbers: contexts for modelled propensities.
         keep_text: Write the texts, too.
         seed (N): Of k-means.
+        time (COLUMN): The column of times, for --train-until.
+        train_until (TIME): Fit to the events before this moment only; all are assigned.
         table (NAME): Of a DuckDB file.
 
     Examples:
@@ -67,6 +71,8 @@ def group(
         "features": features,
         "keep_text": keep_text,
         "seed": seed,
+        "time": time,
+        "train_until": train_until,
         "table": table,
     }
     connected = engine.connect()

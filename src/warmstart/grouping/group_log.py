@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from warmstart.core import (
+    TIME,
     DataError,
     EmptyWindowError,
+    Moment,
     Progress,
     UsageError,
     check_output,
+    microseconds,
     no_such_column,
     quoted,
     silent,
@@ -24,6 +27,7 @@ from warmstart.core import (
     write_parquet,
 )
 from warmstart.engine import describe, open_every_column, resolve_engine, stored_table
+from warmstart.events import as_time
 from warmstart.grouping.fit import fit_grouping
 from warmstart.grouping.grouping import NONE, VALUE, Grouping
 from warmstart.grouping.storage import load_grouping, save_grouping
@@ -54,6 +58,8 @@ def group(
     features: int = 0,
     keep_text: bool = False,
     seed: int = 0,
+    time: str | None = None,
+    train_until: Moment | None = None,
     table: str | None = None,
     engine: str | Engine = "duckdb",
     on_progress: Progress = silent,
@@ -80,14 +86,18 @@ def group(
             SVD): contexts for modelled propensities, by prompt. A saved grouping gives new texts the same numbers.
         keep_text: write the texts, too.
         seed: of k-means.
+        time: the column of times, for ``train_until``.
+        train_until: fit to the events before this moment only; all are assigned.
         table: the table in a database that ``source`` names.
         engine: "duckdb", or an engine.
         on_progress: called with the name of each step.
     """
     column, path = _column(text, embedding), Path(out)
-    if grouping is not None and groups is not None:
-        what = "A saved grouping has its groups already; groups (--groups) says how many to fit."
-        raise UsageError(what, "Leave out one of the two.")
+    if grouping is not None and (groups is not None or train_until is not None):
+        given = "groups (--groups)" if groups is not None else "train_until (--train-until)"
+        raise UsageError(f"A saved grouping has its groups already; {given} is for fitting one.", "Leave out either.")
+    if (time is None) != (train_until is None):
+        raise UsageError("time and train_until belong together: the column of times, and the end of what is learned.")
     if features < 0:
         raise UsageError(f"There cannot be {features} features.")
     if (texts is None) != (on is None):
@@ -100,9 +110,11 @@ def group(
     resolved, shown = resolve_engine(stored_table(source, table), engine)
     log = _open(resolved, shown, column, texts, on, features=features)
     tried: tuple[GroupsTried, ...] = ()
+    fitted_on = None
     if saved is None:
         on_progress("reading texts")
-        values, counts = _different(resolved, log)
+        known = log if time is None or train_until is None else _before(resolved, log, time, train_until)
+        values, counts, fitted_on = _different(resolved, known)
         on_progress("grouping")
         fitted = fit_grouping(values, counts, groups=groups, least=least, seed=seed)
         saved, tried = fitted.grouping, fitted.tried
@@ -115,7 +127,7 @@ def group(
     if not rows:
         raise EmptyWindowError(f"{describe(source)} has no rows.")
     listed = tuple(GroupSize(name, sizes[name]) for name in saved.names)
-    return Grouped(path, rows, listed, sizes[NONE], tried, keep_text, log.features)
+    return Grouped(path, rows, listed, sizes[NONE], tried, keep_text, log.features, fitted_on)
 
 
 @dataclass(frozen=True)
@@ -171,18 +183,37 @@ def _open(
     return _Log(joined.select(*given, VALUE), names, None, numbers)
 
 
-def _different(engine: Engine, log: _Log) -> tuple[pa.Array, Any]:
-    """Return the different values in the order of their MD5, and how many events each has."""
+def _before(engine: Engine, log: _Log, time: str, until: Moment) -> _Log:
+    """Return the events before a moment."""
+    if time not in log.names:
+        raise no_such_column(time, log.names, where="the log")
+    column = log.table[f"column_{log.names.index(time)}"]
+    moment = as_time(engine, column, time, "The log")[TIME]
+    if not column.type().is_integer():
+        if isinstance(until, int):
+            raise UsageError(f"The integer {until} is no moment where times are not integers.", "Write 2026-10-21.")
+        return replace(log, table=log.table.filter(moment < microseconds(until)))
+    if not isinstance(until, int) and not (isinstance(until, str) and until.isdecimal()):
+        raise UsageError(f"The times in {quoted(time)} are integers, and {quoted(str(until))} is none.")
+    return replace(log, table=log.table.filter(moment < int(until)))
+
+
+def _different(engine: Engine, log: _Log) -> tuple[pa.Array, Any, int]:
+    """Return the different values in the order of their MD5, how many events each has, and how many events there are.
+
+    A sample of the values, where there are very many.
+    """
     value = log.table[VALUE]
     rows = log.table.filter(value.notnull()).group_by(VALUE).agg(events=lambda rows: rows.count())
-    total = int(engine.fetch(rows.agg(values=rows.count()))[0]["values"])
+    counted = engine.fetch(rows.agg(values=rows.count(), events=rows.events.sum().coalesce(0)))[0]
+    total, events = int(counted["values"]), int(counted["events"])
     if not total:
-        raise EmptyWindowError("Every text or embedding is null.", "Is it the right column?")
+        raise EmptyWindowError("There is no text or embedding to learn from.", "Is it the right column, and time?")
     rows = rows.mutate(digest=rows[VALUE].cast("string").hexdigest("md5"))
     if total > MOST_VALUES:
         rows = rows.filter(rows.digest < f"{int(MOST_VALUES / total * 16**DIGITS):0{DIGITS}x}")
     fetched = engine.fetch_arrow(rows.order_by("digest"))
-    return fetched[VALUE].combine_chunks(), to_numpy(fetched["events"]).astype("float64")
+    return fetched[VALUE].combine_chunks(), to_numpy(fetched["events"]).astype("float64"), events
 
 
 def _grouped(

@@ -36,7 +36,8 @@ class Grouped(Result):
     """A log with a column ``group``, and the saved grouping beside it.
 
     ``without_group``: events whose text is null or has no known word; their group is ``(none)``. ``tried`` is empty
-    where a saved grouping was used. ``features``: the columns of numbers that tell where each text lies.
+    where a saved grouping was used. ``features``: the columns of numbers that tell where each text lies. ``fitted_on``:
+    the events with a text that the grouping was fitted to; None for a saved one.
     """
 
     folder: Path
@@ -46,6 +47,7 @@ class Grouped(Result):
     tried: tuple[GroupsTried, ...] = ()
     kept_text: bool = False
     features: tuple[str, ...] = ()
+    fitted_on: int | None = None
 
     @property
     def events(self) -> Path:
@@ -70,6 +72,8 @@ class Grouped(Result):
     def notes(self) -> list[str]:
         """Say what was written, and what is stored."""
         lines = [f"Wrote {counted(self.rows, 'event')} to {printable(self.events)}."]
+        if self.fitted_on is not None and self.fitted_on < self.rows:
+            lines.append(f"Fitted to {counted(self.fitted_on, 'event')} of them.")
         if self.without_group:
             lines.append(f"{counted(self.without_group, 'event')} without a known word: their group is (none).")
         if self.kept_text:
