@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import ibis
 
-from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, date_of
+from warmstart.core import ACTION, DAY, MICROSECONDS_PER_DAY, WindowName, date_of
+from warmstart.engine import float_literal
+from warmstart.estimators import importance_weight
+from warmstart.events import counted_propensity
 from warmstart.results import Churn, ContextDrift
 
 if TYPE_CHECKING:
@@ -90,40 +93,36 @@ def action_churn(daily: DailyCells) -> Churn:
     )
     totals = cells.engine.fetch(sums)[0]
     cut = day_at(events_by_day(daily), TRAIN_FRACTION)
-    rho = None if cut is None else cells.engine.fetch(_rho_sums(daily, cut))[0]
-    shown = (rho and rho["shown"]) or 0.0
-    rhos = [
-        (rho[name] or 0.0) / shown if rho and shown else None for name in ("all", "train", "over_all", "over_train")
-    ]
-    return Churn(totals["whole"] / totals["actions"], totals["traffic"] / window.events, *rhos)
+    sums = {} if cut is None else cells.engine.fetch(_weight_ratio_sums(daily, cut))[0]
+    shown = sums.get("shown") or 0.0
+    ratios = [(sums[name] or 0.0) / shown if shown else None for name in ("all", "train", "over_all", "over_train")]
+    return Churn(totals["whole"] / totals["actions"], totals["traffic"] / window.events, *ratios)
 
 
-def _rho_sums(daily: DailyCells, cut: int) -> ir.Table:
-    """Return sums of rho = share in the later days / max(propensity, tau) over uniform's traffic, where shown.
+def _weight_ratio_sums(daily: DailyCells, cut: int) -> ir.Table:
+    """Return sums of the weight ratio, share in the later days / max(propensity, tau), over uniform's traffic.
 
-    Uniform among the actions of the earlier days, so that later ones are never chosen.
+    Where an action was shown on later days. Uniform among the actions of the earlier days, so that those that are new
+    on later ones are never chosen.
     """
     days, columns = daily.days, daily.cells.columns
     is_late = days[DAY] >= cut
     cells = days.group_by(*columns.keys).agg(
-        late=is_late.ifelse(days.n, 0.0).sum(), early=is_late.ifelse(0.0, days.n).sum()
+        n=is_late.ifelse(days.n, 0.0).sum(), n_train=is_late.ifelse(0.0, days.n).sum()
     )
     whole = ibis.window(group_by=list(columns.context_keys))
     cells = cells.mutate(
-        late_x=cells.late.sum().over(whole),
-        early_x=cells.early.sum().over(whole),
-        feasible=(cells.early > 0).cast("float64").sum().over(whole),
+        context_n=cells.n.sum().over(whole),
+        context_n_train=cells.n_train.sum().over(whole),
+        feasible=(cells.n_train > 0).cast("float64").sum().over(whole),
     )
-    cells = cells.filter(cells.early > 0, cells.late > 0)
-    share = cells.late / cells.late_x
-    traffic = cells.late_x / cells.feasible
-    floor = ibis.literal(TAU)
-    rho = {
-        "all": share / ibis.greatest((cells.early + cells.late) / (cells.early_x + cells.late_x), floor),
-        "train": share / ibis.greatest(cells.early / cells.early_x, floor),
-    }
-    sums = {name: (traffic * value).sum() for name, value in rho.items()}
-    sums |= {f"over_{name}": (value > 1).ifelse(traffic, 0.0).sum() for name, value in rho.items()}
+    cells = cells.filter(cells.n_train > 0, cells.n > 0)
+    share, traffic = counted_propensity(cells), cells.context_n / cells.feasible
+    windows: list[WindowName] = ["all", "train"]
+    used = {str(window): counted_propensity(cells, window) for window in windows}
+    ratios = {name: importance_weight(share, propensity, float_literal(TAU)) for name, propensity in used.items()}
+    sums = {name: (traffic * ratio).sum() for name, ratio in ratios.items()}
+    sums |= {f"over_{name}": (ratio > 1).ifelse(traffic, 0.0).sum() for name, ratio in ratios.items()}
     return cells.agg(shown=traffic.sum(), **sums)
 
 

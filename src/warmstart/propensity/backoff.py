@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import ibis
 
@@ -90,8 +90,24 @@ def _counted(strata: ir.Table, levels: Levels) -> ir.Table:
 
 
 def _mixed(counted: ir.Table, strengths: Sequence[float]) -> ir.Value:
-    share = (counted.every_action + UNSEEN) / (counted.every + UNSEEN * counted.kinds)
-    for i, strength in reversed(list(enumerate(strengths))):
-        k = ibis.literal(strength, type="float64")
-        share = (counted[f"level_{i}_action"] + k * share) / (counted[f"level_{i}"] + k)
+    share = smoothed_share(counted.every_action, counted.every, counted.kinds)
+    levels = ((counted[f"level_{i}_action"], counted[f"level_{i}"]) for i in reversed(range(len(strengths))))
+    return backed_off(share, levels, [float_literal(strength) for strength in reversed(strengths)])
+
+
+def smoothed_share(of_action: Any, of_all: Any, actions: Any) -> Any:
+    """Return an action's share of all events, of Ibis columns or arrays; one that none of them shows has a little."""
+    return (of_action + UNSEEN) / (of_all + UNSEEN * actions)
+
+
+def backed_off(share: Any, levels: Iterable[tuple[Any, Any]], strengths: Iterable[Any]) -> Any:
+    """Return pi_hat from counts that borrow from coarser ones, of Ibis columns or arrays.
+
+    Args:
+        share: The share of the action in all contexts.
+        levels: The events of the action, and of all actions, in each level of the context, the coarsest first.
+        strengths: How many events what is borrowed counts as, in the same order.
+    """
+    for (of_action, of_all), strength in zip(levels, strengths, strict=True):
+        share = (of_action + strength * share) / (of_all + strength)
     return share

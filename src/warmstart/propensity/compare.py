@@ -11,7 +11,7 @@ from scipy import sparse
 
 from warmstart.core import to_arrow
 from warmstart.features import KeyEncoder
-from warmstart.propensity.backoff import UNSEEN
+from warmstart.propensity.backoff import backed_off, smoothed_share
 from warmstart.propensity.quality import shown_propensity
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class CountedRows:
 
             counted.append((tuple(level), values, count(n > 0), tuple(count(folds == k) for k in range(size))))
         shares = np.stack([np.bincount(a, weights=n * (folds != k), minlength=len(labels)) for k in range(size)])
-        smoothed = (shares + UNSEEN) / (shares.sum(axis=1, keepdims=True) + UNSEEN * len(labels))
+        smoothed = smoothed_share(shares, shares.sum(axis=1, keepdims=True), len(labels))
         return cls(labels, tuple(counted), smoothed, None if strengths is None else tuple(strengths))
 
     def rows(self, contexts: pa.Table, folds: NDArray[np.int64]) -> tuple[pa.Array, Floats]:
@@ -84,15 +84,16 @@ class CountedRows:
         return shown_propensity(self, contexts, actions, folds)
 
     def _of_fold(self, contexts: pa.Table, fold: int) -> Floats:
-        p = np.tile(self.shares[fold], (contexts.num_rows, 1))
         if self.strengths is None:
             counts = self._counts(0, contexts, fold)
             return np.where(counts > 0, counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300), np.nan)
-        for level in reversed(range(len(self.levels))):
-            counts = self._counts(level, contexts, fold)
-            strength = self.strengths[level]
-            p = (counts + strength * p) / (counts.sum(axis=1, keepdims=True) + strength)
-        return p
+        by_level = (self._counts(level, contexts, fold) for level in reversed(range(len(self.levels))))
+        shares: Floats = backed_off(
+            np.tile(self.shares[fold], (contexts.num_rows, 1)),
+            ((counts, counts.sum(axis=1, keepdims=True)) for counts in by_level),
+            reversed(self.strengths),
+        )
+        return shares
 
     def _counts(self, level: int, contexts: pa.Table, fold: int) -> Floats:
         columns, values, in_all, by_fold = self.levels[level]
