@@ -59,7 +59,7 @@ def test_the_json_has_the_documented_fields(folder):
     found = json.loads(evaluate(folder, "--policy", "uniform", "--tau", "0.1", "--json").stdout)
     about = {"schema", "kind", "reward", "outcomes", "windows", "log", "propensities", "per", "notes", "reward_range"}
     about |= {"learned_here", "contributions", "by", "warmstart_version", "verdict", "margin", "doubt"}
-    about |= {"headline", "tradeoffs", "explanations", "assumptions"}
+    about |= {"headline", "tradeoffs", "explanations", "assumptions", "waterfall"}
     assert set(found) == {"policies", *about}
     kinds = {"policy", "tau", "kind", "evidence", "share", "gain", "gain_lower", "title", "text", "settle", "segments"}
     assert set(found["verdict"]) == set(found["policies"][0]["verdict"]) == kinds

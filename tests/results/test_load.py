@@ -2,6 +2,7 @@
 
 import copy
 import json
+from dataclasses import replace
 
 import pytest
 from tests.support.commands import warmstart
@@ -9,7 +10,8 @@ from tests.support.logs import random_log, table
 from tests.support.saved_results import MAKERS, saved
 
 import warmstart as ws
-from warmstart.results import ComparedSource
+from warmstart.report.page import page_of
+from warmstart.results import ComparedSource, change_parts
 from warmstart.results.forms import kinds
 
 every_result = pytest.mark.parametrize("name", MAKERS)
@@ -49,6 +51,24 @@ def test_only_json_is_read_back(tmp_path, ending):
     assert "Save the result as .json too" in refused.value.hint
 
 
+def test_what_was_selected_stands_on_the_page_of_what_is_loaded(tmp_path):
+    selecting = replace(saved("evaluation with outcomes"), with_selection=True)
+    told = selecting.to_dict()
+    assert told["selected"] == ws.select(selecting).to_dict()
+    loaded = ws.load_result(selecting.save(tmp_path / "result.json"))
+    assert loaded == selecting
+    assert loaded.to_json() == selecting.to_json()
+    assert page_of(loaded).cards[0].label == page_of(selecting, ws.select(selecting)).cards[0].label == "Selected"
+    assert all(card.label != "Selected" for card in page_of(saved("evaluation with outcomes")).cards)
+
+
+def test_the_json_has_the_bars_of_the_waterfall():
+    evaluation = saved("evaluation")
+    bars = [(one.kind, one.start, one.end) for one in change_parts(evaluation)]
+    assert bars
+    assert [tuple(one.values()) for one in evaluation.to_dict()["waterfall"]] == bars
+
+
 def test_a_loaded_evaluation_is_one(tmp_path):
     result = saved("evaluation with outcomes")
     loaded = ws.load_result(result.save(tmp_path / "result.json"))
@@ -76,7 +96,6 @@ def test_what_the_command_prints_loads_with_its_selection(tmp_path):
     assert isinstance(loaded, ws.Evaluation)
     assert ws.select(loaded).to_dict() == told["selected"]
     assert ws.load_result(stored(tmp_path, told["selected"])) == ws.select(loaded)
-    del told["selected"]
     assert loaded.to_dict() == told
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
-from json import dumps
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -111,16 +111,18 @@ def evaluate(
                 named,
                 evaluated,
                 train=train,
-                contributions=0 if html is None else 10,
+                contributions=10 if json or html is not None else 0,
                 on_support=None if supported is None else resources.enter_context(supported),
                 on_progress=progress,
                 **settings.arguments(named),
             )
+    if select:
+        result = replace(result, with_selection=True)
     selected = find_best(result) if select else None
     if html is not None:
         save_report(result, html, selection=selected, force=force)
     print_result(result, selected, json=json)
-    if not progressive:
+    if not progressive and not json:
         _hint_at_constants(parse_policies(policy), result)
 
 
@@ -157,8 +159,7 @@ def print_result(result: Evaluation | Progressive, selected: Selection | None, *
     from warmstart.report import show
 
     if json:
-        more = {} if selected is None else {"selected": selected.to_dict()}
-        typer.echo(dumps({**result.to_dict(), **more}, indent=2, allow_nan=False))
+        typer.echo(result.to_json())
     else:
         show(result.tables, [*([] if selected is None else [str(selected)]), *result.notes], result.headline)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from warmstart.core import UsageError, __version__, check_output, quoted, write_output
-from warmstart.results import Audit, Evaluation, Joined, Learned, Monitor, Plan, Progressive
+from warmstart.results import Audit, Evaluation, Joined, Learned, Monitor, Plan, Progressive, select
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -152,6 +152,8 @@ def page_of(result: object, selection: Selection | None = None) -> Page:
             f"There is no page for a {quoted(type(result).__name__)}.",
             "Pass what audit, evaluate, fit, join, monitor or plan returned.",
         )
+    if selection is None and isinstance(result, Evaluation) and result.with_selection:
+        selection = select(result)
     if selection is not None and not isinstance(result, Evaluation):
         raise UsageError("A selection is shown with the evaluation it was made from.", "Leave it out.")
     page: Page = make(result) if selection is None else make(result, selection)

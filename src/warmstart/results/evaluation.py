@@ -27,7 +27,7 @@ REWARD_ONLY = (Outcome("reward"),)
 class LogSummary:
     """The whole log given: training and evaluated windows together.
 
-    ``unit``: the columns of whoever comes back, if they were named. ``source``: the file or table, as it was named.
+    ``unit``: the columns of whoever comes back, if they were named; ``context``: those of the context. ``source``: the file or table, as it was named.
     ``mean_reward``: what logging earned per event (or unit) of the evaluated window, which policies are compared with;
     ``other_means``: the same of the further outcomes, where they are known.
     """
@@ -42,6 +42,7 @@ class LogSummary:
     source: str = ""
     mean_reward: float = 0.0
     other_means: tuple[float, ...] = ()
+    context: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,8 +75,9 @@ class Evaluation(Result):
 
     ``others``: the same for further outcomes; ``outcomes``: what they are, the reward (or utility) first. ``segments``:
     the same for parts of the traffic, told apart ``by`` columns. ``margin``: changes of the reward up to this make no
-    difference that matters, if one was given. ``assumptions``: what all of it rests on. ``to_arrow`` and ``to_pandas``
-    give one row per policy, outcome, segment and tau.
+    difference that matters, if one was given. ``assumptions``: what all of it rests on. ``with_selection``: whether its
+    page and its JSON tell what ``select`` finds. ``to_arrow`` and ``to_pandas`` give one row per policy, outcome,
+    segment and tau.
     """
 
     policies: tuple[ValueEstimate, ...]
@@ -95,6 +97,7 @@ class Evaluation(Result):
     margin: float | None = None
     doubt: float | None = None
     assumptions: tuple[Assumption, ...] = ()
+    with_selection: bool = False
 
     def __iter__(self) -> Iterator[ValueEstimate]:
         return iter(self.policies)
@@ -149,9 +152,12 @@ class Evaluation(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain dictionaries, as ``--json`` prints it; non-finite numbers are None."""
         from warmstart.results.segments import segment_gains
+        from warmstart.results.selection import select
         from warmstart.results.tradeoffs import tradeoffs
+        from warmstart.results.waterfall import change_parts
 
         parts = fields_of(self)
+        selected = {"selected": select(self).to_dict()} if parts.pop("with_selection") else {}
         verdicts = [None if one.is_logging else fields_of(self.verdict_on(one)) for one in self.policies]
         own = [{**one, "verdict": verdict} for one, verdict in zip(parts.pop("policies"), verdicts, strict=True)]
         others = [{**one, "verdict": None} for one in parts.pop("others")]
@@ -166,9 +172,14 @@ class Evaluation(Result):
         }
         first |= {"outcomes": parts.pop("outcomes"), "policies": [*own, *others]}
         more = {"notes": parts.pop("remarks"), "warmstart_version": parts.pop("version")}
-        more |= {"tradeoffs": plain(tradeoffs(self)), "headline": self.headline, "explanations": self.notes}
+        more |= {
+            "tradeoffs": plain(tradeoffs(self)),
+            "waterfall": plain(change_parts(self)),
+            "headline": self.headline,
+            "explanations": self.notes,
+        }
         log = {**parts.pop("log"), "reward_range": parts["reward_range"]}
-        return {**self._head(), **first, **parts, "log": log, **more}
+        return {**self._head(), **first, **parts, "log": log, **more, **selected}
 
     def _rows(self) -> list[dict[str, Any]]:
         nothing = {"verdict": None, "evidence": None, "guards": None}

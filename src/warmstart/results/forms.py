@@ -25,6 +25,7 @@ from warmstart.results.propensities import PropensityComparison
 from warmstart.results.selection import Selection
 from warmstart.results.tradeoffs import Tradeoff
 from warmstart.results.verdict import Verdict
+from warmstart.results.waterfall import ChangePart
 
 # Microseconds since 1970, which JSON holds as ISO 8601.
 Time = Annotated[int, "time"]
@@ -60,7 +61,7 @@ class Form:
     optional: tuple[str, ...] = ()
 
 
-def _divided(values: Values, data: Values) -> Values:  # noqa: ARG001
+def _divided(values: Values, data: Values) -> Values:
     """Tell the estimates of an evaluation apart: of the reward, of other outcomes, of segments."""
     reward, every = values["outcomes"][0].name, values["policies"]
     whole = [one for one in every if one.segment is None]
@@ -68,6 +69,7 @@ def _divided(values: Values, data: Values) -> Values:  # noqa: ARG001
         "policies": tuple(one for one in whole if one.outcome == reward),
         "others": tuple(one for one in whole if one.outcome != reward),
         "segments": tuple(one for one in every if one.segment is not None),
+        "with_selection": data.get("selected") is not None,
     }
 
 
@@ -88,7 +90,7 @@ FORMS: dict[type, Form] = {
     EpochFacts: Form(derived={"recommended": str | None, "verdict": str}),
     Evaluation: Form(
         names={"remarks": "notes", **VERSION},
-        moved=("others", "segments"),
+        moved=("others", "segments", "with_selection"),
         finish=_divided,
         derived={
             "verdict": Verdict | None,
@@ -96,6 +98,7 @@ FORMS: dict[type, Form] = {
             "reward": str,
             "selected": Selection,
             "tradeoffs": tuple[Tradeoff, ...],
+            "waterfall": tuple[ChangePart, ...],
         },
         optional=("selected",),
     ),

@@ -39,7 +39,7 @@ def load_result(path: str | Path) -> Result:
     """Read a result back from the JSON that ``save`` or ``--json`` wrote, as the type that it was.
 
     Every field is checked; what is wrong is an error that names the file and the field. Fields that this version does
-    not know are ignored, and so is ``selected``, which ``select`` finds again.
+    not know are ignored. What was ``selected`` is found again, and stands on the page of the result.
 
     >>> import tempfile, pyarrow as pa, warmstart as ws
     >>> log = pa.table({"page": ["p"] * 400, "ad": ["a", "b"] * 200, "click": [1, 0] * 200})

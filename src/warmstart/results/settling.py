@@ -61,16 +61,24 @@ def what_would_settle_it(evaluation: Evaluation, estimate: ValueEstimate) -> tup
         settling.append(f"Exploration: show its choices now and then where they were rarely or never shown ({PLAN})")
     elif certified is not None and certified.contested <= 0:
         settling.append(f"Exploration: where the log supports it, only one action was ever shown ({PLAN})")
-    if evaluation.doubt and evaluation.doubt > 1:
-        own = estimate.doubt
-        open_anyway = own is not None and own.guarantee == "finite-sample" and own.tipping is None
-        settling.append(LESS_DOUBT + ("; and more log, since nothing is proven without a doubt either" * open_anyway))
-    elif certified is not None and (times := _times(estimate)) is not None:
-        change = "raises" if (certified.difference or 0.0) > 0 else "lowers"
-        settling.append(_improves(times, evaluation, f"it {change} {quoted(evaluation.reward.name)}"))
+    if (longer := _longer_log(evaluation, estimate)) is not None:
+        settling.append(longer)
     elif certified is not None and certified.joint_lower is not None and not settling:
         settling.append(_without_direction(estimate))
     return tuple(settling)
+
+
+def _longer_log(evaluation: Evaluation, estimate: ValueEstimate) -> str | None:
+    """Say how much more log would decide, or that a doubt is in the way; None if more log is not what is lacking."""
+    certified = estimate.gain.certified
+    if evaluation.doubt and evaluation.doubt > 1:
+        own = estimate.doubt
+        open_anyway = own is not None and own.guarantee == "finite-sample" and own.tipping is None
+        return LESS_DOUBT + ("; and more log, since nothing is proven without a doubt either" * open_anyway)
+    if certified is None or (times := _times(estimate)) is None:
+        return None
+    change = "raises" if (certified.difference or 0.0) > 0 else "lowers"
+    return _improves(times, evaluation, f"it {change} {quoted(evaluation.reward.name)}")
 
 
 def _without_direction(estimate: ValueEstimate) -> str:
