@@ -63,6 +63,31 @@ def test_the_same_events_differ_by_settings_and_not_by_chance():
     assert ws.compare(old, old).headline == ["Nothing differs."]
 
 
+def test_every_setting_that_changes_what_is_estimated_is_compared():
+    """Each is changed alone, so that none hides behind another."""
+    plain = saved("evaluation with outcomes")
+    log, windows = plain.log, plain.windows
+    others = {
+        "context": {"log": replace(log, context=("another",))},
+        "unit": {"log": replace(log, unit=("user",))},
+        "rows left out": {"log": replace(log, dropped=0 if log.dropped else 3)},
+        "segments by": {"by": ("another",)},
+        "learned here": {"learned_here": ("mine",)},
+        "outcomes": {"outcomes": (plain.outcomes[0], replace(plain.outcomes[1], high=plain.outcomes[1].high + 1))},
+        "estimators": {"policies": tuple(replace(one, estimates=()) for one in plain.policies)},
+        "guards": {"policies": tuple(replace(one, guards=()) for one in plain.policies)},
+        "training window": {"windows": replace(windows, train=None if windows.train else windows.evaluated)},
+        "live": {"windows": replace(windows, live=not windows.live)},
+        "doubt": {"doubt": 3.0},
+        "margin": {"margin": 0.5},
+    }
+    for name, changed in others.items():
+        found = {one.name for one in ws.compare(plain, replace(plain, **changed)).settings}
+        assert name in found, name
+    earlier = replace(plain, log=replace(log, context=()))
+    assert not ws.compare(earlier, plain).settings
+
+
 def test_overlapping_and_timeless_logs_are_compared_however_they_depend():
     old = evaluation(0.9, days=(1, 8))
     overlapping = ws.compare(old, evaluation(0.9, days=(4, 12), seed=1))

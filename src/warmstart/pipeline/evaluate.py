@@ -255,4 +255,5 @@ def _summary(cells: Cells) -> LogSummary:
         source=cells.evaluated.log.where,
         mean_reward=means[0],
         other_means=tuple(means[1:]),
+        context=tuple(cells.columns.context),
     )

@@ -8,7 +8,7 @@ from math import hypot
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
-from warmstart.core import UsageError, Window, percent, quoted, shortened
+from warmstart.core import Outcome, UsageError, Window, percent, quoted, shortened
 from warmstart.results.display import Result, TextTable, fields_of
 
 if TYPE_CHECKING:
@@ -161,9 +161,10 @@ def compare(old: Evaluation, new: Evaluation) -> Comparison:
     for one in (old, new):
         if not isinstance(one, Evaluation):
             raise UsageError(f"A {type(one).__name__} cannot be compared.", "Pass two results of evaluate.")
-    if _outcome(old) != _outcome(new):
+    ours, theirs = _of_range(old.reward), _of_range(new.reward)
+    if ours != theirs:
         raise UsageError(
-            f"The evaluations are of {_outcome(old)} and of {_outcome(new)}.",
+            f"The evaluations are of {ours} and of {theirs}.",
             "Compare evaluations of one reward (or utility), in one range.",
         )
     if old.per != new.per:
@@ -171,10 +172,10 @@ def compare(old: Evaluation, new: Evaluation) -> Comparison:
             f"One evaluation is per {old.per}, the other per {new.per}.", "Compare evaluations of one mean."
         )
     logs = _logs(old, new)
-    ours, theirs = _firsts(old), _firsts(new)
-    names = [name for name in ours if name in theirs]
-    changes = [change for name in names for change in _changes(ours[name], theirs[name], logs, len(names))]
-    words = [(name, old.verdict_on(ours[name]).words, new.verdict_on(theirs[name]).words) for name in names]
+    before, after = _firsts(old), _firsts(new)
+    names = [name for name in before if name in after]
+    changes = [change for name in names for change in _changes(before[name], after[name], logs, len(names))]
+    words = [(name, old.verdict_on(before[name]).words, new.verdict_on(after[name]).words) for name in names]
     return Comparison(
         logs=logs,
         reward=old.reward.name,
@@ -182,8 +183,8 @@ def compare(old: Evaluation, new: Evaluation) -> Comparison:
         changes=tuple(changes),
         settings=tuple(_settings(old, new, names)),
         verdicts=tuple(words),
-        only_old=tuple(name for name in ours if name not in theirs),
-        only_new=tuple(name for name in theirs if name not in ours),
+        only_old=tuple(name for name in before if name not in after),
+        only_new=tuple(name for name in after if name not in before),
         events=(old.windows.evaluated.events, new.windows.evaluated.events),
         mean_reward=(old.log.mean_reward, new.log.mean_reward),
         windows=(str(old.windows.evaluated), str(new.windows.evaluated)),
@@ -284,23 +285,31 @@ def difference_ends(
 
 def _settings(old: Evaluation, new: Evaluation, names: list[str]) -> Iterator[SettingChange]:
     """Yield the settings that differ."""
-
-    def said(evaluation: Evaluation) -> dict[str, str]:
-        first, source = evaluation.first, evaluation.propensities
-        own = {"propensities": source.name, "epoch": str(source.epoch), "interval": first.interval}
-        own |= {"delta": f"{first.delta:g}", "live": str(evaluation.windows.live), "unit": str(evaluation.log.unit)}
-        own |= {"feasible from": evaluation.windows.feasible_from, "doubt": str(evaluation.doubt)}
-        own |= {"margin": str(evaluation.margin), "version": evaluation.version, "source": evaluation.log.source}
-        return own | {f"tau of {quoted(name)}": f"{evaluation[name].tau:g}" for name in names}
-
-    before, after = said(old), said(new)
+    before, after = _said(old, names), _said(new, names)
+    if not (old.log.context and new.log.context):
+        # A file of an earlier version does not name them.
+        before["context"] = after["context"] = ""
     yield from (SettingChange(name, before[name], after[name]) for name in before if before[name] != after[name])
 
 
-def _outcome(evaluation: Evaluation) -> str:
-    low, high = evaluation.reward_range
-    less = ", less of it is better" if evaluation.reward.minimize else ""
-    return f"{quoted(evaluation.reward.name)} ({low:g} to {high:g}{less})"
+def _said(evaluation: Evaluation, names: list[str]) -> dict[str, str]:
+    """Return all that an evaluation tells of how it was made, beside the events, as text by name."""
+    first, source, log, windows = evaluation.first, evaluation.propensities, evaluation.log, evaluation.windows
+    named = {"context": log.context, "unit": log.unit, "segments by": evaluation.by}
+    named |= {"estimators": [one.estimator for one in first.estimates], "guards": [one.guard for one in first.guards]}
+    named |= {"learned here": evaluation.learned_here, "outcomes": [_of_range(one) for one in evaluation.outcomes]}
+    own = {name: ", ".join(map(str, values)) or "none" for name, values in named.items()}
+    own |= {"propensities": source.name, "epoch": str(source.epoch), "interval": first.interval}
+    own |= {"delta": f"{first.delta:g}", "live": str(windows.live), "feasible from": windows.feasible_from}
+    own |= {"training window": "no" if windows.train is None else "yes", "doubt": str(evaluation.doubt)}
+    own |= {"rows left out": "some" if log.dropped else "none", "margin": str(evaluation.margin)}
+    own |= {"version": evaluation.version, "source": log.source}
+    return own | {f"tau of {quoted(name)}": f"{evaluation[name].tau:g}" for name in names}
+
+
+def _of_range(outcome: Outcome) -> str:
+    less = ", less of it is better" if outcome.minimize else ""
+    return f"{quoted(outcome.name)} ({outcome.low:g} to {outcome.high:g}{less})"
 
 
 def _number(value: float | None, change: Change, sign: str = "") -> str:
