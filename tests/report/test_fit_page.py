@@ -61,12 +61,12 @@ def test_it_says_which_kind_of_model_won_by_how_much_and_what_each_cost(policy):
     tried["logistic"] = ModelTried(None, None, 0.2, "Too many actions.")
     compared = replace(policy.learned, model="product", models_compared_by="value", models_tried=tried)
     page = fit_page(compared)
-    assert page.cards[-1].text == (
-        "product, with the least log-loss on held-out events, 0.5, of the kinds whose clipped value there is not "
-        "clearly below the highest (its own 0.31, the highest)."
-    )
-    by_loss = fit_page(replace(compared, models_compared_by="loss")).cards[-1].text
-    assert "on held-out events (contexts do not come back): 0.5, next cells 0.6." in by_loss
+    kind, how = "A linear model of pairs of features", "of 2 kinds tried on events held out, it predicted rewards best"
+    assert page.cards[-1].text == f"{kind}: {how} among those whose choices earned most."
+    by_loss = fit_page(replace(compared, models_compared_by="loss"))
+    assert by_loss.cards[-1].text == f"{kind}: {how}."
+    [part] = [one for one in by_loss.sections if one.title == "How it was chosen: product"]
+    assert "on held-out events (contexts do not come back): 0.5, next cells 0.6." in part.texts[0]
     [part] = [one for one in page.sections if one.title == "How it was chosen: product"]
     assert "Not compared: logistic (Too many actions)." in part.texts
     assert part.tables[0].rows == [

@@ -14,6 +14,15 @@ MOST_ACTIONS = 15
 MUCH_SHARED = 0.25
 # Below this share of the traffic a policy departs on that "only".
 FEW = 0.5
+# Kinds of model for those who never heard of them.
+PLAIN_KINDS = {
+    "product": "A linear model of pairs of features",
+    "low-rank": "A model of groups of contexts and of actions",
+    "logistic": "A logistic regression for every action",
+    "trees": "Decision trees",
+    "cells": "Averages by context and action, without features",
+    "blend": "A blend of several kinds of model",
+}
 DRIVERS = {
     "action": "the action in general",
     "match": "its fit to the context",
@@ -153,9 +162,18 @@ class Learned(Result):
             other = f"{percent(self.departure.departs)} of the traffic, in {self.departure.contexts:,} contexts"
             text = f"{other}: there it chooses another action than the one shown most."
             facts.append(Fact("Departs from logging on", text))
-        # What was not compared, and why, stands below.
-        model = " ".join(about_model(self)[:1]).removeprefix("Model: ")
-        return (*facts, Fact("Model", model or f"{self.kind_of_model or 'Your own'}; no others were compared."))
+        return (*facts, Fact("Model", self._model_in_short))
+
+    @property
+    def _model_in_short(self) -> str:
+        """Say in plain words which kind of model it is and how it was chosen; the numbers stand elsewhere."""
+        kind = PLAIN_KINDS.get(self.kind_of_model or "", self.kind_of_model or "Your own")
+        compared = sum(one.loss is not None for one in self.models_tried.values())
+        if compared < 2:
+            return f"{kind}; no others were compared."
+        best = f"of {compared} kinds tried on events held out, it predicted rewards best"
+        among = " among those whose choices earned most" if self.models_compared_by == "value" else ""
+        return f"{kind}: {best}{among}."
 
     @property
     def kind_of_model(self) -> str | None:
@@ -182,7 +200,8 @@ def models_table(learned: Learned) -> TextTable | None:
         rows.append(
             (name, value, loss, f"{tried.seconds:.1f} s", "chosen" if name == learned.model else tried.why or "")
         )
-    return TextTable("Models compared", ("model", "value", "log-loss", "time", ""), rows, left=1) if rows else None
+    title = "Models compared (values as shares of the reward's range)"
+    return TextTable(title, ("model", "value", "log-loss", "time", ""), rows, left=1) if rows else None
 
 
 def taus_table(learned: Learned) -> TextTable | None:
@@ -191,7 +210,11 @@ def taus_table(learned: Learned) -> TextTable | None:
         (f"{float(tau):g}", f"{value:.4g}", "chosen" if float(tau) == learned.fit_tau else "")
         for tau, value in learned.fit_taus_tried.items()
     ]
-    return TextTable("Fit taus tried", ("fit tau", "value", ""), rows) if rows else None
+    return (
+        TextTable("Fit taus tried (values as shares of the reward's range)", ("fit tau", "value", ""), rows)
+        if rows
+        else None
+    )
 
 
 def drivers_table(learned: Learned) -> TextTable | None:
@@ -291,8 +314,13 @@ def about_departure(learned: Learned) -> list[str]:
     if departure.undecided > 0:
         lines.append(f"On {percent(departure.undecided)} of the traffic no action is feasible, and it says nothing.")
     lines.append(
-        f"The model expects {departure.expected:.4g} of its choices and {departure.expected_of_logging:.4g} of what "
-        f"was shown (logging earned {departure.mean_reward:.4g}; shares of the reward's range). That is no estimate of "
-        "a gain: the best of several guesses is too high. Evaluate the policy on later events."
+        "In percent of the reward's range, from its lowest to its highest, the model expects "
+        f"{_of_range(departure.expected)} of its choices and {_of_range(departure.expected_of_logging)} of what was "
+        f"shown, where logging earned {_of_range(departure.mean_reward)}. That is no estimate of a gain: the best of "
+        "several guesses is too high. Evaluate the policy on later events."
     )
     return lines
+
+
+def _of_range(share: float) -> str:
+    return f"{100 * share:.3g} %"
