@@ -197,7 +197,7 @@ def test_what_is_said_of_a_table_is_not_what_is_true_of_logging_alone(modelled):
     events, policy, *_ = modelled
     found = ws.evaluate({"logging": "logging", "best": policy}, events, tau=0.01, contributions=3)
     text = str(found)
-    values = next(table for table in found.tables if table.title.startswith("Value per event"))
+    values = next(table for table in found.tables if table.title.startswith("Value: "))
     assert "clipped value: bets, approximate" in values.title
     assert found["best"].gain.certified is None
     assert found["best"].gain.estimated.lower is not None
