@@ -193,15 +193,20 @@ TABLES = {
         corner="reward: context",
     ),
     "repeating": Table("Best estimates as contexts repeat less", corner="events a context, source"),
-    "safe": Table("Safe policies: share of the possible gain", corner="world", settings={"delta": 0.05, "proof": 0.35}),
-    "safe-half": Table(
-        "Safe policies, half of the events to prove", corner="world", file="safe", settings={"proof": 0.5}
+    "safe": Table("Safe policies: share of the possible gain", corner="world", settings={"delta": 0.05, "proof": 0.5}),
+    "safe-third": Table(
+        "Safe policies, 35 % of the events to prove",
+        corner="world",
+        file="safe",
+        settings={"delta": 0.05, "proof": 0.35},
     ),
-    "safe-coin": Table("Safe policies, delta .5", corner="world", file="safe", settings={"delta": 0.5, "proof": 0.35}),
+    "safe-coin": Table("Safe policies, delta .5", corner="world", file="safe", settings={"delta": 0.5, "proof": 0.5}),
     "safe-upworthy": Table(
         "Safe policies on months of real clicks", formats={"gain per 1,000 events": decimal(3, "+")}, corner="policy"
     ),
-    "safe-dependent": Table("Safe policies where users come back, and where the logger learns", corner="world"),
+    "safe-dependent": Table(
+        "Safe policies where users come back, and where the logger reacts to rewards", corner="world"
+    ),
     "safe-chances": Table(
         "Simulated chances to be worse than logging, and how often that came true",
         default=percent(0),
