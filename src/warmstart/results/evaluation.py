@@ -27,9 +27,9 @@ REWARD_ONLY = (Outcome("reward"),)
 class LogSummary:
     """The whole log given: training and evaluated windows together.
 
-    ``unit``: the columns of whoever comes back, if they were named; ``context``: those of the context. ``source``: the file or table, as it was named.
-    ``mean_reward``: what logging earned per event (or unit) of the evaluated window, which policies are compared with;
-    ``other_means``: the same of the further outcomes, where they are known.
+    ``unit``: the columns of whoever comes back, if they were named; ``context``: those of the context. ``source``: the
+    file or table, as it was named. ``mean_reward``: what logging earned per event (or unit) of the evaluated window,
+    which policies are compared with; ``other_means``: the same of the further outcomes, where they are known.
     """
 
     events: int

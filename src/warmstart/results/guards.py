@@ -114,10 +114,10 @@ class Guard:
 class GuardResult:
     """Whether a policy keeps a guard, and the ends of the change that decided it.
 
-    They are in the guard's own terms, a share of the size of logging's mean where it is relative. They hold for all policies and
-    taus at once, one guard at a time: each end fails somewhere with probability at most delta / 2. No upper end:
-    nothing is ruled out above the lower one; no end: nothing is proven. ``tipping``: the largest doubt at which it is
-    certain that the guard holds, or fails; None if it is not, or if that is not known.
+    They are in the guard's own terms, a share of the size of logging's mean where it is relative. They hold for all
+    policies and taus at once, one guard at a time: each end fails somewhere with probability at most delta / 2. No
+    upper end: nothing is ruled out above the lower one; no end: nothing is proven. ``tipping``: the largest doubt at
+    which it is certain that the guard holds, or fails; None if it is not, or if that is not known.
     """
 
     guard: str
