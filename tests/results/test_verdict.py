@@ -255,7 +255,9 @@ def test_traffic_that_weights_nearly_cover_is_no_guess():
     """At a tau of .55 an action with a share of a half is clipped, but weights stand for nine tenths of it."""
     events = ws.read_events(log(means=(0.4, 0.41)), context="page", action="ad", reward="click")
     text = ws.evaluate("constant:a1", events, tau=0.55).verdict.text
-    guessed = float(re.search(r"supports 0 % of traffic; .* a model's guess stands in \(alone on ([0-9.]+) % of all\)", text)[1])
+    guessed = float(
+        re.search(r"supports 0 % of traffic; .* a model's guess stands in \(alone on ([0-9.]+) % of all\)", text)[1]
+    )
     assert 5 < guessed < 15
 
 
