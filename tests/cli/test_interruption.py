@@ -77,6 +77,6 @@ def test_the_handler_is_set_before_anything_that_takes_long():
     loaded = set(done.stdout.split())
     assert {name for name in loaded if name.startswith("warmstart")} == {
         *("warmstart", "warmstart.core", "warmstart.core.door", "warmstart.core.version"),
-        *("warmstart.cli", "warmstart.cli.interruption"),
+        *("warmstart.cli", "warmstart.cli.exit_codes", "warmstart.cli.interruption"),
     }
     assert not loaded & {"typing", "dataclasses", "inspect", "re", "contextlib", "pathlib"}

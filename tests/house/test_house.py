@@ -183,6 +183,11 @@ def test_rooms_are_entered_by_their_doors():
     assert not source_rules.past_the_door(PACKAGE)
 
 
+def test_no_room_imports_in_circles_but_two():
+    """Inside functions: a page is chosen by the kind of its result, and results show themselves by their verdicts."""
+    assert set(source_rules.import_cycles(PACKAGE)) <= {"report", "results"}
+
+
 def test_propensities_are_counted_in_one_place():
     assert not source_rules.divided_elsewhere(PACKAGE)
 
@@ -213,6 +218,10 @@ def test_the_rules_find_what_breaks_them(tmp_path):
         "src/house/attic/box.py": '"""Two lines,\nof text."""\n\ny = 1  # and code\n',
         "src/house/attic/chest/__init__.py": "from house.hall import big\n",
         "src/house/attic/odd.py": 'def f():\n    """Odd: \\udcff."""\n',
+        "src/house/cellar/wine.py": "from house.cellar.beer import x\n",
+        "src/house/cellar/beer.py": "def f():\n    from house.cellar.wine import y\n",
+        "src/house/yard/tree.py": "if TYPE_CHECKING:\n    from house.yard.lawn import x\n",
+        "src/house/yard/lawn.py": "from house.yard.tree import y\n",
         "src/house/attic/share.py": "p = rows.n / rows.context_n\nq = rows.n / rows.m\n",
         "tests/attic/test_box.py": "from tests.support import paper\n",
         "tests/attic/test_chest.py": f"from {other} import a\n",
@@ -227,6 +236,7 @@ def test_the_rules_find_what_breaks_them(tmp_path):
     assert source_rules.long_functions(package) == ["hall/private.py:1 _f 61 lines", "hall/slow.py:1 f 61 lines"]
     assert source_rules.unwritable_docstrings(package) == ["attic/odd.py:2"]
     assert source_rules.past_the_door(package) == ["hall/door.py:3 house.attic.box"]
+    assert source_rules.import_cycles(package) == ["cellar"]
     assert source_rules.divided_elsewhere(package) == ["attic/share.py:1 n / context_n"]
     assert source_rules.repeated_share(package) > 0.9
     assert source_rules.without_a_module(tests, package) == ["attic/test_lamp.py"]

@@ -17,13 +17,13 @@ from warmstart.cli.compare import compare
 from warmstart.cli.compare_propensities import compare_propensities
 from warmstart.cli.demo import demo
 from warmstart.cli.evaluate import evaluate
+from warmstart.cli.exit_codes import INTERRUPTED
 from warmstart.cli.explain import explain
 from warmstart.cli.export import export
 from warmstart.cli.fit import fit
 from warmstart.cli.group import group
 from warmstart.cli.import_ import app as import_app
 from warmstart.cli.init import init
-from warmstart.cli.interruption import INTERRUPTED
 from warmstart.cli.join import join
 from warmstart.cli.monitor import monitor
 from warmstart.cli.options import StrictCommand

@@ -8,12 +8,13 @@ import signal
 import sys
 import time
 
+from warmstart.cli.exit_codes import INTERRUPTED
+
 # As in core/door.py: until the handler is set, an interruption is a traceback.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn
 
-INTERRUPTED = 130
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 # So long, in seconds, further signals wait for temporary files to be removed.
 CLEANING = 5.0

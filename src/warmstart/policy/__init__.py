@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from warmstart.policy.build import *  # noqa: F403
     from warmstart.policy.contexts import *  # noqa: F403
     from warmstart.policy.fitted import *  # noqa: F403
+    from warmstart.policy.loading import *  # noqa: F403
     from warmstart.policy.naive import *  # noqa: F403
     from warmstart.policy.parse import *  # noqa: F403
     from warmstart.policy.policy_table import *  # noqa: F403
@@ -27,13 +28,14 @@ _door = Door.to(
         "build": "build_policy",
         "contexts": "described_columns described_contexts",
         "fitted": "FittedPolicy",
+        "loading": "load_policy",
         "naive": "NaivePolicy",
-        "parse": "CONSTANT CONSTANTS NamedPolicy is_saved_policy parse_policies",
+        "parse": "CONSTANT CONSTANTS NamedPolicy parse_policies",
         "policy_table": "PolicyTable",
         "protocol": "Policy",
         "ranking": "ranked_policy",
         "ranking_store": "RankingInEngine RankingInMemory RankingStore",
-        "storage": "load_policy save_policy",
+        "storage": "save_policy",
         "unfamiliar": "unfamiliar",
         "uniform": "uniform_all_where_shown",
         "unknown": "unknown_share",

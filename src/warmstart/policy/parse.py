@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from warmstart.core import SourceError, UsageError, quoted
 from warmstart.engine import FRAME_LIBRARIES, check_url, has_scheme
 from warmstart.policy.protocol import Policy, can_be_asked
-from warmstart.scoring import FILE
+from warmstart.scoring import is_saved_policy
 
 if TYPE_CHECKING:
     from warmstart.policy.fitted import FittedPolicy
@@ -95,11 +95,6 @@ def learned_policy(source: Any) -> tuple[FittedPolicy | None, bool]:
     is_naive = isinstance(source, NaivePolicy)
     learned = source.fitted if is_naive else source
     return (learned, is_naive) if isinstance(learned, FittedPolicy) else (None, False)
-
-
-def is_saved_policy(source: Any) -> bool:
-    """Tell whether a path is a folder that ``save_policy`` wrote."""
-    return isinstance(source, str | Path) and (Path(source) / FILE).is_file()
 
 
 def parse_policies(policies: Any) -> list[NamedPolicy]:
@@ -190,8 +185,8 @@ def _loaded(source: Any) -> Any:
     is_naive = isinstance(source, str) and source.startswith(NAIVE)
     if not is_naive and not is_saved_policy(source):
         return source
+    from warmstart.policy.loading import load_policy
     from warmstart.policy.naive import NaivePolicy
-    from warmstart.policy.storage import load_policy
 
     if not is_naive:
         return load_policy(source)

@@ -1,8 +1,4 @@
-"""Save and load a learned policy: arrays without pickle, settings as JSON, the ranking as Parquet.
-
-Loading checks every file and every field: checksums find damage, and the checks hold for what somebody changed on
-purpose. Files in the folder that policy.json does not name are ignored.
-"""
+"""Save a learned policy: arrays without pickle, settings as JSON, the ranking as Parquet."""
 
 from __future__ import annotations
 
@@ -12,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, replace
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -20,21 +16,16 @@ import pyarrow as pa
 from warmstart.core import (
     Columns,
     SavedFileError,
-    SourceError,
     UsageError,
-    Window,
     __version__,
     check_output,
     printable,
     write_output,
 )
-from warmstart.events import Folds
 from warmstart.features import FeatureRows, plain_column
-from warmstart.policy.fitted import FittedPolicy
-from warmstart.policy.parse import is_saved_policy
-from warmstart.policy.ranking_store import RANK, SCORE, RankingFile
+from warmstart.policy.ranking_store import RANK, SCORE
 from warmstart.policy.saved_actions import arrays_of, arrow_of_actions, key_type, saved_keys
-from warmstart.policy.saved_deferring import check_ranked, ranked_arrays, ranked_in
+from warmstart.policy.saved_deferring import ranked_arrays, ranked_in
 from warmstart.results import plain
 from warmstart.reward import ProductModel
 from warmstart.scoring import (
@@ -49,12 +40,14 @@ from warmstart.scoring import (
     load_model,
     own_sha256,
     read_about,
-    read_files,
     saved_model,
     settings_of,
     sha256,
 )
 from warmstart.scoring import ProductModel as SavedProduct
+
+if TYPE_CHECKING:
+    from warmstart.policy.fitted import FittedPolicy
 
 
 def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
@@ -102,54 +95,11 @@ def save_policy(policy: FittedPolicy, folder: str | Path) -> Path:
         about["files"][FILE] = own_sha256(about)
         (part / FILE).write_text(json.dumps(about, indent=2) + "\n", encoding="utf-8")
         with _refusing_to_save():
-            _load_parts(part, read_about(part, printable(out)))
+            load_parts(part, read_about(part, printable(out)))
     return out
 
 
-def load_policy(folder: str | Path) -> FittedPolicy:
-    """Load a policy that was saved: every file and field is checked, and no code is run.
-
-    A damaged or changed one, or one of another version, is an error that names the file and the field.
-
-    >>> import pyarrow as pa, tempfile, warmstart as ws
-    >>> log = pa.table({"page": ["p", "q"] * 200, "ad": ["a", "a", "b", "b"] * 100, "click": [1, 0, 0, 1] * 100})
-    >>> events = ws.read_events(log, context="page", action="ad", reward="click")
-    >>> pages = pa.table({"page": ["p", "q"], "about": ["news", "sport"]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = ws.fit(events, contexts=pages, weight_bits=12).save(folder + "/policy")
-    ...     ws.load_policy(folder + "/policy").choose({"about": "sport"})[0]
-    'b'
-    """
-    path, where = Path(folder), printable(folder)
-    if not is_saved_policy(path):
-        raise SourceError(f"{where} is no saved policy: it has no {FILE}.")
-    about = read_about(path, where)
-    read_files(path, about)
-    return _load_checked(path, about)
-
-
-def _load_checked(path: Path, about: Mapping[str, Any]) -> FittedPolicy:
-    from warmstart.policy.saved_ranking import check_ranking
-
-    parts = _load_parts(path, about)
-    # Before it is checked: what replaces it later is another one.
-    ranked = RankingFile.at(path.resolve() / DECISIONS)
-    check_ranking(path, parts["columns"], parts["actions"], may_be_empty=about.get("defers", False))
-    if about.get("defers"):
-        check_ranked(path, about, parts["columns"], parts["actions"])
-    return FittedPolicy(
-        **parts,
-        window=Window(**about["window"]),
-        folds=_folds_of(about["folds"]),
-        ranked=ranked,
-        lowest=float(about["lowest"]),
-        defers=about.get("defers", False),
-        report=about["report"],
-        loaded=True,
-    )
-
-
-def _load_parts(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
+def load_parts(path: Path, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return, checked, the parts of a policy that do not grow with its ranking."""
     from warmstart.policy.saved_ranking import type_of_actions
 
@@ -186,10 +136,6 @@ def _compiled(model: RewardModel) -> RewardModel:
 
 def _columns_of(saved: Mapping[str, Any]) -> Columns:
     return Columns(**{**saved, **{name: tuple(saved[name]) for name in ("context", "unit", "also")}})
-
-
-def _folds_of(saved: Mapping[str, Any] | None) -> Folds | None:
-    return None if saved is None else Folds(**{**saved, "keys": tuple(saved["keys"])})
 
 
 @contextmanager

@@ -38,7 +38,7 @@ _door = Door.to(
         "chosen": "Chosen",
         "deferring": "DRAWS NO_DRAWS RANKED_ARRAYS DeferringPolicy Ranked load_ranked",
         "exploring": "Explored check_exploration epsilon_greedy",
-        "fields": "FILE",
+        "fields": "FILE is_saved_policy",
         "keys": "SavedKeys is_text key_arrays key_files load_keys number_dtype",
         "kinds": "ACTION_ARRAYS KINDS check_model load_actions load_model saved_model",
         "models": "Groups LogisticModel LossName LowRankModel MeanModel Members ProductModel RewardModel "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from math import inf, isfinite
+from pathlib import Path
 from typing import Any
 
 from warmstart.core import printable, quoted
@@ -11,6 +12,11 @@ from warmstart.scoring.arrays import damaged
 
 FILE = "policy.json"
 Check = Callable[[Any, str], None]
+
+
+def is_saved_policy(source: Any) -> bool:
+    """Tell whether a path is a folder that ``save_policy`` wrote."""
+    return isinstance(source, str | Path) and (Path(source) / FILE).is_file()
 
 
 def refuse(where: str, wanted: str, value: Any) -> None:
