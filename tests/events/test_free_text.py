@@ -37,6 +37,12 @@ def test_no_prompt_is_in_what_a_command_prints_or_in_its_page(log, command):
     assert "illness" in said(log, *command, "--json", "--name-texts")
 
 
+def test_no_prompt_is_in_what_a_safe_fit_left_for_want_of_proof(log):
+    texts = said(log, "fit", "log.parquet", *COLUMNS, "--safe", "--out", "policy", "--html", "page.html")
+    assert "free, text 1 of 6, not shown" in texts
+    assert "illness" not in texts + (log / "page.html").read_text()
+
+
 def test_tables_that_were_asked_for_have_the_prompts(log):
     said(log, "audit", "log.parquet", *COLUMNS, "--explore-out", "contexts.csv")
     said(log, *PLAN, "--out", "plan.csv")

@@ -39,7 +39,7 @@ _door = Door.to(
         "deferring": "AS_LOGGING with_deferral",
         "daily": "DailyCells open_daily_cells",
         "folds": "Folds with_key_folds",
-        "free_text": "free_texts without_texts",
+        "free_text": "free_texts free_texts_of without_texts",
         "log_table": "Numbered TIME_AS_WRITTEN as_key as_number as_time in_microseconds missing text_as_time "
         "ticks_per_day",
         "outcomes": "Fill IF_NEGATIVE maximized outcome_view with_outcomes",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import ibis.expr.types as ir
+    import pyarrow as pa
 
     from warmstart.engine import LocalEngine
 
@@ -32,12 +33,27 @@ def free_texts(engine: LocalEngine, contexts: ir.Table, keys: Sequence[str], eve
         spaces = text.length() - text.replace(" ", "").length()
         sums |= {f"{key}_words": (spaces + 1).mean(), key: text.nunique()}
     row = engine.fetch(contexts.agg(**sums))[0]
+    return {key: int(row[key]) for key in texts if _is_free(row[f"{key}_words"], row[key], events)}
 
-    def is_free(key: str) -> bool:
-        hardly_repeats = row[key] >= DISTINCT and row[key] > SHARE * events
-        return (row[f"{key}_words"] or 0.0) >= WORDS or hardly_repeats
 
-    return {key: int(row[key]) for key in texts if is_free(key)}
+def free_texts_of(contexts: pa.Table, events: float) -> dict[str, int]:
+    """Return the same of a table in memory, a row for every context."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    found = {}
+    for name in contexts.column_names:
+        column = contexts[name]
+        if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+            words = pc.mean(pc.add(pc.count_substring(column, " "), 1)).as_py()
+            different = pc.count_distinct(column).as_py()
+            if _is_free(words, different, events):
+                found[name] = int(different)
+    return found
+
+
+def _is_free(words: float | None, different: int, events: float) -> bool:
+    return (words or 0.0) >= WORDS or (different >= DISTINCT and different > SHARE * events)
 
 
 def without_texts(rows: Sequence[Mapping[str, Any]], hidden: Mapping[str, int]) -> list[dict[str, Any]]:

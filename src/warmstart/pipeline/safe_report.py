@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
-from warmstart.core import shortened
+from warmstart.core import shortened, to_arrow
 from warmstart.estimators import CellSums, Proposal, propose, worth
+from warmstart.events import free_texts_of, without_texts
 from warmstart.results import MoreProof, SafeImprovement, SettingCompared
 
 if TYPE_CHECKING:
@@ -104,17 +105,19 @@ def _log_needed(proposal: Proposal, first: CellSums, later: CellSums, delta: flo
 def _more(
     bold: Proposal, acting: Proposal | None, sums: CellSums, encoders: tuple[KeyEncoder, KeyEncoder]
 ) -> tuple[MoreProof, ...]:
-    """Return the contexts with the largest expected gains that are not acted on."""
+    """Return the contexts with the largest expected gains that are not acted on; free text is numbered."""
     left = bold if acting is None else bold.only(~np.isin(bold.contexts, acting.contexts))
     left = left.only(left.events * left.gains > ROUNDING * sums.n.sum())
     order = np.argsort(-left.events * left.gains, kind="stable")[:MOST_SHOWN]
     width = int(sums.actions.max()) + 1
     keys = sums.contexts * width + sums.actions
+    contexts = encoders[0].keys
+    rows = contexts.take(to_arrow(left.contexts[order])).to_pylist()
+    named = without_texts(rows, free_texts_of(contexts, float(sums.n.sum())))
     found = []
-    for i in order.tolist():
+    for i, row in zip(order.tolist(), named, strict=True):
         context, action = int(left.contexts[i]), int(left.actions[i])
         own = sums.n[np.searchsorted(keys, context * width + action)]
-        row = encoders[0].keys.slice(context, 1).to_pylist()[0]
         found.append(
             MoreProof(
                 context=shortened(", ".join(str(value) for value in row.values()), 40),
