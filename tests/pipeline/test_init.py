@@ -358,12 +358,17 @@ def test_a_reward_with_words_for_null_needs_no_mending(tmp_path):
     rows = "".join(f"p{i % 3},v{i % 2},{('1', '0', 'NULL')[i % 3]}\n" for i in range(90))
     (tmp_path / "log.csv").write_text(f"page,Var.,did they?\n{rows}")
     proposal = ws.init(tmp_path / "log.csv", action="Var.", reward="did they?", context="page")
-    assert any("There are nulls: did they? in 33 % of the events" in note for note in proposal.notes)
+    [note] = [note for note in proposal.notes if "There are nulls" in note]
+    assert "did they? in 33 % of the events" in note
+    assert "an unknown reward is no failure" in note
+    assert "fill the columns" not in note
 
 
 def test_days_that_are_integers_are_times_and_numbers_of_tags_are_not():
     days = shop(Tag=np.arange(N) // 100).drop_columns(["EventTime"])
     assert ws.init(days)["time"].columns == ("Tag",)
+    read = ws.init(days.append_column("shown at", pa.array([f"{1 + i % 3}-Nov-2024" for i in range(N)])))
+    assert any("so that 'Tag' is taken for the time" in note and "'%d-%b-%Y'" in note for note in read.notes)
     assert ws.init(days.rename_columns({"Tag": "tag_id"}))["time"].columns == ()
 
 

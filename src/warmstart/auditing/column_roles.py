@@ -130,7 +130,11 @@ def find_roles(columns: Sequence[ColumnProfile], taken: Mapping[str, Sequence[st
         "also": [] if "also" in taken else ranked("also", _also),
     }
     used.update(one.name for one in found["also"])
-    found["unread_times"] = [] if found["time"] or "time" in taken else ranked("unread_times", _unread_time)
+    # Numbered days are a time for want of a better one.
+    clocks = [one for one in columns if found["time"] and one.name == found["time"][0].name]
+    numbered = all(one.kind == "whole" and not one.is_epoch for one in clocks)
+    wanted = numbered and ("time" not in taken or bool(taken["time"]))
+    found["unread_times"] = ranked("unread_times", _unread_time) if wanted else []
     others = ranked("context", _context)
     if "context" in taken:
         return Roles(**found, context=others, left_out=[])

@@ -246,11 +246,12 @@ class Asking:
         nulls = {name: self.profiles[name].nulls for name in names if self.profiles[name].nulls}
         nulls = {name: n for name, n in nulls.items() if not (only_known and name == reward.name)}
         if nulls and not drop_nulls:
-            notes.append(nulls_note(nulls, events))
-        for one in self.found.unread_times[:1]:
+            notes.append(nulls_note(nulls, events, reward.name))
+        for one in () if "time" in self.taken else self.found.unread_times[:1]:
             own = self.profiles[one.name]
             formats, example = own.date_formats, (own.examples or ("",))[0]
-            notes.append(unread_time_note(one.name, formats, example, is_text=own.kind == "text"))
+            instead = next(iter(chosen["time"]), None)
+            notes.append(unread_time_note(one.name, formats, example, is_text=own.kind == "text", instead=instead))
         if reward.name in ranges and "reward" not in self.taken:
             low, high = ranges[reward.name]
             notes.append(f"The range of {quoted(reward.name)} is taken to be {low:g} to {high:g}: is more possible?")

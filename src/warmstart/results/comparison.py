@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import hypot
 from statistics import NormalDist
@@ -295,7 +295,7 @@ def _settings(old: Evaluation, new: Evaluation, names: list[str]) -> Iterator[Se
 def _said(evaluation: Evaluation, names: list[str]) -> dict[str, str]:
     """Return all that an evaluation tells of how it was made, beside the events, as text by name."""
     first, source, log, windows = evaluation.first, evaluation.propensities, evaluation.log, evaluation.windows
-    named = {"context": log.context, "unit": log.unit, "segments by": evaluation.by}
+    named: dict[str, Sequence[str]] = {"context": log.context, "unit": log.unit, "segments by": evaluation.by}
     named |= {"estimators": [one.estimator for one in first.estimates], "guards": [one.guard for one in first.guards]}
     named |= {"learned here": evaluation.learned_here, "outcomes": [_of_range(one) for one in evaluation.outcomes]}
     own = {name: ", ".join(map(str, values)) or "none" for name, values in named.items()}

@@ -97,12 +97,19 @@ def modelled_note() -> str:
     )
 
 
-def nulls_note(nulls: dict[str, int], events: int) -> str:
+def nulls_note(nulls: dict[str, int], events: int, reward: str) -> str:
     """Say which columns have nulls, and what that will do."""
+    mend = []
+    if reward in nulls:
+        mend.append("an unknown reward is no failure: fill it with 0 only if empty means that nothing came of it")
+    if set(nulls) - {reward}:
+        mend.append(
+            "fill the columns (an unknown city is a city called unknown; in pandas log['city'] = "
+            "log['city'].fillna('unknown'))"
+        )
     return (
-        f"WARNING: There are nulls: {_shares(nulls, events)}. Commands will refuse the log: fill them (an unknown city "
-        "is a city called unknown; in pandas log['city'] = log['city'].fillna('unknown')), or leave these rows out "
-        "knowingly: drop_nulls = true. (WS210)"
+        f"WARNING: There are nulls: {_shares(nulls, events)}. Commands will refuse the log: {'; '.join(mend)}; or "
+        "leave these rows out knowingly: drop_nulls = true. (WS210)"
     )
 
 
@@ -128,7 +135,9 @@ def only_known_note(reward: str) -> str:
     )
 
 
-def unread_time_note(name: str, formats: Sequence[str], example: str, *, is_text: bool) -> str:
+def unread_time_note(
+    name: str, formats: Sequence[str], example: str, *, is_text: bool, instead: str | None = None
+) -> str:
     """Say that a column is named or written like a time, and cannot be read as one.
 
     Args:
@@ -136,7 +145,10 @@ def unread_time_note(name: str, formats: Sequence[str], example: str, *, is_text
         formats: How its times may be written: two if days could be months, none if it is not known.
         example: One of them.
         is_text: Whether they are text, and no integers.
+        instead: The column that is taken for the time.
     """
+    so = "nothing is split by time" if instead is None else f"{quoted(instead)} is taken for the time"
+    else_ = "that there is none: --time none" if instead is None else f"that this is it: --time {shortened(instead)}"
     own = f"log[{shortened(name)!r}]"
     values = own if is_text else f"{own}.astype(str)"
     reads = [f"pandas.to_datetime({values}, format={form!r})" for form in formats]
@@ -144,7 +156,6 @@ def unread_time_note(name: str, formats: Sequence[str], example: str, *, is_text
     if len(reads) > 1:
         recipe += f" if days come first, by {reads[1]} if months do ({quoted(example)} may be either: ask who wrote it)"
     return (
-        f"{quoted(name)} looks like a time and cannot be read as one, so that nothing is split by time. Write times as "
-        f"2026-03-01 14:30 (ISO 8601){recipe}, or as integers since 1970, and run this again; or say that there is "
-        "none: --time none."
+        f"{quoted(name)} looks like a time and cannot be read as one, so that {so}. Write times as 2026-03-01 14:30 "
+        f"(ISO 8601){recipe}, or as integers since 1970, and run this again; or say {else_}."
     )
