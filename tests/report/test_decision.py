@@ -66,6 +66,18 @@ def test_bars_of_the_waterfall_follow_each_other_and_only_those_drawn_are_explai
     ]
 
 
+def test_what_is_proven_to_be_worse_is_not_drawn_in_the_colour_of_better(events, result):
+    def shades(found):
+        chart = section(found, "Where the change").chart
+        colour = next(layer["encoding"]["color"] for layer in chart["layer"] if "color" in layer["encoding"])
+        return dict(zip(colour["scale"]["domain"], colour["scale"]["range"], strict=True))
+
+    assert shades(result)["certified"] == charts.GOOD
+    worse = ws.evaluate({"old": "constant:old"}, events, tau=0.005)
+    assert worse.verdict.kind == "worse"
+    assert shades(worse)["certified"] == charts.ALERT
+
+
 def test_all_supported_leaves_out_what_was_not_drawn(events):
     old = section(ws.evaluate({"old": "constant:old"}, events, tau=0.05), "Where the change of old")
     assert "A model's guess" not in dict(old.explained)

@@ -40,7 +40,7 @@ def test_every_chart_of_a_page_has_a_word(several, audit):
 def test_the_gain_comes_first_with_the_finding_as_title(split):
     chart = ws.evaluate(["uniform", "constant:a0"], split[1], tau=0.05).plot()
     assert chart.to_dict()["title"]["text"] == ["None is proven better than what was shown"]
-    assert "uniform, certified" in words(chart)
+    assert "certified: uniform" in words(chart)
     assert chart.to_dict()["width"] == 560
 
 

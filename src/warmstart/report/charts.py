@@ -198,13 +198,23 @@ def trade_off(rows: Rows, *, frontier: Rows, x_title: str, y_title: str) -> dict
     return _whole(hull + across + upwards + mark + name + points, height=320)
 
 
-def waterfall(rows: Rows, *, x_title: str) -> dict[str, Any]:
-    """Bars from start to end, one after the other, against zero; the last may reach beyond the picture."""
+def waterfall(rows: Rows, *, x_title: str, good: bool) -> dict[str, Any]:
+    """Bars from start to end, one after the other, against zero; the last may reach beyond the picture.
+
+    Args:
+        rows: The bars.
+        x_title: What they show.
+        good: Whether what is certified is a change for the better.
+    """
     kinds = list(dict.fromkeys(row["kind"] for row in rows))
     inside = [end for row in rows[:4] for end in (row["start"], row["end"]) if row["kind"] != "left open"] or [0.0]
     room = 0.35 * (max(*inside, 0.0) - min(*inside, 0.0)) or 1.0
     scale = alt.Scale(domain=[min(*inside, 0.0) - room, max(*inside, 0.0) + room])
-    shades = {"certified": GOOD, "measured, not certified": COLOURS[4], "a model's guess": COLOURS[1]}
+    shades = {
+        "certified": GOOD if good else ALERT,
+        "measured, not certified": COLOURS[4],
+        "a model's guess": COLOURS[1],
+    }
     shades["together"] = PLAIN
     colours = alt.Scale(domain=kinds, range=[shades.get(kind, COLOURS[6]) for kind in kinds])
     base = _chart(rows).encode(y=alt.Y("what:N", sort=None, title=None))

@@ -97,8 +97,8 @@ def decision_section(evaluation: Evaluation) -> list[Section]:
     sure = f"{100 * (1 - evaluation.first.delta):.6g} %"
     end = "at most" if evaluation.reward.minimize else "at least"
     certified = (
-        f"Certified, for the same use, with a confidence of {sure} for all rows together, if the assumptions at the "
-        "end hold."
+        f"Certified: used so, the change is {end} this, with a confidence of {sure} for all rows together, if the "
+        f"assumptions at the end hold. {'Below' if evaluation.reward.minimize else 'Above'} 0, better is proven."
     )
     everywhere = (
         f"If the policy is used on all traffic: an approximate {sure} interval. Where the log does not support the "
@@ -159,7 +159,7 @@ def waterfall_section(evaluation: Evaluation) -> list[Section]:
         for times, one in ((amounts.times, part) for part in parts)
     ]
     title = f"Change of {reward} {amounts.unit} of all traffic"
-    chart = charts.waterfall(rows, x_title=title)
+    chart = charts.waterfall(rows, x_title=title, good=all(_is_good(evaluation, part) for part in parts))
     table = TextTable(title, ("part", "from", "to"), [(BARS[one.kind], *_shown(one, amounts)) for one in parts], left=1)
     meanings = {
         "certified": "Where the log supports the policy: this much is proven.",
@@ -174,6 +174,11 @@ def waterfall_section(evaluation: Evaluation) -> list[Section]:
     return [
         Section(f"Where the change of {name}{whole} comes from", texts, chart, [table], explained, plot="waterfall")
     ]
+
+
+def _is_good(evaluation: Evaluation, part: ChangePart) -> bool:
+    """Tell whether a part is none that is proven to be a change for the worse."""
+    return part.kind != "certified" or evaluation.reward.sign * part.end > 0
 
 
 def _open(evaluation: Evaluation, estimate: ValueEstimate) -> str:

@@ -56,7 +56,7 @@ def gain_rows(evaluation: Evaluation) -> list[dict[str, Any]]:
                 better = isinstance(gain, CertifiedGain) and proven_better(evaluation.reward, e)
                 colour = charts.GOOD if better else charts.PLAIN
                 what = named(evaluation, e.policy, e.tau, ", ")
-                rows.append({"what": f"{what}, {kind}", **ends, "colour": colour})
+                rows.append({"what": f"{kind}: {what}", **ends, "colour": colour})
     return rows
 
 
