@@ -265,7 +265,7 @@ def test_a_gain_that_no_policy_can_have_is_refused():
     table = pa.table({"page": ["p", "q"] * 50, "ad": ["a", "b", "b", "a"] * 25, "click": [size, 0.0, 0.0, 0.0] * 25})
     events = ws.read_events(table, context="page", action="ad", reward="click", ranges={"click": (0, size)})
     for gain in (0.76 * size, "301%"):
-        with pytest.raises(ws.UsageError, match="is impossible: rewards lie in .0, 50.") as caught:
+        with pytest.raises(ws.UsageError, match="is impossible: rewards lie in") as caught:
             ws.plan("constant:b", events, gain=gain, share=0.1)
         assert caught.value.code == "WS301"
     assert ws.plan("constant:b", events, gain=0.75 * size, share=0.1).gain == 0.75 * size
