@@ -110,11 +110,12 @@ def _csv_form(connection: duckdb.DuckDBPyConnection, path: str) -> TextForm:
         lenient = _sniffed(connection, path, **words)
         if delimiter != ",":
             european = _sniffed(connection, path, **words, decimal_separator=",")
-            comma = _numbers(european) > _numbers(lenient)
+            comma = len(_types(european)) == len(_types(sniffed)) and _numbers(european) > _numbers(lenient)
         if comma:
             lenient, found = european, _sniffed(connection, path, delim=delimiter, decimal_separator=",")
-        pairs = enumerate(zip(_types(found), _types(lenient), strict=True))
-        worded = {i for i, (own, other) in pairs if own == "VARCHAR" != other}
+        pairs = enumerate(zip(_types(found), _types(lenient), strict=False))
+        alike = len(_types(sniffed)) == len(_types(found)) == len(_types(lenient))
+        worded = {i for i, (own, other) in pairs if alike and own == "VARCHAR" != other}
         has_header = has_header or lenient["HasHeader"]
     types = [_types(lenient)[i] if i in worded else own for i, own in enumerate(_types(found))]
     names = _header(connection, path, sniffed, has_header=has_header)
