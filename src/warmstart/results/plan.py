@@ -256,7 +256,7 @@ class Plan(Result):
     def _exploring(self) -> str:
         aim = percent(self.coverage)
         if self.share:
-            return f"exploration aims at {aim} of it."
+            return f"exploration {'aims' if self.is_open else 'would aim'} at {aim} of it."
         return f"{aim} or more need no exploration." if self.share == 0 else f"{aim} would be enough."
 
     @property
