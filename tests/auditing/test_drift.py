@@ -15,7 +15,7 @@ def test_context_drift_is_a_chi_square_of_two_halves(name, engine):
 
 
 @every_case
-def test_churn_and_rho_are_sums_over_events(name, engine):
+def test_churn_and_weight_ratios_are_sums_over_events(name, engine):
     log, rows, _, audit, _ = case(name, engine)
     same(audit.churn, plain.churn(rows, log))
     assert 0 < audit.churn.actions_all_window < 1

@@ -22,13 +22,13 @@ def ran(tmp_path_factory):
 @pytest.fixture(scope="module")
 def lines(ran):
     found = json.loads((ran[0] / "results.json").read_text(encoding="utf-8"))["lines"]
-    return {(line["method"], line["weights_from"], line["tau"]): line for line in found}
+    return {(line["method"], line["propensities"], line["tau"]): line for line in found}
 
 
 @pytest.mark.parametrize("tau", [0.01, 0.05])
 def test_learned_is_above_random_with_intervals_apart(lines, tau):
     for name in ("learned", "learned-paper"):
-        learned, uniform = lines[name, "evaluated", tau], lines["uniform", "evaluated", tau]
+        learned, uniform = lines[name, "counts", tau], lines["uniform", "counts", tau]
         assert learned["lower"] > uniform["upper"]
         assert learned["gain_lower"] > uniform["gain_upper"]
         assert learned["truth"] > uniform["truth"]
@@ -36,16 +36,16 @@ def test_learned_is_above_random_with_intervals_apart(lines, tau):
 
 @pytest.mark.parametrize("tau", [0.01, 0.05])
 def test_naive_is_near_zero_by_estimate_because_its_choices_were_not_shown(lines, tau):
-    naive = lines["naive", "evaluated", tau]
+    naive = lines["naive", "counts", tau]
     assert naive["supported"] < 0.15
-    assert naive["estimate"] < 0.4 * lines["uniform", "evaluated", tau]["estimate"]
+    assert naive["estimate"] < 0.4 * lines["uniform", "counts", tau]["estimate"]
     assert naive["truth"] > 3 * naive["estimate"]
 
 
 def test_no_certified_end_is_above_the_truth_and_estimates_are_of_what_they_should_be(lines):
     for line in lines.values():
         assert line["certified_lower"] <= line["truth"]
-        if line["weights_from"] == "evaluated":
+        if line["propensities"] == "counts":
             assert line["lower"] <= line["visible"] <= line["upper"]
             assert line["estimate"] == pytest.approx(line["visible"], rel=0.12)
 
@@ -58,14 +58,14 @@ def test_the_papers_weights_overestimate(lines):
 
 
 def test_the_safe_policy_is_better_than_logging_and_departs_from_it_on_a_part(lines):
-    safe, logging = lines["safe", "evaluated", 0.01], lines["logging", "evaluated", 0.01]
-    assert logging["truth"] < safe["truth"] < lines["learned", "evaluated", 0.01]["truth"]
+    safe, logging = lines["safe", "counts", 0.01], lines["logging", "counts", 0.01]
+    assert logging["truth"] < safe["truth"] < lines["learned", "counts", 0.01]["truth"]
     assert safe["gain_lower"] > 0
 
 
 def test_what_is_printed_is_what_was_found(ran, lines):
     _, printed = ran
-    learned = lines["learned", "evaluated", 0.01]
+    learned = lines["learned", "counts", 0.01]
     assert f"{learned['estimate']:.4f}  [{learned['lower']:.4f}, {learned['upper']:.4f}]" in printed
     assert printed.count("CONCLUSION: ") == 3
     assert printed.count("The log: ") == 3

@@ -97,7 +97,7 @@ def test_what_rounding_leaves_of_no_change_asks_for_no_log():
     assert any("Much more log" in settle for settle in rounded.verdict.settle)
 
 
-def test_where_measured_and_estimated_changes_differ_in_direction_it_says_where_to_explore():
+def test_where_measured_and_estimated_changes_differ_in_direction_it_says_explore_first():
     found = evaluated("cost<=+0.9", clicks=(0.4, 0.44))
     one = found["constant:a1"]
     gain = one.gain.estimated

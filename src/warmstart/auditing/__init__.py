@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from warmstart.auditing.drift import action_churn as action_churn
     from warmstart.auditing.drift import context_drift as context_drift
     from warmstart.auditing.epochs import epoch_facts as epoch_facts
-    from warmstart.auditing.exploring import ExploringRows as ExploringRows
-    from warmstart.auditing.exploring import unit_counts as unit_counts
+    from warmstart.auditing.exploration_plan import PlannedRows as PlannedRows
+    from warmstart.auditing.exploration_plan import unit_counts as unit_counts
+    from warmstart.auditing.explore_first import explore_first as explore_first
     from warmstart.auditing.facts import duplicates as duplicates
     from warmstart.auditing.facts import log_facts as log_facts
     from warmstart.auditing.facts import unique_columns as unique_columns
@@ -36,10 +37,9 @@ if TYPE_CHECKING:
     from warmstart.auditing.power import power as power
     from warmstart.auditing.repeats import Repeats as Repeats
     from warmstart.auditing.repeats import repeats as repeats
-    from warmstart.auditing.support import exploration as exploration
+    from warmstart.auditing.support import counted_exploration as counted_exploration
     from warmstart.auditing.typical_policy import unit_gain as unit_gain
     from warmstart.auditing.units import unit_facts as unit_facts
-    from warmstart.auditing.where_to_explore import explore_first as explore_first
 
 _door = Door.to(
     __name__,
@@ -50,7 +50,7 @@ _door = Door.to(
         "continuation": "Continuation UnitVisits",
         "drift": "action_churn context_drift",
         "epochs": "epoch_facts",
-        "exploring": "ExploringRows unit_counts",
+        "exploration_plan": "PlannedRows unit_counts",
         "facts": "duplicates log_facts unique_columns",
         "late_rewards": "LateRewards late_rewards reward_days round_ratio",
         "origin": "origin",
@@ -58,10 +58,10 @@ _door = Door.to(
         "possible_units": "possible_units",
         "power": "power",
         "repeats": "Repeats repeats",
-        "support": "exploration",
+        "support": "counted_exploration",
         "typical_policy": "unit_gain",
         "units": "unit_facts",
-        "where_to_explore": "explore_first",
+        "explore_first": "explore_first",
     },
 )
 __all__ = [*_door.homes]  # noqa: PLE0604

@@ -25,7 +25,7 @@ EXPECTED_EACH = 5
 Z_ONE_PERCENT = 2.3263478740408408
 
 
-def exploration(weighted: WeightedRows, cells: Cells, *, live: bool) -> tuple[Exploration, float]:
+def counted_exploration(weighted: WeightedRows, cells: Cells, *, live: bool) -> tuple[Exploration, float]:
     """Describe the choice in the log, and return the tau that evaluate would choose for the uniform policy.
 
     Args:

@@ -21,9 +21,9 @@ from warmstart.simulation import AdWorld, simulate
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from warmstart.core import Progress, WindowName
+    from warmstart.core import Progress
     from warmstart.engine import Engine
-    from warmstart.results import Audit, Evaluation
+    from warmstart.results import Audit, Evaluation, SourceName
 
 TRAIN_SHARE = 35 / 54
 TAUS = (0.01, 0.05)
@@ -46,7 +46,7 @@ class Line:
 
     method: str
     tau: float
-    weights_from: WindowName
+    propensities: SourceName
     estimate: float
     lower: float | None
     upper: float | None
@@ -126,7 +126,7 @@ def run_experiment(
         truths = {name: _truth(world, policy, shown, train, test) for name, policy in policies.items()}
         if sampled:
             truths["naive"] = (_sampled_truth(world, learned, test, seed=seed), truths["naive"][1])
-    lines = _lines(evaluation, "evaluated", truths, sampled=sampled)
+    lines = _lines(evaluation, "counts", truths, sampled=sampled)
     lines += _lines(paper_weights, "all", truths, sampled=sampled)
     done = Experiment(tuple(lines), tuple(stages), audited, evaluation, sampled)
     _write(out, done)
@@ -204,7 +204,7 @@ def _sampled_truth(world: AdWorld, learned: FittedPolicy, test: Events, *, seed:
     return float(world.true_value(table, events=test) / share)
 
 
-def _lines(evaluation: Evaluation, weights_from: WindowName, truths: dict[str, Truth], *, sampled: bool) -> list[Line]:
+def _lines(evaluation: Evaluation, propensities: SourceName, truths: dict[str, Truth], *, sampled: bool) -> list[Line]:
     lines = []
     for e in evaluation:
         if e.is_logging and e.tau != TAUS[0]:
@@ -218,7 +218,7 @@ def _lines(evaluation: Evaluation, weights_from: WindowName, truths: dict[str, T
         gain: tuple[float | None, ...] = (e.support.supported, *((c.difference, c.lower, c.upper) if c else [None] * 3))
         if sampled and e.policy == "naive":
             gain = (None, None, None, None)
-        lines.append(Line(e.policy, e.tau, weights_from, *estimate, seen[e.tau], truth, *gain))
+        lines.append(Line(e.policy, e.tau, propensities, *estimate, seen[e.tau], truth, *gain))
     return lines
 
 

@@ -8,21 +8,21 @@ from warmstart.core import percent
 from warmstart.results import TextTable
 
 if TYPE_CHECKING:
-    from warmstart.core import WindowName
     from warmstart.demo.experiment import Experiment, Line
+    from warmstart.results import SourceName
 
 
 def experiment_tables(experiment: Experiment) -> list[TextTable]:
     """Return the paper's table twice: propensities counted in the evaluated window, and in all data."""
-    return [_table(experiment, "evaluated"), _table(experiment, "all")]
+    return [_table(experiment, "counts"), _table(experiment, "all")]
 
 
-def _table(experiment: Experiment, weights_from: WindowName) -> TextTable:
-    own = weights_from == "evaluated"
+def _table(experiment: Experiment, propensities: SourceName) -> TextTable:
+    own = propensities == "counts"
     header = ["method", "tau", "estimate", *(["interval"] if own else []), "should be", "truth", "supported"]
     header += ["at least", "gain, certified"] if own else ["too high by"]
     rows = []
-    for line in (line for line in experiment.lines if line.weights_from == weights_from):
+    for line in (line for line in experiment.lines if line.propensities == propensities):
         row = [
             line.method,
             "any" if line.method == "logging" else f"{line.tau:g}",
@@ -74,10 +74,10 @@ def experiment_notes(experiment: Experiment) -> list[str]:
 
 
 def _conclusion(experiment: Experiment) -> list[str]:
-    lines = {(line.method, line.weights_from, line.tau): line for line in experiment.lines}
+    lines = {(line.method, line.propensities, line.tau): line for line in experiment.lines}
     tau = experiment.lines[0].tau
-    learned, uniform, naive = (lines[name, "evaluated", tau] for name in ("learned", "uniform", "naive"))
-    logging, paper = lines["logging", "evaluated", tau], lines["learned", "all", tau]
+    learned, uniform, naive = (lines[name, "counts", tau] for name in ("learned", "uniform", "naive"))
+    logging, paper = lines["logging", "counts", tau], lines["learned", "all", tau]
     better = (
         f"CONCLUSION: Where the log can tell, the learned policy earns {_gain(learned)} an event more than what was "
         f"shown (random: {_gain(uniform)}); in truth it earns {learned.truth:.4f} on all the traffic, against "
@@ -88,7 +88,7 @@ def _conclusion(experiment: Experiment) -> list[str]:
         f"is there; and of naive, whose choices were hardly ever shown, the log says {naive.estimate:.4f} where the "
         f"truth is {naive.truth:.4f}: what a log cannot tell, it cannot tell."
     )
-    safe = lines.get(("safe", "evaluated", tau))
+    safe = lines.get(("safe", "counts", tau))
     if safe is None:
         return [better, beware]
     never = (

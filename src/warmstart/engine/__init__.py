@@ -25,7 +25,7 @@ _door = Door.to(
         "databases": "check_url has_scheme is_storage",
         "engine": "Engine LocalEngine Row SourceTable StoredTable",
         "files": "expand kind_of one_kind",
-        "partitioned": "PART PartitionedEngine Parts add_predictions fetch_streamed is_partitioned sample_by_key",
+        "partitioned": "PART PartitionedEngine PartitionBy add_predictions fetch_streamed is_partitioned sample_by_key",
         "text_files": "NULL_WORDS",
         "sources": "FRAME_LIBRARIES describe frame_to_arrow has_decimal_commas is_csv open_every_column "
         "open_some_columns open_source open_whole stored_table",

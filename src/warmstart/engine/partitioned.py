@@ -29,8 +29,8 @@ ROW = "row_of_all"
 
 
 @dataclass(frozen=True)
-class Parts:
-    """So many parts; rows with the same keys are in the same one."""
+class PartitionBy:
+    """How rows are divided into parts: those with the same keys are in the same one."""
 
     keys: tuple[str, ...]
     number: int
@@ -44,7 +44,7 @@ class PartitionedEngine(LocalEngine, Protocol):
         ...
 
     def map_partitions(
-        self, tables: Sequence[ir.Table], parts: Parts, function: MapPartition, schema: sch.Schema, *, inputs: Any
+        self, tables: Sequence[ir.Table], parts: PartitionBy, function: MapPartition, schema: sch.Schema, *, inputs: Any
     ) -> ir.Table:
         """Turn parts of one or two tables into other rows."""
         ...

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from ibis.backends.pyspark import Backend
 
-    from warmstart.engine.partitioned import MapPartition, MapRows, Parts
+    from warmstart.engine.partitioned import MapPartition, MapRows, PartitionBy
 
 
 @ibis.udf.scalar.builtin(  # type: ignore[untyped-decorator]
@@ -216,7 +216,7 @@ class SparkEngine(LocalEngine):
         return self.open_frame(frame, shared)
 
     def map_partitions(
-        self, tables: Sequence[ir.Table], parts: Parts, function: MapPartition, schema: sch.Schema, *, inputs: Any
+        self, tables: Sequence[ir.Table], parts: PartitionBy, function: MapPartition, schema: sch.Schema, *, inputs: Any
     ) -> ir.Table:
         """Return the rows that a function makes of the parts of one or two tables; ``inputs`` are broadcast."""
         shared = self._broadcast(inputs)

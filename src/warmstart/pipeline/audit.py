@@ -10,9 +10,9 @@ from warmstart.auditing import (
     action_churn,
     assumption_checks,
     context_drift,
+    counted_exploration,
     duplicates,
     epoch_facts,
-    exploration,
     explore_first,
     log_facts,
     modelled_exploration,
@@ -70,9 +70,7 @@ def _with_assumptions(audit: Audit, events: Events, step: Progress) -> Audit:
     return replace(audit, assumptions=audit_assumptions(LogChecks.of(events), audit))
 
 
-def _answers(
-    cells: Cells, daily: DailyCells | None, twice: int | None, step: Progress, *, name_texts: bool
-) -> Audit:
+def _answers(cells: Cells, daily: DailyCells | None, twice: int | None, step: Progress, *, name_texts: bool) -> Audit:
     live = daily is not None
     step("looking for choice")
     repeating = contexts_repeat(cells)
@@ -131,7 +129,7 @@ def _choice(
     """
     built = build_policy(parse_policies("uniform")[0], cells, feasible_from="evaluated", live=live)
     with open_weighted_rows(built, cells) as weighted:
-        explored, tau = exploration(weighted, cells, live=live)
+        explored, tau = counted_exploration(weighted, cells, live=live)
     by_unit, units = None, None
     if cells.columns.unit:
         step("looking at units")

@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from warmstart.auditing import Continuation, ExploringRows, unit_counts
+from warmstart.auditing import Continuation, PlannedRows, unit_counts
 from warmstart.core import MICROSECONDS_PER_DAY, PROBABILITY, Progress, UsageError, __version__, quoted, silent
 from warmstart.estimators import Levels, open_unit_sums
 from warmstart.events import days_known, epochs_known, open_cells
@@ -120,7 +120,7 @@ def plan(
         built = replace(built, table=cells.engine.materialise(built.choices(cells)), seated=False)
         resources.callback(built.table.release)
         weighted = resources.enter_context(inputs.weigh(built, inputs.open_base(built, resources)))
-        rows = ExploringRows.of(weighted, cells, resources)
+        rows = PlannedRows.of(weighted, cells, resources)
         return _Planning(asked, evaluation, rows, weighted, on_progress).plan(built)
 
 
@@ -210,7 +210,7 @@ class _Planning:
 
     asked: _Asked
     evaluation: Evaluation
-    rows: ExploringRows
+    rows: PlannedRows
     weighted: WeightedRows
     on_progress: Progress
 

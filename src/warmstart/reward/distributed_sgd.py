@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from warmstart.core import Progress, silent, to_numpy
-from warmstart.engine import PartitionedEngine, Parts
+from warmstart.engine import PartitionBy, PartitionedEngine
 from warmstart.events import counted_propensity
 from warmstart.reward.credibility import LOWEST_SHARE, ROUNDS, Halves
 from warmstart.reward.distributed_part import (
@@ -89,7 +89,7 @@ class DistributedLearner:
         return {key: self.cells[key].type() for key in self.features.keys}
 
     def _map(self, tables: Any, function: Any, schema: Any, inputs: Any) -> ir.Table:
-        parts = Parts(self.features.keys, self.partitions)
+        parts = PartitionBy(self.features.keys, self.partitions)
         return self.engine.map_partitions(tables, parts, function, ibis.schema(schema), inputs=inputs)
 
     def _model(self, tau: float, report: Progress) -> ProductModel:
@@ -112,7 +112,7 @@ class DistributedLearner:
     def _one_pass(self, inputs: PassInputs) -> dict[float, float]:
         """Train every partition, add the average update to the weights, and return the mean loss of every rate."""
         updates = self._map((self.cells, self.contexts), train_partition, UPDATES, inputs)
-        blocks = Parts(("rate", "block"), -(-(1 << sum(self.settings.bits)) // BLOCK))
+        blocks = PartitionBy(("rate", "block"), -(-(1 << sum(self.settings.bits)) // BLOCK))
         averages = self.engine.map_partitions((updates,), blocks, average_updates, UPDATES, inputs=None)
         losses = {}
         for batch in self.engine.stream(averages):

@@ -34,7 +34,7 @@ SIZE, NUMBER, MISSING, EXPLORED = "size", "number", "missing", "explored"
 
 
 @dataclass(frozen=True, eq=False)
-class ExploringRows:
+class PlannedRows:
     """A policy's choices with what the log knows of them; ``rows`` is held in the engine.
 
     ``events``: those of the log; ``epochs``: how many it has, if propensities are counted within them; ``rare``: the
@@ -48,7 +48,7 @@ class ExploringRows:
     rare: float
 
     @classmethod
-    def of(cls, weighted: WeightedRows, cells: Cells, resources: ExitStack) -> ExploringRows:
+    def of(cls, weighted: WeightedRows, cells: Cells, resources: ExitStack) -> PlannedRows:
         """Add to the weighted table what a plan needs to know, held in the engine until ``resources`` are released."""
         rows, keys = weighted.table, list(cells.columns.context_keys)
         epochs = None if weighted.epochs is None else float(len(weighted.epochs.numbers))

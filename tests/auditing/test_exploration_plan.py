@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import warmstart as ws
-from warmstart.auditing import ExploringRows
+from warmstart.auditing import PlannedRows
 from warmstart.estimators import open_weighted_rows
 from warmstart.events import open_cells
 from warmstart.policy import build_policy, parse_policies
@@ -27,7 +27,7 @@ def exploring(policy, engine):
     with open_cells(events) as cells, ExitStack() as resources:
         built = build_policy(parse_policies(policy)[0], cells, feasible_from="evaluated", live=False)
         weighted = resources.enter_context(open_weighted_rows(built, cells))
-        yield ExploringRows.of(weighted, cells, resources), built
+        yield PlannedRows.of(weighted, cells, resources), built
 
 
 @pytest.mark.parametrize(("coverage", "pages"), [(0.3, ""), (0.7, "q"), (0.9, "qr"), (1.0, "qrt")])
@@ -75,4 +75,7 @@ def test_what_to_show_is_logging_mixed_with_the_policy(engine):
             ("r", "b"): 0.3,
         }
         assert shown == pytest.approx(expected)
-        assert rows.busiest(policy, where, most=2) == (("p", "b", 500, 500 / 1100), ("q", "b", 300, 300 / 1100))
+        assert rows.busiest(policy, where, most=2, name_texts=True) == (
+            ("p", "b", 500, 500 / 1100),
+            ("q", "b", 300, 300 / 1100),
+        )
