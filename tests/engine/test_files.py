@@ -154,13 +154,15 @@ def test_words_for_null_are_null_in_numbers_and_stay_in_text(engine, tmp_path):
         ("03/01/2025 08:00:00", "04/02/2025 08:00:00", None),
         ("03.01.25", "04.02.25", None),
         ("03/01/2025", "22/02/2025", "2025-01-03"),
+        ("03/01/2025 08:00:00", "22/02/2025 18:30:00", "2025-01-03"),
         ("03/01/2025", "04/22/2025", "2025-03-01"),
         ("2025/01/03", "2025/02/22", "2025-01-03"),
     ],
 )
-def test_dates_are_not_read_where_days_could_be_months_or_years(tmp_path, first, last, seen):
+@pytest.mark.slow_on_spark
+def test_dates_are_not_read_where_days_could_be_months_or_years(tmp_path, engine, first, last, seen):
     (tmp_path / "log.csv").write_text(f"page;ad;click;at\np;x;1;{first}\nq;y;0;{last}\n")
-    options = {"context": "page", "action": "ad", "reward": "click", "time": "at"}
+    options = {"context": "page", "action": "ad", "reward": "click", "time": "at", "engine": engine}
     if seen is None:
         with pytest.raises(ws.DataError, match=r"'at' is no time in 2 rows .*at = '03"):
             ws.read_events(tmp_path / "log.csv", **options)

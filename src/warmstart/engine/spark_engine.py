@@ -10,6 +10,7 @@ import uuid
 import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -49,6 +50,8 @@ def _unix_micros(moment: Any) -> Any:
 
 # Arrow types that Spark lacks, and what they are cast to.
 _SPARK_TYPES = {"extension<arrow.uuid>": "VARCHAR", **{f"uint{bits}": "BIGINT" for bits in (8, 16, 32, 64)}}
+# Parts of dates as strptime has them, and as Spark has them.
+_CLOCKS = (("%d", "d"), ("%m", "M"), ("%Y", "yyyy"), ("%H", "H"), ("%I", "h"), ("%M", "mm"), ("%S", "ss"), ("%p", "a"))
 _SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -144,11 +147,14 @@ class SparkEngine(LocalEngine):
         form, types = text_form(duckdb.connect(), paths, "csv"), opened.table.schema()
         separator, quote, escape = form.dialect
         dialect: dict[str, Any] = {"sep": separator, "quote": quote, "escape": escape or quote, "multiLine": True}
+        names = ("dateFormat", "timestampFormat", "timestampNTZFormat")
+        for name, own in zip(names, (*form.clocks, form.clocks[1]), strict=True):
+            dialect |= {name: reduce(lambda text, part: text.replace(*part), _CLOCKS, own)} if own else {}
         worded = [] if as_text else [own for own, name in zip(types, opened.names, strict=True) if name in form.worded]
         commas = [name for name, kind in types.items() if kind.is_floating() and form.decimal_comma]
         texts = {name: None if types[name].is_string() else str(types[name]) for name in (*worded, *commas)}
         schema = PySparkSchema.from_ibis(ibis.schema({**types, **dict.fromkeys(texts, "string")}))
-        table = self.open_frame(self.session.read.csv(list(paths), header=True, schema=schema, **dialect))
+        table = self.open_frame(self.session.read.options(**dialect).csv(list(paths), header=True, schema=schema))
         return SourceTable(numbers_of_text(table, texts, decimal_comma=form.decimal_comma), opened.names)
 
     @classmethod

@@ -40,7 +40,8 @@ class TextForm:
 
     ``types``: DuckDB's types by the names in the header. ``worded``: columns that are numbers, truths or times but for
     words that stand for null. ``unclear``: columns of dates that could be days or months first, which stay text.
-    ``decimal_comma`` and ``dialect`` (delimiter, quote, escape): of the first file.
+    ``decimal_comma``, ``dialect`` (delimiter, quote, escape) and ``clocks`` (the formats of dates and of timestamps, as
+    strptime has them, where they are not ISO 8601): of the first file.
     """
 
     types: Mapping[str, str]
@@ -48,6 +49,7 @@ class TextForm:
     unclear: frozenset[str] = frozenset()
     decimal_comma: bool = False
     dialect: tuple[str, str, str] = (",", '"', '"')
+    clocks: tuple[str, str] = ("", "")
 
     @property
     def read_types(self) -> dict[str, str]:
@@ -89,7 +91,7 @@ def text_form(connection: duckdb.DuckDBPyConnection, paths: Sequence[str], kind:
             one, other = ({name: own.lower() for name, own in types.items()} for types in (columns, others))
             raise different_schemas((paths[0], path), (one, other), differing)
         columns = columns | others | {name: own for name, own in common.items() if own is not None}
-    return TextForm(columns, worded, unclear, first.decimal_comma, first.dialect)
+    return TextForm(columns, worded, unclear, first.decimal_comma, first.dialect, first.clocks)
 
 
 def has_decimal_commas(path: str) -> bool:
@@ -126,6 +128,7 @@ def _csv_form(connection: duckdb.DuckDBPyConnection, path: str) -> TextForm:
         frozenset(names[i] for i in unclear),
         comma,
         _dialect(sniffed),
+        (found["DateFormat"] or "", found["TimestampFormat"] or ""),
     )
 
 
