@@ -194,12 +194,13 @@ def _about_intervals(evaluation: Evaluation) -> list[str]:
     what = f"expected {quoted(evaluation.reward.name)} on this window's traffic is"
     if not less and len(evaluation.outcomes) == 1:
         what = "expected earnings on this window's traffic are"
-    best = {}
+    best, amounts = {}, Amounts.of(evaluation)
     for name in names:
         own = [end for e in evaluation if e.policy == name and (end := joint_bound(evaluation, e)) is not None]
-        best[name] = evaluation.number(min(own) if less else max(own))
+        # Rounded to the safe side.
+        best[name] = amounts.bound(*((min(own), -1) if less else (max(own), 1))).lstrip("+")
     bounds = ", ".join(f"{end} ({shortened(name, 30)})" for name, end in best.items())
-    return [f"{sure}, {what} at {'most' if less else 'least'} {bounds} {Amounts.of(evaluation).unit}."]
+    return [f"{sure}, {what} at {'most' if less else 'least'} {bounds} {amounts.unit}."]
 
 
 def _about_units(evaluation: Evaluation) -> list[str]:
