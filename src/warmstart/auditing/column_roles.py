@@ -119,7 +119,7 @@ def find_roles(columns: Sequence[ColumnProfile], taken: Mapping[str, Sequence[st
         used.update(one.name for one in chosen[:1] if role != "context")
         return chosen
 
-    found = {
+    results = {
         "propensity": ranked("propensity", _propensity),
         "time": ranked("time", _time),
         "event_id": ranked("event_id", _event_id),
@@ -129,17 +129,17 @@ def find_roles(columns: Sequence[ColumnProfile], taken: Mapping[str, Sequence[st
         "epoch": ranked("epoch", _epoch),
         "also": [] if "also" in taken else ranked("also", _also),
     }
-    used.update(one.name for one in found["also"])
+    used.update(one.name for one in results["also"])
     # Numbered days are a time for want of a better one.
-    clocks = [one for one in columns if found["time"] and one.name == found["time"][0].name]
+    clocks = [one for one in columns if results["time"] and one.name == results["time"][0].name]
     numbered = all(one.kind == "whole" and not one.is_epoch for one in clocks)
     wanted = numbered and ("time" not in taken or bool(taken["time"]))
-    found["unread_times"] = ranked("unread_times", _unread_time) if wanted else []
+    results["unread_times"] = ranked("unread_times", _unread_time) if wanted else []
     others = ranked("context", _context)
     if "context" in taken:
-        return Roles(**found, context=others, left_out=[])
+        return Roles(**results, context=others, left_out=[])
     context, left_out = _that_repeat(others, columns)
-    return Roles(**found, context=context, left_out=left_out)
+    return Roles(**results, context=context, left_out=left_out)
 
 
 def _that_repeat(

@@ -78,8 +78,8 @@ def reaction(sums: Mapping[str, float]) -> tuple[Reaction | None, Reaction | Non
     policy that follows winners of earlier epochs, from the middle of this one on, makes it too low. By chance it is
     positive in half of all tests, and either kind of test exceeds 1 % as often as it should.
     """
-    found = [PartSums(*(float(sums[f"{part}_{name}"] or 0) for name in PartSums._fields)) for part in PARTS]
-    within, between = (_standardised(part) for part in found)
+    results = [PartSums(*(float(sums[f"{part}_{name}"] or 0) for name in PartSums._fields)) for part in PARTS]
+    within, between = (_standardised(part) for part in results)
     return _added(within, between if between is not None and between.z > 0 else None), _added(within, between)
 
 
@@ -101,8 +101,8 @@ def _standardised(part: PartSums) -> Reaction | None:
     dispersion = max(part.squares / part.variance / left, 1.0)
     deviation = math.sqrt(part.variance * dispersion)
     clustered = part.score / math.sqrt(part.clustered) if part.clustered > 0 else 0.0
-    found = Reaction(part.score / deviation, clustered, part.information / deviation, effective)
-    return found if effective >= FEWEST else None
+    result = Reaction(part.score / deviation, clustered, part.information / deviation, effective)
+    return result if effective >= FEWEST else None
 
 
 def length_sums(rows: ir.Table, contexts: Sequence[str], tau: float) -> ir.Table:

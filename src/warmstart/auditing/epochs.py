@@ -57,8 +57,8 @@ def epoch_facts(events: Events, *, tau: float = TAU) -> EpochFacts | None:
     with open_slots(events) as slots:
         if _repeating(slots) < REPEATING:
             return EpochFacts((), tau, slots.share)
-        found = _lengths(slots, list(_divisions(slots)), tau)
-    return EpochFacts(tuple(judged(sorted(found, key=lambda row: row.epochs))), tau, slots.share)
+        result = _lengths(slots, list(_divisions(slots)), tau)
+    return EpochFacts(tuple(judged(sorted(result, key=lambda row: row.epochs))), tau, slots.share)
 
 
 def judged(lengths: list[EpochLength]) -> list[EpochLength]:

@@ -132,9 +132,9 @@ class PlannedRows:
         """Count some contexts; return their share of the events, and what logging earns there per event of all."""
         table = self.cells.contexts.semi_join(contexts, list(self.cells.columns.context_keys))
         totals = {"contexts": table.count(), "n": table.context_n.sum(), "rewards": table.context_reward_sum.sum()}
-        found = self.cells.engine.fetch(table.agg(**totals))[0]
-        n, rewards = (float(found[name] or 0.0) / self.events for name in ("n", "rewards"))
-        return int(found["contexts"]), n, rewards
+        result = self.cells.engine.fetch(table.agg(**totals))[0]
+        n, rewards = (float(result[name] or 0.0) / self.events for name in ("n", "rewards"))
+        return int(result["contexts"]), n, rewards
 
     def busiest(
         self, policy: PolicyTable, contexts: ir.Table, *, most: int, name_texts: bool

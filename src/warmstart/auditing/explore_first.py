@@ -36,7 +36,7 @@ def explore_first(cells: Cells, *, most: int = 1000, name_texts: bool = False) -
     busiest = single.order_by(ibis.desc("n"), *columns.keys).limit(most)
     low, high = cells.evaluated.log.reward_range
     events = cells.evaluated.window.events
-    found = cells.engine.fetch(busiest.select(*columns.keys, "n", "reward_sum"))
+    result = cells.engine.fetch(busiest.select(*columns.keys, "n", "reward_sum"))
     hidden = {} if name_texts else free_texts(cells.engine, cells.contexts, columns.context_keys, events)
 
     def shown(some: Sequence[Mapping[str, Any]]) -> tuple[tuple[Any, ...], ...]:
@@ -61,7 +61,7 @@ def explore_first(cells: Cells, *, most: int = 1000, name_texts: bool = False) -
         contexts=totals["contexts"],
         traffic=totals["n"] / events,
         columns=names,
-        rows=shown(without_texts(found, hidden)),
+        rows=shown(without_texts(result, hidden)),
         experiments=tuple(experiments),
-        named=shown(found) if hidden else (),
+        named=shown(result) if hidden else (),
     )

@@ -62,8 +62,8 @@ def reward_days(events: Events) -> list[RewardDay]:
         rows = events.engine.fetch(table.agg(**sums))
         return [RewardDay(0, *(float(value or 0.0) for value in row.values())) for row in rows]
     age = ((last - table[TIME]) // MICROSECONDS_PER_DAY).cast("int64")
-    found = events.engine.fetch(table.group_by(age=age).agg(**sums))
-    days = [RewardDay(int(row["age"]), *(float(row[name] or 0.0) for name in sums)) for row in found]
+    result = events.engine.fetch(table.group_by(age=age).agg(**sums))
+    days = [RewardDay(int(row["age"]), *(float(row[name] or 0.0) for name in sums)) for row in result]
     return sorted(days, key=lambda day: day.age)
 
 

@@ -43,12 +43,12 @@ def possible_units(events: Events) -> tuple[PossibleUnit, ...]:
     except Exception:  # noqa: BLE001  a hint is not worth failing an audit, whatever a source or a driver says
         return ()
     given = dict(zip(opened.table.columns, opened.names, strict=True))
-    found = [
+    results = [
         PossibleUnit(given[name], values, sums[f"{name}_n"] / values)
         for name in columns
         if (values := sums[f"{name}_values"]) > HANDFUL and sums[f"{name}_n"] >= LEAST_EVENTS * values
     ]
-    return tuple(sorted(found, key=lambda one: -one.values))
+    return tuple(sorted(results, key=lambda one: -one.values))
 
 
 def names_a_unit(name: str) -> bool:

@@ -89,12 +89,12 @@ def power(cells: Cells, *, tau: float, by_unit: UnitGain | None = None) -> Power
         tau: An action is supported where its propensity is at least this.
         by_unit: What typical policies' gains say of units, if events have them.
     """
-    found = cells.engine.fetch(_contested(cells, tau))[0]
+    result = cells.engine.fetch(_contested(cells, tau))[0]
     events = cells.evaluated.window.events
     low, high = cells.evaluated.log.reward_range
-    contested, rewards = found["n"] or 0.0, found["rewards"] or 0.0
+    contested, rewards = result["n"] or 0.0, result["rewards"] or 0.0
     mean = rewards / contested if contested else 0.0
-    variance = max((1 - 2 * mean) * (found["odds_of_rewards"] or 0.0) + mean**2 * (found["odds"] or 0.0), 0.0)
+    variance = max((1 - 2 * mean) * (result["odds_of_rewards"] or 0.0) + mean**2 * (result["odds"] or 0.0), 0.0)
     deviations = needed_deviations(mean)
     if by_unit is not None:
         deviations, variance = max(by_unit.deviations, deviations), variance * by_unit.factor

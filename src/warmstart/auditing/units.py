@@ -62,8 +62,8 @@ def _design_effect(cells: Cells, by_unit: ir.Table) -> float | None:
     sums = table.agg(n=table.n.sum(), s=table.reward_sum.sum(), q=table.reward_sq_sum.sum())
     n, s, q = (float(total) for total in cells.engine.fetch(sums)[0].values())
     residual = by_unit.reward_sum - (s / n) * by_unit.n
-    found = cells.engine.fetch(by_unit.agg(units=by_unit.count(), squares=(residual * residual).sum()))[0]
-    units, by_event = int(found["units"]), q - s * s / n
+    result = cells.engine.fetch(by_unit.agg(units=by_unit.count(), squares=(residual * residual).sum()))[0]
+    units, by_event = int(result["units"]), q - s * s / n
     if units < 2 or by_event <= 1e-12 * q:
         return None
-    return float(found["squares"]) * units / (units - 1) / (by_event * n / (n - 1))
+    return float(result["squares"]) * units / (units - 1) / (by_event * n / (n - 1))

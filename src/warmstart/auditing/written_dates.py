@@ -53,8 +53,8 @@ def date_formats(examples: Sequence[str], ends: tuple[float, float] | None) -> t
     >>> date_formats(["Nov 01, 2024 12:01 AM"], None)
     ('%b %d, %Y %I:%M %p',)
     """
-    found = {formats for one in examples if (formats := _formats(one, ends))}
-    return found.pop() if len(found) == 1 else ()
+    result = {formats for one in examples if (formats := _formats(one, ends))}
+    return result.pop() if len(result) == 1 else ()
 
 
 def _formats(example: str, ends: tuple[float, float] | None) -> tuple[str, ...]:

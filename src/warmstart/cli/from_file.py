@@ -74,18 +74,18 @@ def settings_of(
     own = {one.name: one for one in chosen}
     section = next((name for name, kinds in SECTIONS.items() if kind in kinds), "")
     said = {name: value for name, value in values.get(section, {}).items() if name in own}
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for name, one in own.items():
         value, parse = given.pop(name), one.metadata.get("parse")
         if is_given(call, name):
-            found[name] = value if parse is None else parse(value)
+            results[name] = value if parse is None else parse(value)
             said.pop(one.metadata.get("instead_of", ""), None)
     for name, one in own.items():
-        if name not in found:
+        if name not in results:
             if name not in said and one.default is MISSING:
                 raise _missing(name)
-            found[name] = said.get(name, one.default)
-    return kind(**(_of_read_outcomes(found, said) if kind is LogSettings else found))
+            results[name] = said.get(name, one.default)
+    return kind(**(_of_read_outcomes(results, said) if kind is LogSettings else results))
 
 
 def _of_read_outcomes(found: dict[str, Any], said: Mapping[str, Any]) -> dict[str, Any]:

@@ -114,7 +114,7 @@ def mark_of(path: Path) -> str | None:
     if not head.startswith(b"PAR1"):
         marks = {"monitor": head.startswith(MONITOR_MARK), "result": RESULT_MARK.match(head), "page": PAGE_MARK in head}
         marks["check"] = CHECK_MARK in head[:200]
-        return next((mark for mark, found in marks.items() if found), None)
+        return next((mark for mark, result in marks.items() if result), None)
     import pyarrow as pa
     import pyarrow.parquet as pq
 

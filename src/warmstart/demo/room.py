@@ -62,17 +62,17 @@ def _write_mark(part: Path, out: Path, names: Iterable[str]) -> None:
 
 def _earlier(out: Path) -> set[str]:
     """Return the files, by the mark, that an earlier demo left and that are there; of folders all that is in them."""
-    mark, found = out / MARK, set()
+    mark, result = out / MARK, set()
     for name in mark.read_text(encoding="utf-8").split("\n") if mark.is_file() else ():
         parts, path = Path(name).parts, out / name
         # The mark may be somebody else's: nothing outside is named by it, by a link neither.
         if not parts or ".." in parts or not path.parent.resolve().is_relative_to(out.resolve()):
             continue
         if path.is_dir() and not path.is_symlink():
-            found |= {f"{name}/{inner}" for inner in _files(path)}
+            result |= {f"{name}/{inner}" for inner in _files(path)}
         elif path.is_file() or path.is_symlink():
-            found.add(path.relative_to(out).as_posix())
-    return found
+            result.add(path.relative_to(out).as_posix())
+    return result
 
 
 def _files(folder: Path) -> set[str]:

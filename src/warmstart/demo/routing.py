@@ -122,15 +122,15 @@ def _truths(policies: dict[str, Any], train: Events, test: Events) -> dict[str, 
     table = test.table
     counts = test.engine.fetch(table.group_by("context_0").agg(n=table[ACTION].count()))
     traffic = {str(row["context_0"]): float(row["n"]) / len(test) for row in counts}
-    found = {}
+    results = {}
     for name in (name for name in policies if name != "constants"):
         right = cost = 0.0
         for row in policy_table({name: policies[name]}, test, train=train).to_pylist():
             n, rights, costs = totals[row["tags"], row["model"]]
             share = traffic[row["tags"]] * row.get(PROBABILITY, 1.0)
             right, cost = right + share * rights / n, cost + share * costs / n
-        found[name] = right, cost
-    return found
+        results[name] = right, cost
+    return results
 
 
 def _lines(evaluation: Evaluation, by: str, truths: dict[str, tuple[float, float]]) -> list[RouterLine]:

@@ -177,12 +177,12 @@ def _given_epochs(engine: LocalEngine, own: ir.Table) -> list[tuple[float, float
         excess, due, square = (by_event[f"{name}_{i}"] for name in ("excess", "due", "sq"))
         parts = {"excess": excess, "seen": excess * excess, "said": square - due * due}
         totals |= {f"{name}_{i}": (n * part).sum() for name, part in parts.items()}
-    found = {name: float(total or 0.0) for name, total in engine.fetch(by_event.agg(**totals))[0].items()}
-    traffic = found["traffic"]
+    results = {name: float(total or 0.0) for name, total in engine.fetch(by_event.agg(**totals))[0].items()}
+    traffic = results["traffic"]
     if not traffic:
         return [(1.0, 0.0)] * len(taus)
-    variances = [max(found[f"seen_{i}"], found[f"said_{i}"], 0.0) for i in range(len(taus))]
-    return [(1 + found[f"excess_{i}"] / traffic, math.sqrt(one) / traffic) for i, one in enumerate(variances)]
+    variances = [max(results[f"seen_{i}"], results[f"said_{i}"], 0.0) for i in range(len(taus))]
+    return [(1 + results[f"excess_{i}"] / traffic, math.sqrt(one) / traffic) for i, one in enumerate(variances)]
 
 
 def _rings_given_epochs(means: Sequence[tuple[float, float]]) -> bool:
@@ -241,7 +241,7 @@ def _features(engine: LocalEngine, rows: ir.Table, names: dict[str, str]) -> lis
     events = float(means["total"] or 0.0)
     if not events:
         return []
-    found = []
+    results = []
     if numbers:
         spreads = engine.fetch(
             rows.agg(
@@ -251,7 +251,7 @@ def _features(engine: LocalEngine, rows: ir.Table, names: dict[str, str]) -> lis
                 }
             )
         )[0]
-        found = [
+        results = [
             _Feature(names[key], value, float(means[f"mean_{key}"]), spread, FAR * spread)
             for key, value in numbers.items()
             for spread in (float(spreads[key] or 0.0),)
@@ -260,8 +260,8 @@ def _features(engine: LocalEngine, rows: ir.Table, names: dict[str, str]) -> lis
         share = float(row[TRAFFIC]) / events
         indicator = (rows[row["key"]].cast("string") == row["value"]).cast("float64")
         spread = math.sqrt(max(share * (1 - share), 0.0))
-        found.append(_Feature(f"{names[row['key']]} = {row['value']}", indicator, share, spread, 1 - share))
-    return [feature for feature in found if feature.spread > 1e-9 * max(abs(feature.mean), 1.0)]
+        results.append(_Feature(f"{names[row['key']]} = {row['value']}", indicator, share, spread, 1 - share))
+    return [feature for feature in results if feature.spread > 1e-9 * max(abs(feature.mean), 1.0)]
 
 
 def _number(engine: LocalEngine, column: ir.Value) -> ir.Value | None:

@@ -14,7 +14,6 @@ from warmstart.events import free_texts, without_texts
 from warmstart.results import Contribution
 
 if TYPE_CHECKING:
-
     from warmstart.estimators.rows import WeightedRows
     from warmstart.results import ValueEstimate
 
@@ -43,8 +42,8 @@ def top_contributions(
     for kind, keys in sides:
         parts = terms.group_by(*keys).agg(part=terms.part.sum(), traffic=terms.traffic.sum(), n=terms.n.sum())
         hidden = {} if kind == "action" or name_texts else free_texts(engine, parts, keys, weighted.events)
-        found = engine.fetch(parts.filter(parts.part > 0).order_by(ibis.desc("part"), *keys).limit(most))
-        for row in without_texts(found, hidden):
+        result = engine.fetch(parts.filter(parts.part > 0).order_by(ibis.desc("part"), *keys).limit(most))
+        for row in without_texts(result, hidden):
             name = tuple(row[key] for key in keys)
             share, traffic = row["part"] / total, row["traffic"] / weighted.events
             largest.append(Contribution(weighted.policy, tau, kind, name, share, traffic, round(row["n"])))

@@ -73,9 +73,9 @@ def doubted_certified(
     own = joint
     if levels.choice != levels.delta:
         own = _curve(gain, doubted, levels.delta, [factor for factor in factors if factor <= levels.doubt])[-1]
-    found = Doubt(levels.doubt, joint.lower, joint.upper, tipping, "finite-sample", curve=curve, limits=limits)
+    result = Doubt(levels.doubt, joint.lower, joint.upper, tipping, "finite-sample", curve=curve, limits=limits)
     gain = replace(gain, lower=own.lower, upper=own.upper, relative=None)
-    return replace(gain, joint_lower=joint.lower, joint_upper=joint.upper), found
+    return replace(gain, joint_lower=joint.lower, joint_upper=joint.upper), result
 
 
 def _doubted_limit(gain: CertifiedGain, doubted: DoubtedGain, limit: Threshold, levels: Levels) -> DoubtedLimit:

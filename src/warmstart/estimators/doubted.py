@@ -171,9 +171,9 @@ def certified_value_ends(
 
     # Upper ends are lower ends of 1 - reward, of which others earn less the rest of what they count.
     below, above = (lines(levels.doubt, _of_side(rate, above=side)) for side in (True, False))
-    found = {slope: ends(slope) for slope in {line.slope for line in (*below, *above)}}
-    lower = max(found[line.slope][0] + line.start * others for line in below)
-    upper = min(found[line.slope][1] + (1 - line.slope - line.start) * others for line in above)
+    results = {slope: ends(slope) for slope in {line.slope for line in (*below, *above)}}
+    lower = max(results[line.slope][0] + line.start * others for line in below)
+    upper = min(results[line.slope][1] + (1 - line.slope - line.start) * others for line in above)
     return max(lower, 0.0), min(upper + lost, 1.0)
 
 

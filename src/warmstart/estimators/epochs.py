@@ -162,9 +162,9 @@ def step(
     within = weighted.visits is None or weighted.visits.within_epochs
     with open_unit_sums(weighted, [used], (), totals, levels) as units:
         sums = epoch_sums(weighted, epochs, used, units[0] if within else None, (state.value, state.gain))
-    found = sums.by_epoch(levels.delta, state.cost.events)
+    result = sums.by_epoch(levels.delta, state.cost.events)
     gain = state.gain if sums.gains is None else sums.gains.standings[-1]
-    return found, EpochState(sums.value.standings[-1], gain, cost, state.proven)
+    return result, EpochState(sums.value.standings[-1], gain, cost, state.proven)
 
 
 def epoch_sums(

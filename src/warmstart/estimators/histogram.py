@@ -89,8 +89,8 @@ def histogram(
         coordinates: Columns of it by name, and their kinds.
         grid: How finely they are told apart.
     """
-    found = list(histograms(engine, rows, coordinates, grid).values())
-    return found[0] if found else ({name: np.zeros(0) for name in coordinates}, np.zeros(0))
+    result = list(histograms(engine, rows, coordinates, grid).values())
+    return result[0] if result else ({name: np.zeros(0) for name in coordinates}, np.zeros(0))
 
 
 def histograms(
@@ -125,13 +125,13 @@ def histograms(
     keys = [f"{name}_bin" for name in names]
     table = engine.fetch_arrow(binned.group_by(GROUP, *keys).agg(**sums).order_by([GROUP, *keys]))
     columns = {name: table[name].to_numpy().astype(np.float64) for name in table.column_names}
-    found = {}
+    results = {}
     for number in np.unique(columns[GROUP]):
         own = {name: column[columns[GROUP] == number] for name, column in columns.items()}
         totals = {(): own["rows"]} | {some: own["_".join(map(str, some))] for some in subsets}
         points, mass = _points(np.stack([own[key] for key in keys], axis=1), totals)
-        found[int(number)] = {name: grid.low(points[:, i], kinds[name]) for i, name in enumerate(names)}, mass
-    return found
+        results[int(number)] = {name: grid.low(points[:, i], kinds[name]) for i, name in enumerate(names)}, mass
+    return results
 
 
 def _points(low: Floats, totals: Mapping[tuple[int, ...], Floats]) -> tuple[Floats, Floats]:

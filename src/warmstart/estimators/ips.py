@@ -117,6 +117,6 @@ def events_by_weight(
     shown = rows.mutate(c=c).filter(rows.n > 0, c > 0)
     bins = shown.group_by(bin=log_bin(shown.c, RATIO, SMALLEST))
     sums = {"n": shown.n, "weight": shown.c * shown.n, "rewards": shown.reward_sum, "won": shown.c * shown.reward_sum}
-    found = fetch_ordered(engine, bins.agg(**{name: part.sum() for name, part in sums.items()}), ["bin"])
-    ends = bin_ends(found["bin"].astype(np.int64), RATIO, SMALLEST)
-    return Coefficients.of_bins(ends, (found["n"], found["weight"]), (found["rewards"], found["won"]))
+    result = fetch_ordered(engine, bins.agg(**{name: part.sum() for name, part in sums.items()}), ["bin"])
+    ends = bin_ends(result["bin"].astype(np.int64), RATIO, SMALLEST)
+    return Coefficients.of_bins(ends, (result["n"], result["weight"]), (result["rewards"], result["won"]))

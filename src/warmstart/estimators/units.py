@@ -134,11 +134,11 @@ class UnitSums:
         sums = {"squares": (own * own).sum(), "unknown": unknown.max(), "offset": shares.offset.sum()}
         facts = {row[EPOCH]: row for row in self.engine.fetch(table.group_by(EPOCH).agg(**sums))}
         # Not relative to the largest one: units of later epochs have no say in how those of earlier ones are binned.
-        found = histograms(self.engine, table.filter(own > SMALLEST), _coordinates(shares, own), COARSE, EPOCH)
+        result = histograms(self.engine, table.filter(own > SMALLEST), _coordinates(shares, own), COARSE, EPOCH)
         nothing = dict.fromkeys(("size", "earned", "expected"), np.zeros(0)), np.zeros(0)
         epochs_points = []
         for number in epochs.numbers.tolist():
-            (points, units), fact = found.get(number, nothing), facts.get(number, {})
+            (points, units), fact = result.get(number, nothing), facts.get(number, {})
             known = not fact.get("unknown", 0)
             earned, expected = points["earned"], points["expected"]
             doubt = float((points["size"] ** 2 * units * expected * (1 - expected)).sum())
@@ -157,8 +157,8 @@ class UnitSums:
 
 def _coordinates(shares: UnitShares, size: ir.Value) -> dict[str, tuple[ir.Value, Kind]]:
     parts = {"earned": shares.earned, "expected": shares.expected}
-    found: dict[str, tuple[ir.Value, Kind]] = {"size": (size, "size")}
-    return found | {name: (part / shares.size, "share") for name, part in parts.items() if part is not None}
+    results: dict[str, tuple[ir.Value, Kind]] = {"size": (size, "size")}
+    return results | {name: (part / shares.size, "share") for name, part in parts.items() if part is not None}
 
 
 @contextmanager
@@ -195,8 +195,8 @@ def open_unit_sums(
         if certified:
             own |= gain.unit_terms(events, tau, events[gain.share_at(i)], doubt=levels.doubt > 1)
         for name in names:
-            found = ESTIMATORS[name].influence(events, tau, ESTIMATORS[name].finish(some, weighted.events))
-            own |= {f"{name}_{part}": term for part, term in found.items()}
+            result = ESTIMATORS[name].influence(events, tau, ESTIMATORS[name].finish(some, weighted.events))
+            own |= {f"{name}_{part}": term for part, term in result.items()}
         terms |= {f"at_{i}_{name}": term for name, term in own.items()}
     sums = {name: _sum(events, terms[name]) for name in terms}
     if epoch:

@@ -41,15 +41,15 @@ def free_texts_of(contexts: pa.Table, events: float) -> dict[str, int]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    found = {}
+    results = {}
     for name in contexts.column_names:
         column = contexts[name]
         if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
             words = pc.mean(pc.add(pc.count_substring(column, " "), 1)).as_py()
             different = pc.count_distinct(column).as_py()
             if _is_free(words, different, events):
-                found[name] = int(different)
-    return found
+                results[name] = int(different)
+    return results
 
 
 def _is_free(words: float | None, different: int, events: float) -> bool:

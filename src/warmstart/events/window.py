@@ -208,10 +208,10 @@ def _per_unit(evaluated: Events, train: Events | None = None) -> tuple[Events, E
     joined = table.join(counts, [*units, PLACE])
     weight = {EVENT_WEIGHT: float_literal(1) / joined.events_of_unit}
     weighed = replace(log, table=joined.select(*log.table.columns, **weight))
-    found = {row[PLACE]: row["units"] for row in log.engine.fetch(counts.group_by(PLACE).agg(units=counts.count()))}
+    results = {row[PLACE]: row["units"] for row in log.engine.fetch(counts.group_by(PLACE).agg(units=counts.count()))}
     return (
-        replace(evaluated, log=weighed, units=found[0]),
-        None if train is None else replace(train, log=weighed, units=found.get(1, 0)),
+        replace(evaluated, log=weighed, units=results[0]),
+        None if train is None else replace(train, log=weighed, units=results.get(1, 0)),
     )
 
 

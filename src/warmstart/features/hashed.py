@@ -61,8 +61,8 @@ def settings_of_table(table: pa.Table, keys: Sequence[str], *, bits: Bits, cross
     left = tuple(n for n in given if n not in kinds and n not in weights.values())
     words = tuple(name for name, kind in kinds.items() if kind in KINDS_OF_WORDS)
     named = words if len(words) > 1 else ()
-    found = FeatureSettings(least_of(bits), not cross_only, kinds, weights, scales, left, missing, named)
-    return found if isinstance(bits, int) else replace(found, bits=_bits_for(table, found, *bits))
+    result = FeatureSettings(least_of(bits), not cross_only, kinds, weights, scales, left, missing, named)
+    return result if isinstance(bits, int) else replace(result, bits=_bits_for(table, result, *bits))
 
 
 def least_of(bits: Bits) -> int:
@@ -141,14 +141,14 @@ def _kinds(table: pa.Table, columns: Mapping[str, pa.DataType]) -> tuple[dict[st
             weights[name] = twin
     for name, kind in columns.items():
         if name in numbers or types.is_fixed_size_list(kind):
-            found = _kind_of_list(table[name])
+            result = _kind_of_list(table[name])
         else:
-            found = _kind_of_plain(kind)
-        if found == "text":
+            result = _kind_of_plain(kind)
+        if result == "text":
             lists_of_words = FeatureSettings(BITS, kinds={each: kinds[each] for each in texts}, weights=weights)
-            found = None if any(_repeats(table, name, each, lists_of_words) for each in texts) else found
-        if found is not None and name not in kinds:
-            kinds[name] = found
+            result = None if any(_repeats(table, name, each, lists_of_words) for each in texts) else result
+        if result is not None and name not in kinds:
+            kinds[name] = result
     return kinds, weights
 
 

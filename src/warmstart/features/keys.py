@@ -93,8 +93,8 @@ def positions(column: pa.Array, values: pa.Array) -> NDArray[np.int64]:
 
     # -0.0 again: a cast to another type may make one.
     cast = column if column.type == values.type else without_minus_zero(pc.cast(column, values.type))
-    found: NDArray[np.int64] = to_numpy(pc.index_in(cast, value_set=values), null=-1).astype(np.int64)
-    return found
+    result: NDArray[np.int64] = to_numpy(pc.index_in(cast, value_set=values), null=-1).astype(np.int64)
+    return result
 
 
 def _columns(rows: Any, names: tuple[str, ...] | None = None) -> tuple[tuple[str, ...], list[pa.Array]]:

@@ -103,8 +103,8 @@ def check_rows_per_key(repeated: int, missing: int, what: str) -> None:
 
 def check_infinite(rows: Mapping[str, int], what: str) -> None:
     """Refuse columns with infinite numbers; ``rows``: how many rows have one, by column."""
-    if found := {name: number for name, number in rows.items() if number}:
-        parts = ", ".join(f"{quoted(name)} in {counted(number, 'row')}" for name, number in found.items())
+    if result := {name: number for name, number in rows.items() if number}:
+        parts = ", ".join(f"{quoted(name)} in {counted(number, 'row')}" for name, number in result.items())
         raise MissingValueError(f"{what} has infinite numbers: {parts}.", "Leave them out (null), or cut them off.")
 
 

@@ -111,14 +111,14 @@ def rows_of_log(
 
 def _infinite(engine: PartitionedEngine, rows: ir.Table, names: Sequence[str]) -> dict[str, int]:
     """Count the rows with an infinite number, by column."""
-    found = {}
+    results = {}
     for name in names:
         column = rows[name]
         if isinstance(column, ir.FloatingValue):
-            found[name] = _is_infinite(column)
+            results[name] = _is_infinite(column)
         elif isinstance(column, ir.ArrayValue) and column.type().value_type.is_floating():
-            found[name] = column.filter(_is_infinite).length() > 0
-    return engine.fetch(rows.agg(**{name: is_so.sum() for name, is_so in found.items()}))[0] if found else {}
+            results[name] = column.filter(_is_infinite).length() > 0
+    return engine.fetch(rows.agg(**{name: is_so.sum() for name, is_so in results.items()}))[0] if results else {}
 
 
 def _is_infinite(value: ir.NumericValue) -> ir.BooleanValue:

@@ -102,8 +102,8 @@ class Attribution:
             return ()
         delay = self.rewards[OUTCOME_TIME] - self.rewards[SHOWN_AT]
         within = {f"within_{edge}": count_true(delay <= edge * 1_000_000) for edge in DELAYS}
-        found = self.impressions.engine.fetch(self.rewards.agg(**within, every=self.rewards.count()))[0]
-        so_far = [0, *(int(found[name]) for name in within), int(found["every"])]
+        result = self.impressions.engine.fetch(self.rewards.agg(**within, every=self.rewards.count()))[0]
+        so_far = [0, *(int(result[name]) for name in within), int(result["every"])]
         # Up to the last of them: beyond a window there are none.
         last = so_far.index(so_far[-1])
         delays = zip((*DELAYS, None), pairwise(so_far), strict=True)

@@ -51,10 +51,10 @@ def gpu() -> Any:
     try:
         import cupy
 
-        found = cupy.cuda.runtime.getDeviceCount()
+        result = cupy.cuda.runtime.getDeviceCount()
     except _FAILURES as error:
         raise DeviceError(f"A GPU was asked for, and CuPy finds none: {first_lines(error)}.", ON_CPU) from error
-    if not found:
+    if not result:
         raise DeviceError("A GPU was asked for, and CuPy finds none.", ON_CPU)
     return cupy
 

@@ -57,9 +57,9 @@ class Traffic(NamedTuple):
         """
         keys.sort()
         first = np.flatnonzero(np.concatenate([keys[:1] == keys[:1], keys[1:] != keys[:-1]]))
-        found = keys[first]
-        contexts = int(np.count_nonzero(np.diff(found >> np.uint64(bits)))) + min(len(found), 1)
-        day = (found & np.uint64((1 << bits) - 1)).astype(np.int32)
+        result = keys[first]
+        contexts = int(np.count_nonzero(np.diff(result >> np.uint64(bits)))) + min(len(result), 1)
+        day = (result & np.uint64((1 << bits) - 1)).astype(np.int32)
         return cls(day, np.diff(first, append=len(keys)).astype(np.uint32), contexts)
 
     @classmethod

@@ -137,14 +137,14 @@ class _Reader:
                 ("version",), f"version is {quoted(version)}, which this version of warmstart cannot read.",
                 f"It reads {VERSION}.",
             )  # fmt: skip
-        found: dict[str, Values] = {}
+        results: dict[str, Values] = {}
         for name, table in data.items():
             if name not in (*SECTIONS, POLICIES):
                 raise self.unknown((name,), name, ("version", *SECTIONS, POLICIES))
             if not isinstance(table, dict):
                 raise self.error((name,), f"{name} is no table.", f"Write [{name}] on a line of its own.")
-            found[name] = MappingProxyType(self.policies(table) if name == POLICIES else self.section(name, table))
-        return found
+            results[name] = MappingProxyType(self.policies(table) if name == POLICIES else self.section(name, table))
+        return results
 
     def section(self, name: str, table: dict[str, Any]) -> dict[str, Any]:
         """Return the values of one table of settings."""
@@ -152,20 +152,20 @@ class _Reader:
         for kind in SECTIONS[name]:
             hints = get_type_hints(kind)
             known |= {one.name: (one, hints[one.name]) for one in fields(kind)}
-        found: dict[str, Any] = {}
+        results: dict[str, Any] = {}
         for key, value in table.items():
             if key not in known:
                 raise self.unknown((name, key), key, tuple(known))
             setting, kind = known[key]
-            found[key] = self.value((name, key), setting, kind, value)
+            results[key] = self.value((name, key), setting, kind, value)
             other = setting.metadata.get("instead_of")
-            if other in found and key != "events":
+            if other in results and key != "events":
                 raise self.error((name, key), f"{key} and {other} exclude each other.", "Give one of them.")
-        if "events" in found and found["events"] is not None:
-            found["events"] = [self.beside(text) for text in found["events"]]
-        if "contexts" in found:
-            found["contexts"] = Path(self.beside(str(found["contexts"])))
-        return found
+        if "events" in results and results["events"] is not None:
+            results["events"] = [self.beside(text) for text in results["events"]]
+        if "contexts" in results:
+            results["contexts"] = Path(self.beside(str(results["contexts"])))
+        return results
 
     def policies(self, table: dict[str, Any]) -> dict[str, str]:
         """Return the policies by name; files are those beside the settings."""

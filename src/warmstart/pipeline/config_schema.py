@@ -42,7 +42,7 @@ def config_schema() -> dict[str, Any]:
 
 def _section(kinds: tuple[type, ...]) -> dict[str, Any]:
     """Return the schema of one table: every field of its settings, with what the command line says of it."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for kind in kinds:
         hints = get_type_hints(kind)
         for one in fields(kind):
@@ -50,9 +50,9 @@ def _section(kinds: tuple[type, ...]) -> dict[str, Any]:
             schema = _schema(hints[one.name], about.get("words") if about.get("closed") else None)
             bounds = {"minimum": about.get("least"), "maximum": about.get("most")}
             schema |= {name: number for name, number in bounds.items() if number is not None}
-            found[one.name] = {"description": about["help"], **schema}
+            results[one.name] = {"description": about["help"], **schema}
     text = " ".join((getdoc(kind) or "").partition("\n")[0] for kind in kinds)
-    return {"type": "object", "description": text, "additionalProperties": False, "properties": found}
+    return {"type": "object", "description": text, "additionalProperties": False, "properties": results}
 
 
 def _schema(kind: Any, words: tuple[str, ...] | None) -> dict[str, Any]:  # noqa: PLR0911

@@ -19,10 +19,10 @@ def with_constants(named: Sequence[NamedPolicy], events: Events) -> list[NamedPo
 
     Actions that were named by the user as well are left to that name.
     """
-    found: list[NamedPolicy] = []
+    results: list[NamedPolicy] = []
     for policy in named:
-        found += _each(named, events) if policy.keyword == CONSTANTS else [policy]
-    return found
+        results += _each(named, events) if policy.keyword == CONSTANTS else [policy]
+    return results
 
 
 def _each(named: Sequence[NamedPolicy], events: Events) -> list[NamedPolicy]:

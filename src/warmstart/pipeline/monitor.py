@@ -290,10 +290,10 @@ def _reaction(events: Events) -> list[str]:
 
     facts, epochs = recommended_epoch(events), events.log.epochs
     name = None if epochs is None else epochs.column or epochs.kind
-    found = [] if facts is None else [row for row in facts.lengths if row.name == name and row.reacts]
+    result = [] if facts is None else [row for row in facts.lengths if row.name == name and row.reacts]
     return [
         f"Reaction: the logging policy reacts to rewards within {row.words}; bounds need it not to. (WS111)"
-        for row in found
+        for row in result
     ]
 
 

@@ -37,7 +37,7 @@ def read_lines(path: Path, settings: Mapping[str, Any]) -> tuple[dict[str, str],
         _check_head(head, lines)
         known = dict(head["settings"])
         marks = {str(name): str(mark) for name, mark in head["policies"].items()}
-        found = [_line(line) for line in lines]
+        results = [_line(line) for line in lines]
     except (OSError, ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError) as error:
         hint = "Restore it, or name a new file and begin again."
         raise SavedFileError(f"{printable(path)} is not what a monitor wrote: {printable(error)}.", hint) from error
@@ -47,9 +47,9 @@ def read_lines(path: Path, settings: Mapping[str, Any]) -> tuple[dict[str, str],
                 f"{printable(path)} was begun with {name} = {quoted(known.get(name))}, and now it is {quoted(value)}.",
                 "Bounds hold for one set of settings: name another file to begin again.",
             )
-    if any(later.number <= earlier.number for earlier, later in pairwise(found)):
+    if any(later.number <= earlier.number for earlier, later in pairwise(results)):
         raise SavedFileError(f"{printable(path)} has epochs out of order.", "Restore it, or name a new file.")
-    return marks, found
+    return marks, results
 
 
 def _check_head(head: Mapping[str, Any], lines: Sequence[Mapping[str, Any]]) -> None:

@@ -54,15 +54,17 @@ class OutcomeInputs:
             method: The confidence interval.
             estimators: Point estimates of all traffic.
         """
-        found = {}
+        results = {}
         for fill, inputs in self.views.items():
             rows = None if base is None else outcome_view(base, self.k, fill)
             with inputs.weigh(policy, rows) as weighted:
                 names = estimators if fill == "known" else ()
-                found[fill] = estimate_policy(weighted, taus=taus, levels=self.levels, method=method, estimators=names)
-        if len(found) == 1:
-            return [replace(one, known=self.known) for one in found["known"]]
-        bounded = [one.between(low, high, self.known) for one, low, high in zip(*found.values(), strict=True)]
+                results[fill] = estimate_policy(
+                    weighted, taus=taus, levels=self.levels, method=method, estimators=names
+                )
+        if len(results) == 1:
+            return [replace(one, known=self.known) for one in results["known"]]
+        bounded = [one.between(low, high, self.known) for one, low, high in zip(*results.values(), strict=True)]
         inputs = self.views["known"]
         # What units and epochs gain is not told apart by sign, so that nobody knows which end would be the worst.
         # Nor is it known under doubt, which changes signs.
@@ -90,7 +92,7 @@ def open_outcomes(
         returning: The share of the evaluated units that training knows.
     """
     cells = inputs.cells
-    found = []
+    results = []
     for k, outcome in list(enumerate(cells.evaluated.log.outcomes))[1:]:
         total = known = cells.evaluated.total
         fills: tuple[Fill, ...] = ("known",)
@@ -117,8 +119,8 @@ def open_outcomes(
             for fill in fills
         }
         own = guarded_levels(own, outcome, views["known"], guards)
-        found.append(OutcomeInputs(k, outcome, known / total, own, views))
-    return found
+        results.append(OutcomeInputs(k, outcome, known / total, own, views))
+    return results
 
 
 def with_thresholds(inputs: OutcomeInputs, guards: Sequence[Guard], logging: Ends | None) -> Levels:
@@ -129,7 +131,7 @@ def with_thresholds(inputs: OutcomeInputs, guards: Sequence[Guard], logging: End
         guards: The guards on all outcomes.
         logging: The ends of logging's mean, if there are any.
     """
-    found, levels, outcome = [], inputs.levels, inputs.outcome
+    result, levels, outcome = [], inputs.levels, inputs.outcome
     for guard in (one for one in guards if one.outcome == outcome.name):
         limits = guard.limits(logging)
         # The mean has the rest of delta.
@@ -138,8 +140,8 @@ def with_thresholds(inputs: OutcomeInputs, guards: Sequence[Guard], logging: End
             low, high = (end / outcome.width for end in limits)
             keep = Threshold(low, False, part) if guard.sense == "<=" else Threshold(high, True, part)
             breach = Threshold(high, True, part) if guard.sense == "<=" else Threshold(low, False, part)
-            found += [keep, breach]
-    return replace(levels, thresholds=tuple(found))
+            result += [keep, breach]
+    return replace(levels, thresholds=tuple(result))
 
 
 def guarded_levels(levels: Levels, outcome: Outcome, inputs: EvaluationInputs, guards: Sequence[Guard]) -> Levels:

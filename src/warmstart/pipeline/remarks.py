@@ -34,23 +34,23 @@ def evaluation_remarks(
     from warmstart.results import remarks
 
     unsaid, returning, doubtful = training.unsaid, training.returning, training.doubtful
-    found = [remarks.unsaid_training(unsaid)] if unsaid else []
-    found += [remarks.returning_units(returning, doubtful)] if doubtful or (returning and unsaid) else []
-    found += [remarks.units_over_epochs()] if units_over_epochs(inputs, training) else []
-    found += [remarks.overlapping_epochs()] if inputs.overlapping else []
-    found += [remarks.alarm(policy, one.alarms) for policy, one in answers.items() if one.alarms.rings]
-    found += [remarks.unknown_actions(policy, one.unknown) for policy, one in answers.items() if one.unknown > 0]
-    found += [remarks.unseen_contexts(policy, one.unseen) for policy, one in answers.items() if one.unseen > TOLD_FROM]
-    found += [remarks.deferred(policy, one.deferred) for policy, one in answers.items() if one.deferred > 0]
-    found += [remarks.joined_context(joined)] if joined else []
-    found += outcome_remarks(inputs.cells.evaluated.log.outcomes)
-    found += times_remarks(inputs.cells.evaluated)
+    result = [remarks.unsaid_training(unsaid)] if unsaid else []
+    result += [remarks.returning_units(returning, doubtful)] if doubtful or (returning and unsaid) else []
+    result += [remarks.units_over_epochs()] if units_over_epochs(inputs, training) else []
+    result += [remarks.overlapping_epochs()] if inputs.overlapping else []
+    result += [remarks.alarm(policy, one.alarms) for policy, one in answers.items() if one.alarms.rings]
+    result += [remarks.unknown_actions(policy, one.unknown) for policy, one in answers.items() if one.unknown > 0]
+    result += [remarks.unseen_contexts(policy, one.unseen) for policy, one in answers.items() if one.unseen > TOLD_FROM]
+    result += [remarks.deferred(policy, one.deferred) for policy, one in answers.items() if one.deferred > 0]
+    result += [remarks.joined_context(joined)] if joined else []
+    result += outcome_remarks(inputs.cells.evaluated.log.outcomes)
+    result += times_remarks(inputs.cells.evaluated)
     if not contexts_repeat(inputs.cells):
         unique = remarks.unique_columns(unique_columns(inputs.cells))
-        found += [] if unique is None else [unique]
+        result += [] if unique is None else [unique]
     if inputs.strata is not None and not inputs.source.counted:
-        found.append(judge_overlap(inputs.strata, inputs.source).remark)
-    return tuple(found)
+        result.append(judge_overlap(inputs.strata, inputs.source).remark)
+    return tuple(result)
 
 
 def times_remarks(events: Events) -> list[Remark]:
@@ -66,10 +66,10 @@ def outcome_remarks(outcomes: Sequence[Outcome]) -> list[Remark]:
     from warmstart.results import remarks
 
     of_columns = [outcome for outcome in outcomes if outcome.seen is not None]
-    found = [remarks.wide_range(outcome) for outcome in of_columns if outcome.is_too_wide]
-    found += [remarks.unknown_outcome(outcome) for outcome in of_columns if outcome.known < 1]
+    results = [remarks.wide_range(outcome) for outcome in of_columns if outcome.is_too_wide]
+    results += [remarks.unknown_outcome(outcome) for outcome in of_columns if outcome.known < 1]
     costs = [remarks.may_be_a_cost(outcome) for outcome in of_columns]
-    return found + [remark for remark in costs if remark is not None]
+    return results + [remark for remark in costs if remark is not None]
 
 
 def units_over_epochs(inputs: EvaluationInputs, training: Training) -> bool:

@@ -134,10 +134,10 @@ def list_segments(cells: Cells, by: Sequence[str], contexts: Any = None) -> list
             f"{listed} would make {number:,} segments; {MOST_SEGMENTS} can be told apart.",
             "Group the values into fewer in a column of the log.",
         )
-    found = []
+    results = []
     for row in cells.engine.fetch(sizes.order_by(sizes.events.desc(), *keys)):
         rows = sizes if set(keys) <= set(own) else described
         table = rows.filter(*(rows[key] == row[key] for key in keys))
         on = keys if set(keys) <= set(own) else own
-        found.append(Segment(tuple(str(row[key]) for key in keys), float(row["events"]), table.select(*on), on))
-    return found
+        results.append(Segment(tuple(str(row[key]) for key in keys), float(row["events"]), table.select(*on), on))
+    return results

@@ -214,7 +214,7 @@ class Valuing:
         [logging] = parse_policies("logging")
         built = build_policy(logging, cells, feasible_from="evaluated", live=False, strata=self.inputs.by_epoch)
         delta = (1 - PART_OF_GAIN) * self.levels.delta / self.levels.looks
-        found: dict[str, Ends] = {}
+        results: dict[str, Ends] = {}
         with ExitStack() as resources:
             base = self.inputs.open_base(built, resources)
             for outcome in needed:
@@ -223,5 +223,5 @@ class Valuing:
                     built, base, [(1.0, None)], method=self.asked.method, estimators=()
                 )
                 if one.certified_lower is not None and one.certified_upper is not None:
-                    found[outcome.outcome.name] = (one.certified_lower, one.certified_upper)
-        return found
+                    results[outcome.outcome.name] = (one.certified_lower, one.certified_upper)
+        return results

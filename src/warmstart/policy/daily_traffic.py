@@ -69,14 +69,14 @@ def _sorted_here(cells: Cells, parts: int) -> Traffic:
 
 def _numbers(rows: ir.Table, cells: Cells, bits: int) -> NDArray[np.uint64]:
     """Fetch the keys of some contexts' events, with days in the place of their last bits."""
-    found, done = np.empty(len(cells.evaluated), dtype=np.uint64), 0
+    result, done = np.empty(len(cells.evaluated), dtype=np.uint64), 0
     for batch in cells.engine.stream(rows, EVENTS_AT_A_TIME):
         key, day = (to_numpy(column) for column in batch.columns)
-        if done + len(key) > len(found) or (day >> bits).any():
+        if done + len(key) > len(result) or (day >> bits).any():
             raise CHANGED
-        found[done : done + len(key)] = key >> np.uint64(bits) << np.uint64(bits) | day.astype(np.uint64)
+        result[done : done + len(key)] = key >> np.uint64(bits) << np.uint64(bits) | day.astype(np.uint64)
         done += len(key)
-    return found[:done]
+    return result[:done]
 
 
 def _ends(cells: Cells) -> tuple[int | None, int | None]:

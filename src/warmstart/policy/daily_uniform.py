@@ -40,9 +40,9 @@ def fits_here(cells: Cells) -> bool:
 def swept_here(cells: Cells, feasible_from: WindowName) -> ir.Table:
     """Sweep in this process: the engine hands over days and counts in the order of the contexts, and no keys."""
     for ordered, traffic in orders(cells):
-        found = _chosen(cells, ordered, traffic, feasible_from)
-        if found is not None:
-            h = cells.engine.open_columns(found)
+        result = _chosen(cells, ordered, traffic, feasible_from)
+        if result is not None:
+            h = cells.engine.open_columns(result)
             table = cells.table.mutate(**{ROW: cells.table.rowid()})
             return table.join(h, ROW).drop(ROW, "live_from", "live_until")
     raise CHANGED

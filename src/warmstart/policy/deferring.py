@@ -141,13 +141,13 @@ def deferring_choices(ranking: pa.Table, columns: Columns, contexts: pa.Table, a
     places = rows["row"].to_numpy()
     first[places[::-1]] = np.arange(len(places))[::-1]
     taken = to_arrow(np.maximum(first, 0))
-    found = pa.array(first >= 0)
+    result = pa.array(first >= 0)
     chosen = {}
     for name in (columns.action, SCORE):
         column = rows[name].combine_chunks()
         nothing = pa.scalar(None, column.type)
         values = column.take(taken) if len(column) else pa.nulls(contexts.num_rows, column.type)
-        chosen[name] = pc.if_else(found, values, nothing)
+        chosen[name] = pc.if_else(result, values, nothing)
     return pa.table({**{name: contexts[name] for name in columns.context}, **chosen})
 
 

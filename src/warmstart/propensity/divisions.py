@@ -75,10 +75,10 @@ def divisions(units: Ints, unit: int, n: NDArray[np.float64]) -> dict[str, Ints]
     lengths = {"one week": (days + DAYS_BEFORE_MONDAY) // 7, "one day": days, "one hour": units * unit // HOUR}
     lengths |= {f"one of {blocks} equal blocks of time": (units - first) * blocks // span for blocks in BLOCKS}
     numbered = {name: np.unique(epochs, return_inverse=True)[1] for name, epochs in lengths.items()}
-    found: dict[str, Ints] = {}
+    results: dict[str, Ints] = {}
     for name, epochs in sorted(numbered.items(), key=lambda pair: int(pair[1].max())):
         count = int(epochs.max()) + 1
         fits = 2 <= count <= MOST_EPOCHS and n.sum() >= FEWEST_EVENTS * count
-        if fits and not any(np.array_equal(epochs, other) for other in found.values()):
-            found[name] = epochs
-    return found
+        if fits and not any(np.array_equal(epochs, other) for other in results.values()):
+            results[name] = epochs
+    return results

@@ -79,9 +79,9 @@ class EpochShares:
             return np.broadcast_to(self.shares, (x.shape[0], len(self.shares)))
         from scipy.special import softmax
 
-        found = np.zeros((x.shape[0], len(self.shares)))
-        found[:, self.fitted.classes] = softmax(self.temperature * self.fitted.log_probabilities(x), axis=1)
-        return found
+        result = np.zeros((x.shape[0], len(self.shares)))
+        result[:, self.fitted.classes] = softmax(self.temperature * self.fitted.log_probabilities(x), axis=1)
+        return result
 
 
 def _chosen(train: Training, held_out: Training) -> tuple[float, HeldOutFit | None]:

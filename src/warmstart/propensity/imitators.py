@@ -102,13 +102,13 @@ class Imitators:
 
     def own(self, x: Matrix, pooled: Floats, epochs: Ints) -> Floats:
         """Return pi_e(a|x) of every row's own epoch, given the pooled probabilities."""
-        found = np.empty_like(pooled)
+        result = np.empty_like(pooled)
         for epoch in np.unique(epochs).tolist():
             among = epochs == epoch
             shares = np.zeros((int(among.sum()), len(self.fitted)))
             shares[:, epoch] = 1.0
-            found[among] = self.mixed(x[among], pooled[among], shares)
-        return found
+            result[among] = self.mixed(x[among], pooled[among], shares)
+        return result
 
 
 def mixing_weights(densities: Floats, events: Floats, prior: Floats) -> Floats:

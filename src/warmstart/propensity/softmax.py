@@ -40,8 +40,8 @@ class Softmax:
         """Return a row of probabilities for every row of x."""
         from scipy.special import softmax
 
-        found: Floats = softmax(x @ self.coefficients[:-1] + self.coefficients[-1], axis=1)
-        return found
+        result: Floats = softmax(x @ self.coefficients[:-1] + self.coefficients[-1], axis=1)
+        return result
 
 
 def fit_softmax(
@@ -226,20 +226,20 @@ def _minimise(problem: _Problem, weights: Floats, tolerance: float) -> tuple[Flo
 def _newton(slope: Floats, steps: list[tuple[Floats, Floats]]) -> Floats:
     """Return the inverse curvature of the last steps times the slope (the two loops of L-BFGS), by group."""
     tiny = np.finfo(float).tiny
-    found, factors = slope.copy(), []
+    result, factors = slope.copy(), []
     for moved, changed in reversed(steps):
         curvature = _dot(moved, changed)
         inverse = np.where(curvature > 1e-12 * _dot(changed, changed), 1 / np.maximum(curvature, tiny), 0.0)
-        factor = inverse * _dot(moved, found)
-        found -= factor[:, None, None] * changed
+        factor = inverse * _dot(moved, result)
+        result -= factor[:, None, None] * changed
         factors.append((factor, inverse))
     if steps:
         moved, changed = steps[-1]
         scale = _dot(moved, changed) / np.maximum(_dot(changed, changed), tiny)
-        found *= np.where(scale > 0, scale, 1.0)[:, None, None]
+        result *= np.where(scale > 0, scale, 1.0)[:, None, None]
     for (moved, changed), (factor, inverse) in zip(steps, reversed(factors), strict=True):
-        found += (factor - inverse * _dot(changed, found))[:, None, None] * moved
-    return found
+        result += (factor - inverse * _dot(changed, result))[:, None, None] * moved
+    return result
 
 
 def _dot(one: Floats, other: Floats) -> Floats:

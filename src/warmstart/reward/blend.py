@@ -33,10 +33,10 @@ def blended(trials: Mapping[ModelName, Trial]) -> tuple[Shares, Trial] | None:
 def learned_shares(trials: Mapping[ModelName, Trial]) -> Shares:
     """Return the shares with the least log-loss of their mean on held-out events, by expectation-maximisation."""
     parts = list(zip(*(trial.parts for trial in trials.values()), strict=True))
-    found = [np.stack([inside(part.of_later, part.later) for part in each]) for each in parts]
+    results = [np.stack([inside(part.of_later, part.later) for part in each]) for each in parts]
     won = [each[0].later.reward_sum for each in parts]
     lost = [each[0].later.n - each[0].later.reward_sum for each in parts]
-    return dict(zip(trials, _maximised(np.hstack(found), np.concatenate(won), np.concatenate(lost)), strict=True))
+    return dict(zip(trials, _maximised(np.hstack(results), np.concatenate(won), np.concatenate(lost)), strict=True))
 
 
 def _maximised(chances: Floats, won: Floats, lost: Floats) -> Sequence[float]:

@@ -134,7 +134,7 @@ class RewardByAction:
         """
         contexts = contexts.combine_chunks()
         numbers = self.labels.numbers(actions)
-        found = np.empty(len(numbers))
+        result = np.empty(len(numbers))
         for fold in np.unique(folds).tolist():
             if fold not in self.learned:
                 raise UsageError(f"Fold {fold} has no model.", f"Models were learned for {sorted(self.learned)}.")
@@ -144,8 +144,8 @@ class RewardByAction:
                 seen, place = np.unique(which[rows], return_inverse=True)
                 x = model.matrix.apply(contexts.take(to_arrow(seen)))
                 for action, among in _by_action(numbers[rows]):
-                    found[rows[among]] = model.predict(x, place[among], action)
-        return np.clip(found, 0.0, 1.0)
+                    result[rows[among]] = model.predict(x, place[among], action)
+        return np.clip(result, 0.0, 1.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,11 +295,11 @@ def _logistics(cells: _Examples, penalties: Sequence[float], close: float = CLOS
     if width > WIDE:
         return [_by_scikit_learn(cells, penalty) for penalty in penalties]
     columns = np.column_stack([np.ones(len(n)), x if isinstance(x, np.ndarray) else x.toarray()])
-    at, found = np.array([np.log(rate / (1 - rate)), *np.zeros(width)]), {}
+    at, result = np.array([np.log(rate / (1 - rate)), *np.zeros(width)]), {}
     for penalty in sorted(penalties, reverse=True):
         at = _newton(columns, means, n, at, np.array([0.0, *np.full(width, penalty)]), close=close)
-        found[penalty] = Logistic(at[1:], float(at[0]))
-    return [found[penalty] for penalty in penalties]
+        result[penalty] = Logistic(at[1:], float(at[0]))
+    return [result[penalty] for penalty in penalties]
 
 
 def _newton(columns: Floats, means: Floats, n: Floats, at: Floats, penalty: Floats, *, close: float) -> Floats:

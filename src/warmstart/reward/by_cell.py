@@ -84,8 +84,8 @@ def open_cell_means(strata: Strata) -> Iterator[CellMeans]:
             score = _score(rows, strength)
             # The squared error, but for the squares of rewards, which all have in common.
             errors[f"error_{i}"] = (score * (rows.n * score - 2.0 * rows.reward_sum)).sum()
-        found = engine.fetch(rows.agg(**errors))[0]
-        best = min(range(len(STRENGTHS)), key=lambda i: float(found[f"error_{i}"]))
+        result = engine.fetch(rows.agg(**errors))[0]
+        best = min(range(len(STRENGTHS)), key=lambda i: float(result[f"error_{i}"]))
         yield CellMeans(means.context_keys, means.by_action, overall, STRENGTHS[best])
 
 

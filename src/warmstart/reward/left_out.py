@@ -109,9 +109,9 @@ def open_left_out_means(cells: Cells) -> Iterator[LeftOutMeans]:
     by_action = engine.materialise(shown.group_by(ACTION).agg(**sums, cells=shown.count()))
     try:
         totals = by_action.agg(n=by_action.action_n.sum(), r=by_action.action_reward_sum.sum(), c=by_action.cells.sum())
-        found = engine.fetch(totals)[0]
-        rate = (float(found["r"]) + NOTHING) / (float(found["n"]) + NOTHING)
-        share = CELLS_TO_CHOOSE / float(found["c"])
+        result = engine.fetch(totals)[0]
+        rate = (float(result["r"]) + NOTHING) / (float(result["n"]) + NOTHING)
+        share = CELLS_TO_CHOOSE / float(result["c"])
         means = LeftOutMeans(cells.columns.context_keys, by_action.drop("cells"), rate, share)
         cells_of_some = means._with_action(means.sample(shown)).select(*COLUMNS)
         sample = dict(zip(COLUMNS, fetch_columns(engine, cells_of_some), strict=True))

@@ -90,9 +90,9 @@ class _Table:
                 both, y = _twice(self.matrix[self.contexts[cells]]), np.repeat([1, 0], len(cells))
                 weights = np.concatenate([self.won[cells], self.lost[cells]])
                 kept = np.flatnonzero(weights > 0)
-                found = scikit_learn("linear_model").LogisticRegression(C=c, max_iter=MOST_STEPS, random_state=seed)
-                found.fit(both[kept], y[kept], sample_weight=weights[kept])
-                coefficients[action], intercepts[action] = found.coef_[0], found.intercept_[0]
+                result = scikit_learn("linear_model").LogisticRegression(C=c, max_iter=MOST_STEPS, random_state=seed)
+                result.fit(both[kept], y[kept], sample_weight=weights[kept])
+                coefficients[action], intercepts[action] = result.coef_[0], result.intercept_[0]
             on_progress("learning", (action + 1) / number, "a regression an action")
         return coefficients, intercepts
 

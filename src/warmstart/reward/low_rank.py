@@ -52,8 +52,8 @@ def learn_groups(rows: FeatureRows, buckets: int, seed: int) -> Groups:
         projection[used] = rarity[used, None] * right.T
     points = unit(matrix @ projection)
     groups = min(GROUPS, len(np.unique(points.round(6), axis=0)))
-    found = scikit_learn("cluster").MiniBatchKMeans(groups, n_init=3, batch_size=4096, random_state=seed).fit(points)
-    return Groups(projection, unit(found.cluster_centers_).astype(np.float32))
+    result = scikit_learn("cluster").MiniBatchKMeans(groups, n_init=3, batch_size=4096, random_state=seed).fit(points)
+    return Groups(projection, unit(result.cluster_centers_).astype(np.float32))
 
 
 def learn_low_rank(

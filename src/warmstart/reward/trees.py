@@ -68,7 +68,7 @@ def learn_trees(
     if len(np.unique(y[kept])) < 2:
         mean = min(max(float(examples.reward_sum.sum() / examples.n.sum()), EDGE), 1 - EDGE)
         return tree_arrays([], float(np.log(mean / (1 - mean))), sides)
-    found = scikit_learn("ensemble").HistGradientBoostingClassifier(
+    result = scikit_learn("ensemble").HistGradientBoostingClassifier(
         max_leaf_nodes=LEAVES,
         max_iter=TREES,
         learning_rate=RATE,
@@ -76,11 +76,11 @@ def learn_trees(
         random_state=seed,
     )
     with few_threads(len(kept), threads):
-        found.fit(np.vstack([both, both])[kept], y[kept], sample_weight=weights[kept])
+        result.fit(np.vstack([both, both])[kept], y[kept], sample_weight=weights[kept])
     seen = np.unique(category[examples.actions]).astype(np.int64) if named else None
-    nodes = [(trees[0].nodes, _sets(trees[0].raw_left_cat_bitsets, seen)) for trees in found._predictors]
+    nodes = [(trees[0].nodes, _sets(trees[0].raw_left_cat_bitsets, seen)) for trees in result._predictors]
     on_progress("learning", 1.0, "boosted trees")
-    return tree_arrays(nodes, float(found._baseline_prediction.item()), sides)
+    return tree_arrays(nodes, float(result._baseline_prediction.item()), sides)
 
 
 def tree_arrays(

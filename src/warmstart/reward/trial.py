@@ -169,9 +169,9 @@ def choose_halves(parts: Sequence[Part]) -> tuple[Halves, list[Losses]]:
     for name, halves in (("cell", CELL_HALVES), ("context", CONTEXT_HALVES)):
         for half in halves:
             tried = best._replace(**{name: half})
-            found = [part.losses(tried) for part in parts]
-            if _total(found, parts) < least:
-                best, losses, least = tried, found, _total(found, parts)
+            results = [part.losses(tried) for part in parts]
+            if _total(results, parts) < least:
+                best, losses, least = tried, results, _total(results, parts)
     spread = sum(one.spread(two, part.later) for one, two, part in zip(losses, first, parts, strict=True)) ** 0.5
     return (usual, first) if total - least <= CLEARLY * spread else (best, losses)
 
