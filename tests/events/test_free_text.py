@@ -77,3 +77,14 @@ def test_an_error_in_a_policy_quotes_the_beginning_of_a_prompt(log):
     with pytest.raises(ws.DecisionError, match="my doctor sa…") as raised:
         ws.evaluate({"wrong": lambda contexts: contexts["none"]}, ws.read_events(log / "log.parquet", **names))
     assert "illness" not in str(raised.value)
+
+
+def test_an_error_quotes_the_beginning_of_a_line_with_a_prompt(tmp_path):
+    rows = [f'"{PROMPTS[i % 6]}",{"ab"[i % 2]},{i % 2}' for i in range(30_000)]
+    rows[25_000] = f'"{PROMPTS[0]}",a,{PROMPTS[1]}'
+    (tmp_path / "log.csv").write_text("\n".join(["prompt,model,reward", *rows]))
+    columns = ("--context", "prompt", "--action", "model", "--reward", "reward")
+    ran = warmstart("evaluate", "log.csv", *columns, "--policy", "constants", cwd=tmp_path)
+    assert "line 25002" in ran.stderr
+    assert "doctor" in ran.stderr
+    assert "illness" not in ran.stdout + ran.stderr

@@ -24,10 +24,10 @@ from warmstart.core import (
     SourceError,
     UsageError,
     counted,
+    excerpt,
     first_lines,
     printable,
     quoted,
-    shortened,
     temporary_path,
 )
 from warmstart.engine.engine import BATCH, FileKind, LocalEngine, Row, SourceTable, StoredTable
@@ -329,7 +329,7 @@ def _engine_errors() -> Iterator[None]:
         if ragged := RAGGED.search(str(error)):
             line, written, file = ragged.groups()
             raise SourceError(
-                f"{printable(file)}, line {line}, is not like the others: {shortened(printable(written))}",
+                f"{printable(file)}, line {line}, is not like the others: {excerpt(written)}",
                 "Mend or remove the line.",
             ) from error
         raise EngineError(f"DuckDB could not run the query: {first_lines(error, 3)}") from error

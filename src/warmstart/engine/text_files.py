@@ -15,7 +15,7 @@ import duckdb
 import ibis.expr.types as ir
 import numpy as np
 
-from warmstart.core import SourceError, counted, first_lines, printable, quoted, shortened
+from warmstart.core import SourceError, counted, excerpt, first_lines, printable, quoted
 from warmstart.engine.engine import FileKind
 from warmstart.engine.files import different_schemas
 
@@ -197,7 +197,7 @@ def _header(
 
 def _no_header(path: str, first: Sequence[str]) -> SourceError:
     return SourceError(
-        f"{printable(path)} seems to have no header: its first line is like the others ({shortened(','.join(first))}).",
+        f"{printable(path)} seems to have no header: its first line is like the others ({excerpt(','.join(first))}).",
         "Columns are known by their names: put a line with them at the top of the file.",
     )
 
