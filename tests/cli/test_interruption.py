@@ -1,10 +1,14 @@
 """Ctrl-C, SIGTERM and SIGHUP: one line, exit code 130, nothing left of what was being written."""
 
+import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
+
+import warmstart
 
 COMMAND = """
 import os, signal, sys
@@ -73,7 +77,8 @@ def test_what_is_ignored_stays_ignored(tmp_path):
 def test_the_handler_is_set_before_anything_that_takes_long():
     """Until then Python itself ends: with a traceback."""
     code = "import sys; before = set(sys.modules); import warmstart.cli.interruption; print(*set(sys.modules) - before)"
-    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True)
+    env = {**os.environ, "PYTHONPATH": str(Path(warmstart.__file__).parents[1])}
+    done = subprocess.run([sys.executable, "-S", "-c", code], capture_output=True, text=True, check=True, env=env)
     loaded = set(done.stdout.split())
     assert {name for name in loaded if name.startswith("warmstart")} == {
         *("warmstart", "warmstart.core", "warmstart.core.door", "warmstart.core.version"),
