@@ -10,7 +10,8 @@ import warmstart as ws
 
 @pytest.fixture(scope="module")
 def days(engine):
-    rows = [("page", "a1", 1.0, 0)] * 10 + [("page", "a2", float(i < 4), 1) for i in range(10)]
+    # Of ten events a day nobody could tell whether a mean weight of 2 is chance.
+    rows = [("page", "a1", 1.0, 0)] * 20 + [("page", "a2", float(i < 8), 1) for i in range(20)]
     return read(rows, engine).split(at=moment(1))
 
 
