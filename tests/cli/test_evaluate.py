@@ -157,9 +157,9 @@ def test_on_a_terminal_of_any_width_names_and_numbers_stay_whole(wide_and_narrow
     shown, found = wide_and_narrow[0][columns], wide_and_narrow[1]
     for row in found["policies"]:
         assert row["policy"] in shown
-        assert any(f"{row['value']:.{digits}f}" in shown for digits in (2, 3, 4))
+        assert any(f"{1000 * row['value']:.{digits}f}" in shown for digits in (0, 1, 2))
         assert f"{row['support']['supported']:.1%}" in shown
-        assert any(f"{row['gain']['certified']['difference']:+.{digits}f}" in shown for digits in (2, 3, 4))
+        assert any(f"{1000 * row['gain']['certified']['difference']:+.{digits}f}" in shown for digits in (0, 1, 2))
     assert max(len(line) for line in shown.splitlines()) <= columns
 
 
@@ -373,7 +373,7 @@ def test_outcomes_guards_and_segments_in_words(shop):
     ran = ask(shop, *options, "--policy", "constant:a1", "--by", "country", "--select")
     assert ran.returncode == 0
     for words in (
-        "cost per event (less is",
+        "cost per 1,000 events (less is",
         "Guards",
         "holds",
         "against other outcomes",

@@ -33,6 +33,8 @@ def test_json_to_a_pipe_is_what_the_library_says(folder):
     assert found["kind"] == "plan"
     numbers = {name: value for name, value in expected.items() if isinstance(value, float)}
     assert {name: found[name] for name in numbers} == pytest.approx(numbers, abs=1e-9)
+    for one in (found, expected):
+        one["headline"][-1] = one["headline"][-1].replace(one["source"], "")
     leave = {**dict.fromkeys(numbers), "source": ""}
     assert {**found, **leave} == {**expected, **leave}
 

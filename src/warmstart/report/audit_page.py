@@ -10,9 +10,9 @@ from warmstart.report.decision import assumptions_section
 from warmstart.report.glossary import glossary
 from warmstart.report.page import Card, Headline, Page, Section
 from warmstart.results import Amounts
+from warmstart.results import audit_headline as first
 from warmstart.results import audit_notes as words
 from warmstart.results import audit_tables as tables
-from warmstart.results.audit_headline import NEXT, about, where_to_begin
 
 if TYPE_CHECKING:
     from warmstart.results import Audit
@@ -26,9 +26,9 @@ def audit_page(audit: Audit) -> Page:
     can, cannot, _ = audit.verdict
     useful = words.is_useful(audit)
     label = "This log can tell" if useful else "This log can tell little"
-    texts = [words.MEANT] * ("probably" in can) + [NEXT] * useful
+    texts = [words.MEANT] * ("probably" in can) + [first.NEXT] * useful
     headline = Headline("better" if useful else "cannot-tell", None, can.removesuffix("."), texts, label=label)
-    begin = where_to_begin(audit)
+    begin = first.where_to_begin(audit)
     cards = [Card("What this log cannot tell", cannot, warning=True), Card("Where to begin", begin)]
     sections = [_choice(audit), _support(audit), *_units(audit)]
     if audit.origin is None:
@@ -39,7 +39,7 @@ def audit_page(audit: Audit) -> Page:
     sections += [_power(audit), _explore(audit), *assumptions_section(audit.assumptions), in_the_log]
     return Page(
         title="What this log can tell about other policies",
-        source=about(audit),
+        source=first.about(audit),
         cards=cards,
         sections=sections,
         glossary=glossary(audit.log.columns),
