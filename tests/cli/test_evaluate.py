@@ -160,7 +160,9 @@ def test_on_a_terminal_of_any_width_names_and_numbers_stay_whole(wide_and_narrow
         assert any(f"{1000 * row['value']:.{digits}f}" in shown for digits in (0, 1, 2))
         assert f"{row['support']['supported']:.1%}" in shown
         assert any(f"{1000 * row['gain']['certified']['difference']:+.{digits}f}" in shown for digits in (0, 1, 2))
-    assert max(len(line) for line in shown.splitlines()) <= columns
+    # A hint on stderr is left to the terminal to wrap.
+    lines = [line for line in shown.splitlines() if not line.startswith("No row is one action always")]
+    assert max(map(len, lines)) <= columns
 
 
 def test_the_verdict_and_a_table_that_can_be_compared_stand_first_at_80_columns(wide_and_narrow):
