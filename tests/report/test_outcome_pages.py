@@ -131,9 +131,11 @@ def test_segments_have_both_gains_the_drawn_one_and_the_whole_as_lines(result):
     [rows] = layers(better, "segment")
     assert {row["kind"] for row in rows} == {"certified", "estimated", "drawn"}
     assert len(rows) == 9
+    # Charts and tables are in the unit of the verdict, per 1,000 events.
     shown = {row["kind"]: row["value"] for row in layers(better, "what")[0]}
     whole = result["better"].gain
-    assert shown == {"certified": whole.certified.difference, "estimated": whole.estimated.difference}
+    differences = {"certified": whole.certified.difference, "estimated": whole.estimated.difference}
+    assert shown == pytest.approx({kind: 1_000 * difference for kind, difference in differences.items()})
     assert [row[0] for row in better.tables[0].rows] == ["better"] * 3
 
 

@@ -122,22 +122,23 @@ def price(value: float | None) -> str:
 
 
 def segments_table(evaluation: Evaluation, gains: Sequence[SegmentGain] | None = None) -> TextTable | None:
-    """Show the gains of every policy by segment, or only those given."""
+    """Show the best estimate and the gains of every policy by segment, or only those given."""
     by = " and ".join(shortened(name, 30) for name in evaluation.by)
     rows, shown = [], segment_gains(evaluation) if gains is None else gains
     doubts = any(one.estimate.doubt is not None for one in shown)
     for one in shown:
         e = one.estimate
         names = shortened(e.policy, 30), segment_name(one), f"{e.tau:g}"
-        shares = f"{e.share:.1%}", f"{e.support.supported:.1%}"
+        shares, value = (f"{e.share:.1%}", f"{e.support.supported:.1%}"), best_cells(evaluation, e)[0]
         estimated, interval, *certified = gain_cells(evaluation, e)
         drawn = evaluation.number(one.drawn, signed=True)
         tips = [shown_factor(None if e.doubt is None else e.doubt.tipping)] if doubts else []
-        rows.append((*names, *shares, estimated, interval, drawn, *certified, proven_words(one), *tips))
+        rows.append((*names, *shares, value, estimated, interval, drawn, *certified, proven_words(one), *tips))
     reward, unit = shortened(evaluation.reward.name, 30), Amounts.of(evaluation).unit
-    header = ("policy", by, "tau", "traffic", "supported", "estimated", "interval", "drawn", "certified", "interval")
-    title = f"Gain over logging by {by}: {reward} {unit} of the segment ('proven' for all segments at once)"
-    return TextTable(title, (*header, "proven", *(["tips at"] if doubts else [])), rows, left=2) if rows else None
+    gain = ("estimated", "interval", "drawn", "certified", "interval", "proven", *(["tips at"] if doubts else []))
+    header = ("policy", by, "tau", "traffic", "supported", "value", *gain)
+    title = f"Value, and gain over logging, by {by}: {reward} {unit} of the segment ('proven' for all segments at once)"
+    return TextTable(title, header, rows, left=2) if rows else None
 
 
 def segment_name(gain: SegmentGain, longest: int = 30) -> str:
