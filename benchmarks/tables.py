@@ -180,7 +180,7 @@ TABLES = {
         formats={"mean weight": decimal(2), "left to the model": percent(1), "never shown": percent(1)},
     ),
     "blocks-cost": Table("CPU time of learning propensities by block, relative to one model"),
-    "no-effect": Table("Gains where no action has an effect", corner="propensities and logger"),
+    "no-effect": Table("Gains where no action has an effect", corner="propensities and logger", by_line=True),
     "best-estimate": Table(
         "Intervals of the best estimate that hold the truth", corner="propensities and support", by_line=True
     ),
