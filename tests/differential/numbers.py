@@ -165,8 +165,8 @@ class Answer:
         return {
             "value": value if self.other is None and self.counted else min(value, 1.0),
             "value of these weights": None if self.other is None else value,
-            "matched": round(sum(one.v for one in events if one.h > 0)),
-            "events": round(total),
+            "matched": sum(one.v for one in events if one.h > 0),
+            "events": total,
             "effective_sample_size": weight**2 / squares if squares else 0.0,
             "support supported": supported,
             "support clipped": clipped,

@@ -54,6 +54,7 @@ HERE = {
     "postgres://reader@warehouse.example/shop": "shop.duckdb",
     "warmstart-demo/month/events.parquet": "log.parquet",
     "warmstart-demo/policies/learned": "demo-policy",
+    "choose policy --contexts new-pages.parquet --explore": "choose demo-policy --contexts new-pages.parquet --explore",
     "[17, 4, 23]": "[1, 0, 2]",
     " --engine spark://host:7077": "",
     "--events 200000": "--events 3000",

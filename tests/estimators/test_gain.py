@@ -179,3 +179,16 @@ def test_of_a_policy_that_does_as_logging_does_hidden_segments_leave_everything_
     gain = ws.evaluate({"half": half}, events, **options)["half"].gain.certified
     assert gain.difference == pytest.approx(0)
     assert -0.5 <= gain.lower < 0 < gain.upper <= 0.5
+
+
+@pytest.mark.parametrize("trained", [False, True])
+@pytest.mark.parametrize("divided", [{"unit": "u"}, {"unit": "u", "epoch": "day"}, {}])
+def test_where_a_single_action_was_shown_a_guard_holds_under_every_doubt(divided, trained):
+    """No unit's gain could vary, even under doubt."""
+    log = {"x": ["p"] * 40, "a": ["a"] * 40, "r": [1, 0, 0, 1] * 10, "u": [f"u{i // 4}" for i in range(40)]}
+    log["day"] = [date(2026, 10, 1 + i // 20) for i in range(40)]
+    events = ws.read_events(pa.table(log), context="x", action="a", reward="r", time="day", **divided)
+    train, events = events.split(fraction=0.5) if trained else (None, events)
+    options = {"propensities": "counts", "tau": 0.1, "doubt": 1.5, "guards": ["r>=-0.1"]}
+    [guard] = ws.evaluate("constant:a", events, train=train, **options)["constant:a"].guards
+    assert (guard.status, guard.tipping) == ("holds", 20)

@@ -89,8 +89,11 @@ class ByUnit:
         limit, least = math.log(2 / delta), threshold if above else -threshold
 
         def is_sure(doubt: float) -> bool:
-            evidence = gain_evidence(self._parts(doubt, above=above), self.traffic, limit)
-            return log_sum(evidence(least)) >= limit
+            parts = self._parts(doubt, above=above)
+            # Where no unit's gain could vary, no bet can be planned, and what is possible at the least decides.
+            if any(part.independent <= 0 for part in parts):
+                return min(part.span(self.traffic)[0] for part in parts) > least
+            return log_sum(gain_evidence(parts, self.traffic, limit)(least)) >= limit
 
         return _last_sure(is_sure)
 
