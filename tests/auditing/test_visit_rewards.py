@@ -1,5 +1,6 @@
 """Whether rewards go with visits: a test by unit, in worlds where they do and where they do not."""
 
+import re
 from collections import Counter
 
 import pytest
@@ -36,7 +37,10 @@ def test_where_frequent_units_earn_less_or_more_it_is_found_with_its_size(duckdb
     assert check.effect == pytest.approx(0.3 * slope * scale[1], abs=4 * error)
     assert error < 0.02 * scale[1]
     note = visits_note(audit)
-    assert f"a reward that is {'lower' if slope < 0 else 'higher'} by {abs(check.effect):.2g}" in note
+    said = re.search(r"a reward that is (lower|higher) by ([\d,.]+) per (1,000 events|event)", note)
+    assert said[1] == ("lower" if slope < 0 else "higher")
+    times = 1_000 if said[3] == "1,000 events" else 1
+    assert float(said[2].replace(",", "")) == pytest.approx(times * abs(check.effect), rel=0.01)
     assert 'per="unit" (--per unit)' in note
     assert "a band of visits, known before the window" in note
     assert "bounds by unit may not hold" in audit.verdict[1]

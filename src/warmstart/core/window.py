@@ -60,10 +60,15 @@ def span(first: int | str, last: int | str, *, steps: bool) -> str:
 def minute(time: int | str) -> str:
     """Show a time, in microseconds since 1970 or as ISO 8601, to the minute, in UTC.
 
-    >>> minute(0), minute("2026-10-01T00:00:02.215116+00:00")
-    ('1970-01-01 00:00', '2026-10-01 00:00')
+    >>> minute(0), minute("2026-10-01T00:00:02.215116+00:00"), minute("287168-08-24T16:00:00.000000+00:00")
+    ('1970-01-01 00:00', '2026-10-01 00:00', '287168-08-24 16:00')
     """
-    since = microseconds(time) if isinstance(time, str) else time
+    try:
+        since = microseconds(time) if isinstance(time, str) else time
+    except UsageError:
+        # A year that engines know and Python does not, as iso wrote it.
+        day, _, clock = str(time).partition("T")
+        return f"{day} {clock[:5]}"
     try:
         return f"{_EPOCH + timedelta(microseconds=since):%Y-%m-%d %H:%M}"
     except OverflowError:
