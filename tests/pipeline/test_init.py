@@ -130,11 +130,15 @@ def test_a_range_is_asked_for_unless_the_reward_is_a_rating():
 
 
 def test_what_is_unclear_is_asked():
+    """Of what a log cannot do without, no guess is the answer that Enter gives."""
     asked = []
 
     def ask(question, choices, default):
         asked.append(question)
-        return "none" if "unit" in question else default
+        if "unit" in question:
+            return "none"
+        assert bool(default) != ("action" in question or "reward" in question)
+        return default or choices[0]
 
     log = shop(is_click=np.arange(N) % 2, household_id=[f"h{i % 90}" for i in range(N)])
     proposal = ws.init(log, ask=ask)

@@ -172,7 +172,8 @@ class Asking:
         if self.ask is None:
             return candidates[0].name
         choices = [one.name for one in candidates] or list(self.profiles)
-        first = choices[0] if candidates else ""
+        # Of what a log cannot do without, no guess is taken with Enter: the rest would follow from it unnoticed.
+        first = choices[0] if candidates and role not in NEEDED else ""
         choices += [NONE] * (role not in NEEDED)
 
         def column(said: str) -> str | None:
